@@ -1,0 +1,37 @@
+import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+
+export const BODY_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
+  'BODY_TOO_LARGE',
+  413,
+  'The request body is larger than the %s bytes that are accepted here.',
+)
+
+export const BODY_TRUNCATED: CodedErrorClass<[]> = defineError(
+  'BODY_TRUNCATED',
+  400,
+  'The request body ended before it was complete.',
+)
+
+export const BODY_TYPE_UNSUPPORTED: CodedErrorClass<[sent: string, expected: string]> = defineError(
+  'BODY_TYPE_UNSUPPORTED',
+  415,
+  'The request body has the content type "%s"; expected is %s.',
+)
+
+export const BODY_ENCODING_UNSUPPORTED: CodedErrorClass<[encoding: string]> = defineError(
+  'BODY_ENCODING_UNSUPPORTED',
+  415,
+  'The request body has the content encoding "%s"; send it unencoded.',
+)
+
+export const BODY_JSON_INVALID: CodedErrorClass<[reason: string]> = defineError(
+  'BODY_JSON_INVALID',
+  400,
+  'The request body is not valid JSON: %s.',
+)
+
+export const BODY_FORM_INVALID: CodedErrorClass<[reason: string]> = defineError(
+  'BODY_FORM_INVALID',
+  400,
+  'The request body is not a valid form: %s.',
+)

@@ -1,0 +1,28 @@
+/** What an {@link HttpError} may carry beside its message. */
+export interface HttpErrorOptions {
+  /** Response headers, such as `allow` or `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The error that led to this one. */
+  readonly cause?: unknown
+}
+
+/** An error with the status and headers of the response it asks for. Only messages below 500 reach a client outside debug. */
+export class HttpError extends Error {
+  /** Names the condition for programs; never renamed. */
+  readonly code: string = 'HTTP_ERROR'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, message: string, options: HttpErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    if (!Number.isInteger(status) || status < 400 || status > 599) {
+      throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
+    }
+    this.status = status
+    this.headers = options.headers ?? {}
+  }
+
+  override get name(): string {
+    return this.constructor.name
+  }
+}

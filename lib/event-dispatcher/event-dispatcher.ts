@@ -1,0 +1,112 @@
+import type { Event, EventClass } from './event.ts'
+
+/** Hears of an event; what it returns is awaited before the next listener is called. */
+export type Listener<event extends Event = Event> = (event: event) => unknown
+
+/** An object with a method that hears of an event. */
+export type ListeningObject<event extends Event, method extends string> = { [key in method]: Listener<event> }
+
+/** A listener as it was registered. */
+export interface RegisteredListener {
+  readonly listener: Listener
+  /** `RouterListener.onRequest`, or the function's name. */
+  readonly name: string
+  /** Higher is called earlier; ties are called in registration order. */
+  readonly priority: number
+}
+
+/** Tells events to their listeners, by priority, until one of them stops the event. */
+export interface EventDispatcher {
+  /** Adds a function; returns what removes it again. */
+  on<event extends Event>(
+    type: EventClass<event>,
+    listener: Listener<event>,
+    priority?: number,
+    name?: string,
+  ): () => void
+
+  /** Adds a method of an object, named `Class.method`; returns what removes it again. */
+  subscribe<event extends Event, method extends string>(
+    type: EventClass<event>,
+    object: ListeningObject<event, method>,
+    method: method,
+    priority?: number,
+  ): () => void
+
+  /**
+   * Calls the listeners of the event's class. Returns a promise only once a listener has returned one: whoever
+   * dispatches awaits what is there, and nothing when nothing is pending. A listener's error ends the dispatch.
+   */
+  dispatch(event: Event): Promise<void> | undefined
+
+  /** The listeners of an event class in the order in which they are called. */
+  listeners(type: EventClass): readonly RegisteredListener[]
+
+  /** The event classes that have, or had, a listener. */
+  types(): Iterable<EventClass>
+}
+
+const nobody: readonly RegisteredListener[] = []
+
+/** Creates the dispatcher without any tracing. */
+export function createEventDispatcher(): EventDispatcher {
+  return new PlainEventDispatcher()
+}
+
+class PlainEventDispatcher implements EventDispatcher {
+  readonly #listeners = new Map<EventClass, readonly RegisteredListener[]>()
+
+  on<event extends Event>(
+    type: EventClass<event>,
+    listener: Listener<event>,
+    priority = 0,
+    name: string = listener.name || 'anonymous',
+  ): () => void {
+    // Only events of this class reach the listener: the map is keyed by it.
+    const entry: RegisteredListener = { listener: listener as Listener, name, priority }
+    const others = this.listeners(type)
+    const before = others.findIndex(other => other.priority < priority)
+    // A new array each time: a dispatch that is under way keeps the list it started with.
+    this.#listeners.set(type, others.toSpliced(before === -1 ? others.length : before, 0, entry))
+    return () => {
+      this.#listeners.set(
+        type,
+        this.listeners(type).filter(other => other !== entry),
+      )
+    }
+  }
+
+  subscribe<event extends Event, method extends string>(
+    type: EventClass<event>,
+    object: ListeningObject<event, method>,
+    method: method,
+    priority = 0,
+  ): () => void {
+    return this.on(type, object[method].bind(object), priority, `${object.constructor.name}.${method}`)
+  }
+
+  dispatch(event: Event): Promise<void> | undefined {
+    return callFrom(0, this.listeners(event.constructor as unknown as EventClass), event)
+  }
+
+  listeners(type: EventClass): readonly RegisteredListener[] {
+    return this.#listeners.get(type) ?? nobody
+  }
+
+  types(): Iterable<EventClass> {
+    return this.#listeners.keys()
+  }
+}
+
+/** Synchronous until a listener is not: awaiting each of them would cost twenty times as much. */
+function callFrom(start: number, listeners: readonly RegisteredListener[], event: Event): Promise<void> | undefined {
+  for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
+    const pending = listeners[index]?.listener(event)
+    if (isThenable(pending)) return Promise.resolve(pending).then(() => callFrom(index + 1, listeners, event))
+  }
+  return undefined
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as PromiseLike<unknown> | undefined | null)?.then === 'function'
+}

@@ -1,0 +1,31 @@
+import { parseCookie, stringifySetCookie } from 'cookie'
+import type { Headers } from './headers.ts'
+
+/** How a cookie is kept by the client. */
+export interface CookieOptions {
+  /** Seconds until it is dropped; without it, the cookie ends with the browser's session. */
+  readonly maxAge?: number
+  readonly path?: string
+  readonly domain?: string
+  readonly secure?: boolean
+  readonly httpOnly?: boolean
+  readonly sameSite?: 'strict' | 'lax' | 'none'
+}
+
+/** Reads a Cookie header (RFC 6265, section 4.2); of a repeated name the first value counts. */
+export function parseCookies(header: string | null): ReadonlyMap<string, string> {
+  if (!header) return none
+  return new Map(Object.entries(parseCookie(header)).map(([name, value]) => [name, value ?? '']))
+}
+
+/**
+ * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` unless the options say else.
+ *
+ * @throws TypeError when the name or an option cannot stand in a cookie
+ */
+export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
+  const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
+  headers.append('set-cookie', stringifySetCookie(cookie))
+}
+
+const none: ReadonlyMap<string, string> = new Map()

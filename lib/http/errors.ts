@@ -1,0 +1,55 @@
+import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+
+export const HTTP_TARGET_INVALID: CodedErrorClass<[reason: string]> = defineError(
+  'HTTP_TARGET_INVALID',
+  400,
+  'The request target is not valid: %s.',
+)
+
+export const HTTP_TARGET_TOO_LONG: CodedErrorClass<[length: number, limit: number]> = defineError(
+  'HTTP_TARGET_TOO_LONG',
+  414,
+  'The request target has %s characters; at most %s are accepted.',
+)
+
+export const HTTP_HOST_INVALID: CodedErrorClass<[host: string]> = defineError(
+  'HTTP_HOST_INVALID',
+  400,
+  'Invalid Host "%s".',
+)
+
+export const HTTP_HOST_REPEATED: CodedErrorClass<[]> = defineError(
+  'HTTP_HOST_REPEATED',
+  400,
+  'The request has more than one Host header.',
+)
+
+export const HTTP_METHOD_UNKNOWN: CodedErrorClass<[method: string, known: string]> = defineError(
+  'HTTP_METHOD_UNKNOWN',
+  501,
+  'The method "%s" is not implemented; known are %s.',
+)
+
+export const HTTP_METHOD_REFUSED: CodedErrorClass<[method: string]> = defineError(
+  'HTTP_METHOD_REFUSED',
+  405,
+  'The method "%s" is never answered.',
+)
+
+export const HTTP_FORWARDING_CONFLICT: CodedErrorClass<[]> = defineError(
+  'HTTP_FORWARDING_CONFLICT',
+  400,
+  'The request has both a trusted "Forwarded" header and trusted "X-Forwarded-*" headers, and they disagree.',
+)
+
+export const HTTP_HEADER_INVALID: CodedErrorClass<[name: string, reason: string]> = defineError(
+  'HTTP_HEADER_INVALID',
+  500,
+  'The header "%s" cannot be sent: %s.',
+)
+
+export const HTTP_STATUS_INVALID: CodedErrorClass<[status: unknown]> = defineError(
+  'HTTP_STATUS_INVALID',
+  500,
+  'The status of a response must be an integer from 200 to 599, not "%s".',
+)

@@ -1,0 +1,105 @@
+import { HTTP_HEADER_INVALID } from './errors.ts'
+
+/** What headers can be made of: a record, or name and value pairs. */
+export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
+
+/**
+ * A list of header fields: names are compared without case, order, spelling and duplicates are kept. Words are those
+ * of the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
+ */
+export class Headers implements Iterable<[string, string]> {
+  /** Names and values in turn, as node:http reads and writes them. */
+  #fields: string[]
+
+  constructor(init: HeadersInit = []) {
+    this.#fields = []
+    for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
+  }
+
+  /** Wraps fields that a parser has checked already; the array is kept, not copied. */
+  static fromRaw(fields: string[]): Headers {
+    const headers = new Headers()
+    headers.#fields = fields
+    return headers
+  }
+
+  /** The value, or the values joined by a comma; `null` when there is no such field. */
+  get(name: string): string | null {
+    const first = this.#find(name, 0)
+    if (first === -1) return null
+    return this.#find(name, first + 2) === -1 ? this.#value(first) : this.getAll(name).join(', ')
+  }
+
+  /** Each value of a field, in order. */
+  getAll(name: string): string[] {
+    const values: string[] = []
+    for (let at = this.#find(name, 0); at !== -1; at = this.#find(name, at + 2)) values.push(this.#value(at))
+    return values
+  }
+
+  has(name: string): boolean {
+    return this.#find(name, 0) !== -1
+  }
+
+  /** Puts one field in the place of all those of its name. */
+  set(name: string, value: string): void {
+    const field = check(name, value)
+    const first = this.#find(name, 0)
+    if (first === -1) this.#fields.push(name, field)
+    else {
+      this.#fields[first + 1] = field
+      this.#remove(name, first + 2)
+    }
+  }
+
+  /** Adds a field beside those of its name. */
+  append(name: string, value: string): void {
+    this.#fields.push(name, check(name, value))
+  }
+
+  delete(name: string): void {
+    this.#remove(name, 0)
+  }
+
+  *[Symbol.iterator](): Iterator<[string, string]> {
+    for (let at = 0; at < this.#fields.length; at += 2) yield [this.#fields[at] ?? '', this.#value(at)]
+  }
+
+  /** Names and values in turn, for `writeHead`; not to be changed. */
+  toRaw(): readonly string[] {
+    return this.#fields
+  }
+
+  /** A scan beats an index here: a request has few fields and most are never asked for. */
+  #find(name: string, from: number): number {
+    const fields = this.#fields
+    for (let at = from; at < fields.length; at += 2) {
+      const other = fields[at] ?? ''
+      if (other.length === name.length && (other === name || other.toLowerCase() === name.toLowerCase())) return at
+    }
+    return -1
+  }
+
+  #value(at: number): string {
+    return this.#fields[at + 1] ?? ''
+  }
+
+  #remove(name: string, from: number): void {
+    for (let at = this.#find(name, from); at !== -1; at = this.#find(name, at)) this.#fields.splice(at, 2)
+  }
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+function check(name: string, value: string): string {
+  if (!token.test(name)) throw new HTTP_HEADER_INVALID([name, 'its name is not a token (RFC 9110, section 5.6.2)'])
+  if (!fieldValue.test(value)) {
+    throw new HTTP_HEADER_INVALID([name, 'its value has a control character or one above U+00FF; encode it'])
+  }
+  return value
+}
+
+function isIterable(init: HeadersInit): init is Headers | Iterable<readonly [string, string]> {
+  return Symbol.iterator in init
+}

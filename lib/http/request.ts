@@ -1,0 +1,199 @@
+import type { FormData } from '../body/form-data.ts'
+import { RequestBody } from '../body/request-body.ts'
+import { HttpError } from '../errors/http-error.ts'
+import type { SessionHandle } from '../session/session-handle.ts'
+import { Stopwatch } from '../stopwatch/stopwatch.ts'
+import { parseCookies } from './cookies.ts'
+import { HTTP_HOST_INVALID, HTTP_HOST_REPEATED } from './errors.ts'
+import { Headers, type HeadersInit } from './headers.ts'
+import { type Host, parseHost } from './host.ts'
+import { parseTarget, type Target } from './target.ts'
+import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
+
+/** The connection that a request came by; a node socket is one. */
+export interface Connection {
+  readonly remoteAddress?: string | undefined
+  /** Whether the connection itself is TLS. */
+  readonly encrypted?: boolean
+}
+
+/** What a request is made of. */
+export interface RequestInit {
+  /** As it stands in the request line: `/path?query`. */
+  readonly target: string
+  readonly method?: string
+  readonly headers?: HeadersInit
+  readonly body?: RequestBody
+  readonly httpVersion?: string
+  readonly connection?: Connection
+  readonly trustedProxies?: TrustedProxies
+}
+
+/** Facts that listeners and controllers attach to a request; names with an underscore are the kernel's. */
+export type Attributes = Map<string, unknown>
+
+/**
+ * A request as the kernel sees it. Words are those of the Fetch API where it has one. Everything that a client may get
+ * wrong can be read without an error: `problem` says what is wrong, and the ValidateRequestListener refuses it.
+ */
+export class Request {
+  readonly method: string
+  /** The request target as it was sent. */
+  readonly target: string
+  readonly headers: Headers
+  readonly httpVersion: string
+  readonly attributes: Attributes = new Map()
+  /** What is wrong with the request line, the Host or the forwarding headers; refused before anything else. */
+  readonly problem: HttpError | undefined
+  /** Whether this came from outside, and not from another request; the kernel sets it. */
+  isMainRequest = true
+  readonly body: RequestBody
+  readonly #init: RequestInit
+  readonly #target: Target
+  readonly #host: Host | undefined
+  readonly #forwarded: Forwarded
+  #query: URLSearchParams | undefined
+  #cookies: ReadonlyMap<string, string> | undefined
+  #session: SessionHandle | undefined
+  #stopwatch: Stopwatch | undefined
+
+  constructor(init: RequestInit) {
+    this.#init = init
+    this.method = init.method ?? 'GET'
+    this.target = init.target
+    this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
+    this.httpVersion = init.httpVersion ?? '1.1'
+
+    this.body = init.body ?? new RequestBody(null)
+
+    let problem: HttpError | undefined
+    const attempt = <value>(read: () => value, fallback: value): value => {
+      try {
+        return read()
+      } catch (error) {
+        if (!(error instanceof HttpError)) throw error
+        problem ??= error
+        return fallback
+      }
+    }
+    const asSent = { rawPath: this.target, path: this.target, queryString: '' }
+    this.#target = attempt(() => parseTarget(this.target, this.method), asSent)
+    this.#forwarded = attempt(() => (init.trustedProxies ?? trustNobody).read(this.headers, this.peerAddress), {})
+    this.#host = attempt(() => readHost(this.headers, this.#forwarded), undefined)
+    this.problem = problem
+  }
+
+  /** The percent-decoded path: what routes are matched against. */
+  get path(): string {
+    return this.#target.path
+  }
+
+  /** The path as it was sent. */
+  get rawPath(): string {
+    return this.#target.rawPath
+  }
+
+  /** What stands behind the `?`, as it was sent. */
+  get queryString(): string {
+    return this.#target.queryString
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.queryString)
+    return this.#query
+  }
+
+  get cookies(): ReadonlyMap<string, string> {
+    this.#cookies ??= parseCookies(this.headers.get('cookie'))
+    return this.#cookies
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#forwarded.scheme ?? (this.#init.connection?.encrypted ? 'https' : 'http')
+  }
+
+  /** The name of the host, lower case and without a port; empty when the request has none. */
+  get hostname(): string {
+    return this.#host?.name ?? ''
+  }
+
+  /** `https://host:port`, without the scheme's own port; empty when the request has no host. */
+  get origin(): string {
+    if (this.#host === undefined) return ''
+    const { name, port } = this.#host
+    const isDefault = port === undefined || port === (this.scheme === 'https' ? 443 : 80)
+    return `${this.scheme}://${name}${isDefault ? '' : `:${port}`}`
+  }
+
+  /** The full URL as the client sees it. */
+  get url(): string {
+    return `${this.origin}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
+  }
+
+  /** The address of the other end of the connection. */
+  get peerAddress(): string {
+    return this.#init.connection?.remoteAddress ?? 'unknown'
+  }
+
+  /** The address of the client: what trusted proxies say, else the peer's. */
+  get clientIp(): string {
+    return this.#forwarded.clientIp ?? this.peerAddress
+  }
+
+  /** The body as JSON. @throws BODY_TYPE_UNSUPPORTED (415) BODY_JSON_INVALID (400) BODY_TOO_LARGE (413) */
+  json(): Promise<unknown> {
+    return this.body.json()
+  }
+
+  /** The body as text. @throws BODY_TOO_LARGE (413) */
+  text(): Promise<string> {
+    return this.body.text()
+  }
+
+  /** The fields and files of a form. @throws BODY_TYPE_UNSUPPORTED (415) BODY_TOO_LARGE (413) */
+  formData(): Promise<FormData> {
+    return this.body.formData()
+  }
+
+  /** The session, which nothing reads or starts before it is used. @throws TypeError without a SessionListener */
+  get session(): SessionHandle {
+    if (this.#session === undefined)
+      throw new TypeError('There is no session: no SessionListener has seen this request.')
+    return this.#session
+  }
+
+  set session(session: SessionHandle) {
+    this.#session = session
+  }
+
+  /** Whether a session may be asked for. */
+  get hasSession(): boolean {
+    return this.#session !== undefined
+  }
+
+  /** Measures of this request's own work; sub-requests share it. */
+  get stopwatch(): Stopwatch {
+    this.#stopwatch ??= new Stopwatch()
+    return this.#stopwatch
+  }
+
+  /** The same request with fresh attributes and what `changes` say: the form of a sub-request. */
+  duplicate(changes: { readonly method?: string; readonly target?: string } = {}): Request {
+    const copy = new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes })
+    copy.#session = this.#session
+    copy.#stopwatch = this.stopwatch
+    return copy
+  }
+}
+
+const trustNobody = new TrustedProxies()
+
+function readHost(headers: Headers, forwarded: Forwarded): Host | undefined {
+  const sent = headers.getAll('host')
+  if (sent.length > 1) throw new HTTP_HOST_REPEATED([])
+  const value = forwarded.host ?? sent[0]
+  if (value === undefined) return undefined
+  const host = parseHost(value)
+  if (host === undefined) throw new HTTP_HOST_INVALID([value])
+  return host
+}

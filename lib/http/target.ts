@@ -1,0 +1,51 @@
+import { HTTP_TARGET_INVALID, HTTP_TARGET_TOO_LONG } from './errors.ts'
+
+/** The parts of a request target. */
+export interface Target {
+  /** The path as it was sent, percent-encoded. */
+  readonly rawPath: string
+  /** The path, percent-decoded once. Dot segments and double slashes stay: nothing is normalised. */
+  readonly path: string
+  /** What stands behind the first `?`, as it was sent. */
+  readonly queryString: string
+}
+
+const lengthLimit = 4096
+
+/**
+ * Reads a request target (RFC 9112, section 3.2): origin form, absolute form (its authority is left to the Host header)
+ * and, for OPTIONS, the asterisk. By hand, because `new URL` throws, and lets `//evil` change the host.
+ *
+ * @throws HTTP_TARGET_INVALID (400) HTTP_TARGET_TOO_LONG (414)
+ */
+export function parseTarget(target: string, method: string): Target {
+  if (target.length > lengthLimit) throw new HTTP_TARGET_TOO_LONG([target.length, lengthLimit])
+  if (target === '*' && method === 'OPTIONS') return { rawPath: '*', path: '*', queryString: '' }
+  const origin = target.startsWith('/') ? target : toOriginForm(target)
+  if (!plain.test(origin)) throw new HTTP_TARGET_INVALID(['it has a character that must be percent-encoded'])
+
+  const question = origin.indexOf('?')
+  const rawPath = question === -1 ? origin : origin.slice(0, question)
+  const queryString = question === -1 ? '' : origin.slice(question + 1)
+  return { rawPath, path: rawPath.includes('%') ? decodePath(rawPath) : rawPath, queryString }
+}
+
+/** No control characters, nothing beyond ASCII, no fragment, no backslash (which browsers read as a slash). */
+const plain = /^[\x21\x22\x24-\x5b\x5d-\x7e]+$/
+
+function toOriginForm(target: string): string {
+  const [, rest] = /^https?:\/\/[^/?]+(.*)$/i.exec(target) ?? []
+  if (rest === undefined) throw new HTTP_TARGET_INVALID(['it must begin with a slash'])
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function decodePath(rawPath: string): string {
+  let path: string
+  try {
+    path = decodeURIComponent(rawPath)
+  } catch {
+    throw new HTTP_TARGET_INVALID(['its path has a percent sign that does not begin a UTF-8 sequence'])
+  }
+  if (path.includes('\0')) throw new HTTP_TARGET_INVALID(['its path has a NUL character'])
+  return path
+}

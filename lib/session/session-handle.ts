@@ -1,0 +1,4 @@
+/** Placeholder for the contract. */
+export interface SessionHandle {
+  readonly isStarted: boolean
+}
