@@ -107,6 +107,7 @@ function callFrom(start: number, listeners: readonly RegisteredListener[], event
   return undefined
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+/** Whether a listener has returned something to wait for. */
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined | null)?.then === 'function'
 }

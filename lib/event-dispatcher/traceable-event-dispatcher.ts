@@ -1,5 +1,11 @@
 import type { Event, EventClass } from './event.ts'
-import type { EventDispatcher, Listener, ListeningObject, RegisteredListener } from './event-dispatcher.ts'
+import {
+  type EventDispatcher,
+  isThenable,
+  type Listener,
+  type ListeningObject,
+  type RegisteredListener,
+} from './event-dispatcher.ts'
 
 /** Ends what a tracer has begun, with the error that ended it, if one did. */
 export type EndTrace = (error?: unknown) => void
@@ -57,7 +63,7 @@ export class TraceableEventDispatcher implements EventDispatcher {
   }
 }
 
-/** Tells the end of a call when it is over: at once, or when the promise it returned is settled. */
+/** Tells the end of a call when it is over: at once, or when what it returned is settled. */
 function traceCall<result>(end: EndTrace, call: () => result): result {
   let result: result
   try {
@@ -66,18 +72,7 @@ function traceCall<result>(end: EndTrace, call: () => result): result {
     end(error)
     throw error
   }
-  if (!(result instanceof Promise)) {
-    end()
-    return result
-  }
-  return result.then(
-    value => {
-      end()
-      return value
-    },
-    error => {
-      end(error)
-      throw error
-    },
-  ) as result
+  if (isThenable(result)) result.then(() => end(), end)
+  else end()
+  return result
 }

@@ -53,3 +53,9 @@ export const HTTP_STATUS_INVALID: CodedErrorClass<[status: unknown]> = defineErr
   500,
   'The status of a response must be an integer from 200 to 599, not "%s".',
 )
+
+export const HTTP_VERSION_UNSUPPORTED: CodedErrorClass<[version: string]> = defineError(
+  'HTTP_VERSION_UNSUPPORTED',
+  505,
+  'HTTP/%s is not spoken here; send HTTP/1.1.',
+)

@@ -48,10 +48,11 @@ export class Request {
   /** Whether this came from outside, and not from another request; the kernel sets it. */
   isMainRequest = true
   readonly body: RequestBody
+  /** What a trusted proxy says of this request. */
+  readonly forwarded: Forwarded
   readonly #init: RequestInit
   readonly #target: Target
   readonly #host: Host | undefined
-  readonly #forwarded: Forwarded
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
   #session: SessionHandle | undefined
@@ -78,8 +79,8 @@ export class Request {
     }
     const asSent = { rawPath: this.target, path: this.target, queryString: '' }
     this.#target = attempt(() => parseTarget(this.target, this.method), asSent)
-    this.#forwarded = attempt(() => (init.trustedProxies ?? trustNobody).read(this.headers, this.peerAddress), {})
-    this.#host = attempt(() => readHost(this.headers, this.#forwarded), undefined)
+    this.forwarded = attempt(() => (init.trustedProxies ?? trustNobody).read(this.headers, this.peerAddress), {})
+    this.#host = attempt(() => readHost(this.headers, this.forwarded), undefined)
     this.problem = problem
   }
 
@@ -109,7 +110,7 @@ export class Request {
   }
 
   get scheme(): 'http' | 'https' {
-    return this.#forwarded.scheme ?? (this.#init.connection?.encrypted ? 'https' : 'http')
+    return this.forwarded.scheme ?? (this.#init.connection?.encrypted ? 'https' : 'http')
   }
 
   /** The name of the host, lower case and without a port; empty when the request has none. */
@@ -137,7 +138,7 @@ export class Request {
 
   /** The address of the client: what trusted proxies say, else the peer's. */
   get clientIp(): string {
-    return this.#forwarded.clientIp ?? this.peerAddress
+    return this.forwarded.clientIp ?? this.peerAddress
   }
 
   /** The body as JSON. @throws BODY_TYPE_UNSUPPORTED (415) BODY_JSON_INVALID (400) BODY_TOO_LARGE (413) */

@@ -1,0 +1,59 @@
+import { currentRequest } from '../../kernel/controller/arguments.ts'
+import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import type { DebugGate } from '../../kernel/debug-gate.ts'
+import { HttpError } from '../../lib/errors/http-error.ts'
+import { preferredMediaType } from '../../lib/http/negotiation.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Response } from '../../lib/http/response.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { View } from '../../lib/view/view.ts'
+import { addDebugHeaders } from './debug-headers.ts'
+import type { ErrorReport } from './error-report.ts'
+import { createErrorReport } from './error-report.ts'
+import { renderErrorHtml } from './render-error-html.ts'
+import { renderErrorProblem } from './render-error-problem.ts'
+import { renderErrorText } from './render-error-text.ts'
+
+/** What the error controller works with. */
+export interface ErrorControllerServices {
+  readonly view: View
+  readonly debugGate: DebugGate
+  readonly redactor: Redactor
+  /** The project's root: files below it are shown relative to it. */
+  readonly directory: string
+}
+
+type Renderer = (report: ErrorReport, view: View) => Response | Promise<Response>
+
+/** By media type; the first is for those who do not say what they prefer. */
+const renderers: ReadonlyMap<string, Renderer> = new Map<string, Renderer>([
+  ['text/html', renderErrorHtml],
+  ['application/problem+json', renderErrorProblem],
+  ['application/json', renderErrorProblem],
+  ['text/markdown', renderErrorText],
+  ['text/plain', renderErrorText],
+])
+
+/**
+ * Creates the controller that answers errors, in the form that the client prefers: HTML, problem details (RFC 9457) or
+ * text. Details and debug headers are for clients that the gate lets in; everybody else learns the status, and the
+ * message only when it is below 500.
+ */
+export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
+  return defineController('error_controller', [currentRequest], async request => {
+    const error = request.attributes.get('exception')
+    const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
+    const response = await rendererFor(request)(report, view)
+    response.status = report.status
+    response.headers.set('vary', 'Accept')
+    if (error instanceof HttpError) {
+      for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
+    }
+    if (report.details !== undefined) addDebugHeaders(response.headers, error, report.details.message)
+    return response
+  })
+}
+
+function rendererFor({ headers }: Request): Renderer {
+  return renderers.get(preferredMediaType(headers, [...renderers.keys()]) ?? 'text/html') ?? renderErrorHtml
+}

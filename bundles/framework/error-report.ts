@@ -1,0 +1,94 @@
+import path from 'node:path'
+import { type FlatError, flattenError } from '../../lib/errors/flatten.ts'
+import { HttpError } from '../../lib/errors/http-error.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { statusText } from '../../lib/http/status.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { StackFrame } from '../../lib/stack/parse-stack.ts'
+
+/** What is told of an error, whatever form it is told in. */
+export interface ErrorReport {
+  readonly status: number
+  readonly statusText: string
+  /** The message, where it is meant for everybody: that of an error below 500. */
+  readonly publicMessage?: string
+  /** Only for clients that may see debug output. */
+  readonly details?: ErrorDetails
+}
+
+/** The details of an error, masked. */
+export interface ErrorDetails {
+  readonly message: string
+  readonly method: string
+  readonly url: string
+  /** The error first, then its causes. */
+  readonly exceptions: readonly ReportedException[]
+}
+
+/** One error of a chain of causes. */
+export interface ReportedException {
+  readonly name: string
+  readonly code: string
+  readonly message: string
+  readonly frames: readonly ReportedFrame[]
+}
+
+/** One call of a stack. */
+export interface ReportedFrame {
+  readonly call: string
+  /** `kernel/http-kernel.ts:41` below the project's root, else the whole path. */
+  readonly location: string
+  /** Whether it is neither of node nor of a package. */
+  readonly isApplication: boolean
+}
+
+/** What a report is made with. */
+export interface ErrorReportOptions {
+  readonly request: Request
+  readonly redactor: Redactor
+  readonly directory: string
+  /** Whether the client may see debug output. */
+  readonly isDebug: boolean
+}
+
+/** Makes the report of an error. */
+export function createErrorReport(error: unknown, options: ErrorReportOptions): ErrorReport {
+  const status = error instanceof HttpError ? error.status : 500
+  return {
+    status,
+    statusText: statusText(status),
+    ...(error instanceof HttpError && status < 500 && { publicMessage: options.redactor.text(error.message) }),
+    ...(options.isDebug && { details: createDetails(error, options) }),
+  }
+}
+
+function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
+  const exceptions = chain(flattenError(error)).map(({ name, code, message, frames }) => ({
+    name,
+    code: code ?? '',
+    message: redactor.text(message),
+    frames: frames.map(frame => reportFrame(frame, directory)),
+  }))
+  return {
+    message: exceptions[0]?.message ?? '',
+    method: request.method,
+    url: redactor.text(request.url),
+    exceptions,
+  }
+}
+
+/** An error, its causes and the errors it gathers, in the order in which they are read. */
+function chain(error: FlatError): FlatError[] {
+  return [error, ...(error.errors ?? []).flatMap(chain), ...(error.cause === undefined ? [] : chain(error.cause))]
+}
+
+function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
+  const { file } = frame
+  const isInside = file?.startsWith(directory + path.sep) ?? false
+  const place = file === undefined ? 'native code' : isInside ? path.relative(directory, file) : file
+  return {
+    call: frame.function ?? 'anonymous',
+    location: frame.line === undefined ? place : `${place}:${frame.line}`,
+    isApplication: isInside && !frame.isVendor,
+  }
+}

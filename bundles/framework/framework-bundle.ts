@@ -1,0 +1,55 @@
+import path from 'node:path'
+import type { Application, Bundle } from '../../kernel/bundle.ts'
+import { BodyListener } from '../../kernel/listeners/body-listener.ts'
+import { ErrorListener } from '../../kernel/listeners/error-listener.ts'
+import { RemoveCspListener } from '../../kernel/listeners/remove-csp-listener.ts'
+import { ResponseListener } from '../../kernel/listeners/response-listener.ts'
+import { RobotsListener } from '../../kernel/listeners/robots-listener.ts'
+import { RouterListener } from '../../kernel/listeners/router-listener.ts'
+import { SessionListener } from '../../kernel/listeners/session-listener.ts'
+import { StaticFileListener } from '../../kernel/listeners/static-file-listener.ts'
+import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
+import { FileSessionStore } from '../../lib/session/file-session-store.ts'
+import { createErrorController } from './error-controller.ts'
+import { createErrorPreview } from './error-preview.ts'
+import { addViewHelpers } from './view-helpers.ts'
+import { WelcomeListener } from './welcome-listener.ts'
+
+/** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
+export const frameworkBundle: Bundle = {
+  name: 'framework',
+  register(app) {
+    app.files.add('framework', path.join(app.directory, 'bundles/framework/assets'))
+    app.controllers.register('error_controller', createErrorController(app))
+    addViewHelpers(app)
+    addListeners(app)
+    if (app.debugGate.isDebug) addDebugHelp(app)
+  },
+}
+
+function addListeners({ dispatcher, files, logger, routes, config, directory }: Application): void {
+  const listeners = [
+    new ValidateRequestListener(),
+    new SessionListener(),
+    new StaticFileListener(files),
+    new RouterListener(routes, logger),
+    new BodyListener(),
+    new ErrorListener(logger),
+    new ResponseListener(),
+  ]
+  for (const listener of listeners) listener.subscribe(dispatcher)
+}
+
+function addDebugHelp(app: Application): void {
+  const { dispatcher, routes, view, debugGate } = app
+  const listeners = [new WelcomeListener(app), new RemoveCspListener(), new RobotsListener()]
+  for (const listener of listeners) listener.subscribe(dispatcher)
+  routes.add({
+    name: '_preview_error',
+    path: '/_error/:code{.:_format}',
+    methods: ['GET'],
+    requirements: { code: /\d+/ },
+    condition: request => debugGate.allows(request),
+    controller: createErrorPreview(view),
+  })
+}

@@ -1,0 +1,19 @@
+import { Response } from '../../lib/http/response.ts'
+import type { ErrorReport, ReportedException } from './error-report.ts'
+
+/** Shows an error as text that reads well in a terminal, and is Markdown too. */
+export function renderErrorText({ status, statusText, publicMessage, details }: ErrorReport): Response {
+  const parts = [`# ${status} ${statusText}`]
+  if (details === undefined) {
+    if (publicMessage) parts.push(publicMessage)
+  } else {
+    parts.push(`${details.method} ${details.url}`, ...details.exceptions.map(describe))
+  }
+  return Response.text(`${parts.join('\n\n')}\n`)
+}
+
+function describe({ name, message, frames }: ReportedException, index: number): string {
+  const heading = index === 0 ? `## ${name}` : `## Caused by ${name}`
+  const calls = frames.map(({ call, location }) => `- ${call} (${location})`).join('\n')
+  return [heading, message, calls].filter(part => part !== '').join('\n\n')
+}

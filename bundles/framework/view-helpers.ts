@@ -1,0 +1,39 @@
+import type { Application } from '../../kernel/bundle.ts'
+import { KERNEL_FRAGMENT_FAILED, KERNEL_FILE_UNKNOWN } from '../../kernel/errors.ts'
+import type { HttpKernel } from '../../kernel/http-kernel.ts'
+import { RequestType } from '../../kernel/request-type.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
+import { HtmlFragment } from '../../lib/view/html-fragment.ts'
+import type { HelperCall } from '../../lib/view/view.ts'
+
+/**
+ * Makes the helpers of all templates known: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
+ * `{{asset 'site/site.css'}}`, and `{{render (path 'route')}}`, which puts in what a sub-request answers.
+ */
+export function addViewHelpers({ view, urls, files, kernel }: Application): void {
+  view.addHelper('path', ({ positional: [route], named }) => urls.generate(String(route), named))
+  view.addHelper('url', call => urls.generateAbsolute(String(call.positional[0]), call.named, requestOf(call, 'url')))
+  view.addHelper('asset', ({ positional: [name] }) => {
+    const url = files.url(String(name))
+    if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])
+    return url
+  })
+  view.addHelper('render', call => {
+    const target = String(call.positional[0])
+    return new HtmlFragment(renderFragment(kernel, requestOf(call, 'render'), target))
+  })
+}
+
+function requestOf({ request }: HelperCall, helper: string): Request {
+  if (request === undefined) throw new VIEW_REQUEST_MISSING([helper])
+  return request
+}
+
+async function renderFragment(kernel: HttpKernel, request: Request, target: string): Promise<string> {
+  const response = await kernel.handle(request.duplicate({ method: 'GET', target }), RequestType.Sub, false)
+  if (response.status >= 300 || typeof response.body !== 'string') {
+    throw new KERNEL_FRAGMENT_FAILED([target, response.status])
+  }
+  return response.body
+}

@@ -1,0 +1,29 @@
+import path from 'node:path'
+import type { Application, Bundle } from '../../kernel/bundle.ts'
+import { currentRequest } from '../../kernel/controller/arguments.ts'
+import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import { Response } from '../../lib/http/response.ts'
+
+/** The public website: two pages. */
+export const siteBundle: Bundle = {
+  name: 'site',
+  register(app) {
+    app.files.add('site', path.join(app.directory, 'bundles/site/assets'))
+    app.routes.add({
+      name: 'star_photo_booth',
+      path: '/star-photo-booth',
+      methods: ['GET'],
+      controller: createPage(app, 'star_photo_booth', 'site/star-photo-booth'),
+    })
+    app.routes.add({
+      name: 'partnership',
+      path: '/partnership',
+      methods: ['GET'],
+      controller: createPage(app, 'partnership', 'site/partnership'),
+    })
+  },
+}
+
+function createPage({ view }: Application, name: string, template: string): Controller {
+  return defineController(name, [currentRequest], async request => Response.html(await view.render(template, {}, request)))
+}

@@ -1,0 +1,64 @@
+import type { Request } from '../../lib/http/request.ts'
+import {
+  KERNEL_ARGUMENT_MISSING,
+  KERNEL_QUERY_VALUE_INVALID,
+  KERNEL_QUERY_VALUE_MISSING,
+  KERNEL_ROUTE_VALUE_INVALID,
+} from '../errors.ts'
+import type { Argument, Controller } from './controller.ts'
+
+/** Reads text as a value; `undefined` when it is none. `expected` completes the sentence "it must be …". */
+export interface Conversion<value> {
+  readonly expected: string
+  convert(text: string): value | undefined
+}
+
+/** Text as it is. */
+export const asText: Conversion<string> = { expected: 'text', convert: text => text }
+
+/** A whole number that can be counted with. */
+export const asInteger: Conversion<number> = {
+  expected: 'an integer',
+  convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
+}
+
+/** The request itself. */
+export const currentRequest: Argument<Request> = request => request
+
+/** A parameter of the matched route; one that cannot be converted means that there is no such page (404). */
+export function routeParameter<value = string>(
+  name: string,
+  conversion: Conversion<value> = asText as Conversion<value>,
+): Argument<value> {
+  return request => {
+    const text = request.attributes.get(name)
+    if (text === undefined) throw new KERNEL_ARGUMENT_MISSING([name, String(request.attributes.get('_route'))])
+    const value = conversion.convert(String(text))
+    if (value === undefined) throw new KERNEL_ROUTE_VALUE_INVALID([name, conversion.expected, String(text)])
+    return value
+  }
+}
+
+/** A value of the query string; without a fallback, a request that lacks it is a bad one (400). */
+export function queryValue<value = string>(
+  name: string,
+  conversion: Conversion<value> = asText as Conversion<value>,
+  fallback?: value,
+): Argument<value> {
+  return request => {
+    const text = request.query.get(name)
+    if (text === null) {
+      if (fallback === undefined) throw new KERNEL_QUERY_VALUE_MISSING([name])
+      return fallback
+    }
+    const value = conversion.convert(text)
+    if (value === undefined) throw new KERNEL_QUERY_VALUE_INVALID([name, conversion.expected, text])
+    return value
+  }
+}
+
+/** The values of a controller's arguments, in order; a promise only when one of them has to be waited for. */
+export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
+  const values = controller.arguments.map(argument => argument(request))
+  return values.some(value => value instanceof Promise) ? Promise.all(values) : values
+}

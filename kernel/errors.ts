@@ -1,0 +1,67 @@
+import { type CodedErrorClass, defineError } from '../lib/errors/coded-error.ts'
+
+export const KERNEL_NO_ROUTE: CodedErrorClass<[method: string, url: string, origin: string]> = defineError(
+  'KERNEL_NO_ROUTE',
+  404,
+  'No route found for "%s %s"%s',
+)
+
+export const KERNEL_METHOD_NOT_ALLOWED: CodedErrorClass<[method: string, url: string, allow: string]> = defineError(
+  'KERNEL_METHOD_NOT_ALLOWED',
+  405,
+  'No route found for "%s %s": Method Not Allowed (Allow: %s)',
+)
+
+export const KERNEL_CONTROLLER_MISSING: CodedErrorClass<[path: string]> = defineError(
+  'KERNEL_CONTROLLER_MISSING',
+  404,
+  'Unable to find the controller for path "%s". The request has no attribute "_controller": is its route configured?',
+)
+
+export const KERNEL_CONTROLLER_INVALID: CodedErrorClass<[controller: string]> = defineError(
+  'KERNEL_CONTROLLER_INVALID',
+  500,
+  'The controller %s is neither a function, nor made by defineController(), nor the name of a registered one.',
+)
+
+export const KERNEL_ARGUMENT_MISSING: CodedErrorClass<[parameter: string, route: string]> = defineError(
+  'KERNEL_ARGUMENT_MISSING',
+  500,
+  'The controller asks for the route parameter "%s", which the route "%s" does not have.',
+)
+
+export const KERNEL_ROUTE_VALUE_INVALID: CodedErrorClass<[parameter: string, expected: string, value: string]> =
+  defineError('KERNEL_ROUTE_VALUE_INVALID', 404, 'The route parameter "%s" must be %s, not "%s".')
+
+export const KERNEL_QUERY_VALUE_INVALID: CodedErrorClass<[parameter: string, expected: string, value: string]> =
+  defineError('KERNEL_QUERY_VALUE_INVALID', 400, 'The query parameter "%s" must be %s, not "%s".')
+
+export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string]> = defineError(
+  'KERNEL_QUERY_VALUE_MISSING',
+  400,
+  'The query parameter "%s" is missing.',
+)
+
+export const KERNEL_NO_RESPONSE: CodedErrorClass<[returned: string]> = defineError(
+  'KERNEL_NO_RESPONSE',
+  500,
+  'The controller must return a "Response" object but it returned %s.',
+)
+
+export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: number]> = defineError(
+  'KERNEL_FRAGMENT_FAILED',
+  500,
+  'The fragment "%s" was answered with the status %s.',
+)
+
+export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineError(
+  'KERNEL_BUNDLE_REPEATED',
+  500,
+  'The bundle "%s" is listed twice.',
+)
+
+export const KERNEL_FILE_UNKNOWN: CodedErrorClass<[name: unknown]> = defineError(
+  'KERNEL_FILE_UNKNOWN',
+  500,
+  'There is no static file "%s"; files lie in the assets folder of their bundle, as in "site/site.css".',
+)

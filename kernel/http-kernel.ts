@@ -1,0 +1,164 @@
+import { type EventDispatcher, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { HttpError } from '../lib/errors/http-error.ts'
+import type { Request } from '../lib/http/request.ts'
+import { Response } from '../lib/http/response.ts'
+import type { Logger } from '../lib/log/logger.ts'
+import { resolveArguments } from './controller/arguments.ts'
+import type { ControllerResolver } from './controller/controller-resolver.ts'
+import { describeResult } from './controller/describe-result.ts'
+import { KERNEL_NO_RESPONSE } from './errors.ts'
+import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts'
+import { ControllerEvent } from './events/controller-event.ts'
+import { ExceptionEvent } from './events/exception-event.ts'
+import { FinishRequestEvent } from './events/finish-request-event.ts'
+import { RequestEvent } from './events/request-event.ts'
+import { ResponseEvent } from './events/response-event.ts'
+import { TerminateEvent } from './events/terminate-event.ts'
+import { ViewEvent } from './events/view-event.ts'
+import { lastResort } from './last-resort.ts'
+import type { RequestContext } from './request-context.ts'
+import { RequestType } from './request-type.ts'
+
+/** What the kernel works with. */
+export interface HttpKernelServices {
+  readonly dispatcher: EventDispatcher
+  readonly controllers: ControllerResolver
+  readonly context: RequestContext
+  readonly logger: Logger
+}
+
+/**
+ * Turns a request into a response by dispatching the events of its life; everything else is done by their listeners:
+ *
+ *     kernel.request → controller → controller_arguments → (the controller) [→ view] → response → finish_request
+ *     anything thrown → exception → response → finish_request          after sending → terminate
+ */
+export class HttpKernel {
+  readonly #dispatcher: EventDispatcher
+  readonly #controllers: ControllerResolver
+  readonly #context: RequestContext
+  readonly #logger: Logger
+
+  constructor(services: HttpKernelServices) {
+    this.#dispatcher = services.dispatcher
+    this.#controllers = services.controllers
+    this.#context = services.context
+    this.#logger = services.logger
+  }
+
+  /**
+   * Handles a request. For a main request the promise always gives a response; a sub-request that nobody could answer
+   * rejects. With `catchErrors` off, what is thrown reaches the caller and `kernel.exception` is not dispatched.
+   */
+  handle(request: Request, type: RequestType = RequestType.Main, catchErrors = true): Promise<Response> {
+    request.isMainRequest = type === RequestType.Main
+    return this.#context.run(request, () => this.#handle(request, type, catchErrors))
+  }
+
+  /** Handles what the same request would be with another controller, as a sub-request. */
+  forward(request: Request, controller: unknown, attributes: Readonly<Record<string, unknown>> = {}): Promise<Response> {
+    const forwarded = request.duplicate()
+    for (const [name, value] of Object.entries(attributes)) forwarded.attributes.set(name, value)
+    forwarded.attributes.set('_controller', controller)
+    return this.handle(forwarded, RequestType.Sub)
+  }
+
+  /** Tells that the response was sent or its client has left. Once for each main request; never rejects. */
+  async terminate(request: Request, response: Response): Promise<void> {
+    try {
+      await this.#context.run(request, () => this.#dispatcher.dispatch(new TerminateEvent(this, request, response)))
+    } catch (error) {
+      this.#logger.critical('A listener of kernel.terminate failed: {reason}', { reason: String(error), error })
+    }
+  }
+
+  async #handle(request: Request, type: RequestType, catchErrors: boolean): Promise<Response> {
+    try {
+      return await this.#handleRaw(request, type)
+    } catch (error) {
+      if (!catchErrors) {
+        await this.#finishRequest(request, type)
+        throw error
+      }
+      return this.#answerError(request, type, error)
+    }
+  }
+
+  /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */
+  async #handleRaw(request: Request, type: RequestType): Promise<Response> {
+    const requested = new RequestEvent(this, request, type)
+    const requesting = this.#dispatcher.dispatch(requested)
+    if (requesting) await requesting
+    if (requested.response) return this.#filterResponse(request, type, requested.response)
+
+    const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
+    const choosing = this.#dispatcher.dispatch(chosen)
+    if (choosing) await choosing
+
+    const values = resolveArguments(chosen.controller, request)
+    const known = Array.isArray(values) ? values : await values
+    const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
+    const preparing = this.#dispatcher.dispatch(prepared)
+    if (preparing) await preparing
+
+    const returned = prepared.controller.call(...prepared.arguments)
+    const result = isThenable(returned) ? await returned : returned
+    const response = result instanceof Response ? result : await this.#view(request, type, result)
+    return this.#filterResponse(request, type, response)
+  }
+
+  async #view(request: Request, type: RequestType, result: unknown): Promise<Response> {
+    const viewed = new ViewEvent(this, request, type, result)
+    await this.#dispatcher.dispatch(viewed)
+    if (viewed.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result)])
+    return viewed.response
+  }
+
+  async #filterResponse(request: Request, type: RequestType, response: Response): Promise<Response> {
+    const filtered = new ResponseEvent(this, request, type, response)
+    const filtering = this.#dispatcher.dispatch(filtered)
+    if (filtering) await filtering
+    const finishing = this.#finishRequest(request, type)
+    if (finishing) await finishing
+    return filtered.response
+  }
+
+  #finishRequest(request: Request, type: RequestType): Promise<void> | undefined {
+    return this.#dispatcher.dispatch(new FinishRequestEvent(this, request, type))
+  }
+
+  /** No error leaves a main request unanswered; the one who made a sub-request gets it. */
+  async #answerError(request: Request, type: RequestType, error: unknown): Promise<Response> {
+    try {
+      return await this.#handleError(request, type, error)
+    } catch (unanswered) {
+      if (type === RequestType.Sub) throw unanswered
+      this.#logger.critical('An error could not be answered: {reason}', { reason: String(unanswered), error: unanswered })
+      return lastResort()
+    }
+  }
+
+  async #handleError(request: Request, type: RequestType, thrown: unknown): Promise<Response> {
+    const event = new ExceptionEvent(this, request, type, thrown)
+    await this.#dispatcher.dispatch(event)
+    const { error, response } = event
+    if (response === undefined) {
+      await this.#finishRequest(request, type)
+      throw error
+    }
+    if (!event.keepsStatus && response.status < 300) giveStatusOf(error, response)
+    try {
+      return await this.#filterResponse(request, type, response)
+    } catch (failure) {
+      const context = { reason: String(failure), error: failure }
+      this.#logger.critical('A listener failed on the response to an error: {reason}', context)
+      return response
+    }
+  }
+}
+
+function giveStatusOf(error: unknown, response: Response): void {
+  response.status = error instanceof HttpError ? error.status : 500
+  if (!(error instanceof HttpError)) return
+  for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
+}

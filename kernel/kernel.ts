@@ -1,0 +1,89 @@
+import path from 'node:path'
+import type { Config } from '../lib/env/config.ts'
+import { createEventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { StaticFiles } from '../lib/http/static-files.ts'
+import { createAddressList } from '../lib/http/trusted-proxies.ts'
+import type { Logger } from '../lib/log/logger.ts'
+import type { Redactor } from '../lib/redact/redactor.ts'
+import { RouteCollection } from '../lib/routing/route-collection.ts'
+import { UrlGenerator } from '../lib/routing/url-generator.ts'
+import { createSignals } from '../lib/signals.ts'
+import { createView } from '../lib/view/view.ts'
+import type { Application, Bundle } from './bundle.ts'
+import { ControllerResolver } from './controller/controller-resolver.ts'
+import { DebugGate } from './debug-gate.ts'
+import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
+import { HttpKernel } from './http-kernel.ts'
+import { RequestContext } from './request-context.ts'
+
+/** What a kernel is booted with. */
+export interface KernelOptions {
+  readonly config: Config
+  /** The project's root. */
+  readonly directory: string
+  readonly bundles: readonly Bundle[]
+  readonly logger: Logger
+  readonly redactor: Redactor
+}
+
+/** An application that has booted: its bundles are registered, its templates are checked, it can handle requests. */
+export class Kernel {
+  readonly app: Application
+  readonly #bundles: readonly Bundle[]
+
+  private constructor(app: Application, bundles: readonly Bundle[]) {
+    this.app = app
+    this.#bundles = bundles
+  }
+
+  /** Registers the bundles one after another, in their order. @throws VIEW_TEMPLATE_INVALID KERNEL_BUNDLE_REPEATED */
+  static async boot({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
+    const dispatcher = createEventDispatcher()
+    const controllers = new ControllerResolver()
+    const context = new RequestContext()
+    const routes = new RouteCollection()
+    const debugPolicy = {
+      isDebug: config.environment === 'dev' && config.isDebug,
+      hosts: config.hosts,
+      allowedPeers: createAddressList(config.debugAllowedIps),
+    }
+    const app: Application = {
+      config,
+      directory,
+      dispatcher,
+      routes,
+      urls: new UrlGenerator(routes),
+      view: createView(path.join(directory, 'templates')),
+      files: new StaticFiles(),
+      controllers,
+      kernel: new HttpKernel({ dispatcher, controllers, context, logger }),
+      context,
+      debugGate: new DebugGate(debugPolicy, logger),
+      logger,
+      redactor,
+      signals: createSignals(error => logger.error('A signal handler failed: {reason}', { reason: String(error), error })),
+    }
+    const names = new Set<string>()
+    for (const bundle of bundles) {
+      if (names.has(bundle.name)) throw new KERNEL_BUNDLE_REPEATED([bundle.name])
+      names.add(bundle.name)
+      // In order: a bundle may build on what those before it have registered.
+      await bundle.register(app)
+    }
+    app.view.load()
+    return new Kernel(app, bundles)
+  }
+
+  /** Closes the bundles in reverse order; each is closed, also when another fails. @throws the first failure */
+  async close(): Promise<void> {
+    const failures: unknown[] = []
+    for (const bundle of this.#bundles.toReversed()) {
+      try {
+        await bundle.close?.()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+}

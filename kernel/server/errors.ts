@@ -1,0 +1,13 @@
+import { type CodedErrorClass, defineError } from '../../lib/errors/coded-error.ts'
+
+export const SERVER_PORT_TAKEN: CodedErrorClass<[port: number, host: string]> = defineError(
+  'SERVER_PORT_TAKEN',
+  500,
+  'Port %s of %s is taken by another program; choose another one with --port.',
+)
+
+export const SERVER_LISTEN_FAILED: CodedErrorClass<[address: string, reason: string]> = defineError(
+  'SERVER_LISTEN_FAILED',
+  500,
+  'The server cannot listen on %s: %s.',
+)

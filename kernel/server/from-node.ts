@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http'
+import { RequestBody } from '../../lib/body/request-body.ts'
+import { Headers } from '../../lib/http/headers.ts'
+import { type Connection, Request } from '../../lib/http/request.ts'
+import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+
+/** Makes a request of a node one. `onBodyRead` is called before the first byte of its body is read. */
+export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead?: () => void): Request {
+  const headers = Headers.fromRaw(message.rawHeaders)
+  return new Request({
+    method: message.method ?? 'GET',
+    target: message.url ?? '/',
+    httpVersion: message.httpVersion,
+    headers,
+    // A TLS socket says that it is encrypted; a plain one says nothing.
+    connection: message.socket as Connection,
+    trustedProxies,
+    ...(hasBody(headers) && { body: readBodyOf(message, headers, onBodyRead) }),
+  })
+}
+
+/** Whether there is a body, be it an empty one (RFC 9112, section 6.3). */
+function hasBody(headers: Headers): boolean {
+  return headers.has('content-length') || headers.has('transfer-encoding')
+}
+
+function readBodyOf(message: IncomingMessage, headers: Headers, onRead: (() => void) | undefined): RequestBody {
+  const length = headers.get('content-length')
+  const contentType = headers.get('content-type')
+  const contentEncoding = headers.get('content-encoding')
+  return new RequestBody({
+    stream: message,
+    ...(length !== null && { length: Number(length) }),
+    ...(contentType !== null && { contentType }),
+    ...(contentEncoding !== null && { contentEncoding }),
+    ...(onRead !== undefined && { onRead }),
+  })
+}

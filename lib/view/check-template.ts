@@ -1,0 +1,80 @@
+/** The parts of a Handlebars syntax tree that are looked at. */
+interface Node {
+  readonly type: string
+  readonly loc?: { readonly start: { readonly line: number } }
+  readonly path?: Node
+  readonly name?: Node
+  readonly original?: unknown
+  readonly params?: readonly Node[]
+  readonly hash?: { readonly pairs: readonly { readonly value: Node }[] }
+  readonly program?: Node
+  readonly inverse?: Node
+  readonly body?: readonly Node[]
+}
+
+/** What a template may refer to. */
+export interface KnownNames {
+  readonly templates: ReadonlySet<string>
+  readonly helpers: ReadonlySet<string>
+}
+
+/** The names that a template gives to its inline partials. */
+export function inlinePartials(ast: unknown): string[] {
+  return [...walk(ast as Node)]
+    .filter(node => node.type === 'DecoratorBlock')
+    .map(node => String(node.params?.[0]?.original))
+}
+
+/**
+ * The mistakes that Handlebars would only find when it renders: partials and helpers that do not exist, partials named
+ * by an expression (no name may come from data), and unescaped output.
+ */
+export function* findMistakes(ast: unknown, known: KnownNames): Generator<string> {
+  for (const node of walk(ast as Node)) {
+    const mistake = mistakeOf(node, known)
+    if (mistake !== undefined) yield `line ${node.loc?.start.line}: ${mistake}`
+  }
+}
+
+function mistakeOf(node: Node, { templates, helpers }: KnownNames): string | undefined {
+  switch (node.type) {
+    case 'PartialStatement':
+    case 'PartialBlockStatement': {
+      if (node.name?.type === 'SubExpression') return 'a partial must be named, not computed'
+      const name = String(node.name?.original)
+      return name === '@partial-block' || templates.has(name) ? undefined : `there is no partial "${name}"`
+    }
+    case 'MustacheStatement':
+      if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'
+      return hasArguments(node) ? unknownHelper(node, helpers) : undefined
+    case 'SubExpression':
+    case 'BlockStatement':
+      return hasArguments(node) ? unknownHelper(node, helpers) : undefined
+    default:
+      return undefined
+  }
+}
+
+function hasArguments(node: Node): boolean {
+  return (node.params?.length ?? 0) > 0 || (node.hash?.pairs.length ?? 0) > 0
+}
+
+function unknownHelper(node: Node, helpers: ReadonlySet<string>): string | undefined {
+  const name = String(node.path?.original)
+  return helpers.has(name) ? undefined : `there is no helper "${name}"`
+}
+
+function* walk(node: Node): Generator<Node> {
+  yield node
+  const children = [
+    node.path,
+    node.name,
+    ...(node.params ?? []),
+    ...(node.hash?.pairs.map(pair => pair.value) ?? []),
+    ...(node.body ?? []),
+    node.program,
+    node.inverse,
+  ]
+  // A path expression ends here: what it is called stands in its parent.
+  for (const child of children) if (child !== undefined && typeof child === 'object') yield* walk(child)
+}

@@ -1,0 +1,25 @@
+import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+
+export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, directory: string]> = defineError(
+  'VIEW_TEMPLATE_UNKNOWN',
+  500,
+  'There is no template "%s.hbs" in %s.',
+)
+
+export const VIEW_TEMPLATE_INVALID: CodedErrorClass<[mistakes: string]> = defineError(
+  'VIEW_TEMPLATE_INVALID',
+  500,
+  'Templates cannot be used:\n%s',
+)
+
+export const VIEW_RENDER_FAILED: CodedErrorClass<[name: string, reason: string]> = defineError(
+  'VIEW_RENDER_FAILED',
+  500,
+  'The template "%s" cannot be rendered: %s',
+)
+
+export const VIEW_REQUEST_MISSING: CodedErrorClass<[helper: string]> = defineError(
+  'VIEW_REQUEST_MISSING',
+  500,
+  'The helper "%s" needs the request: pass it as the third argument of render().',
+)

@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import Handlebars from 'handlebars'
+import type { Request } from '../http/request.ts'
+import { findMistakes, inlinePartials } from './check-template.ts'
+import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
+import { HtmlFragment } from './html-fragment.ts'
+
+/** A plain object of what a template shows. Handlebars sees own properties only: no getters, no methods, no Maps. */
+export type ViewModel = Readonly<Record<string, unknown>>
+
+/** One use of a helper in a template. */
+export interface HelperCall {
+  readonly positional: readonly unknown[]
+  readonly named: Readonly<Record<string, unknown>>
+  /** The request that the page is rendered for, where it was passed to `render`. */
+  readonly request: Request | undefined
+}
+
+/** What a template can call by name. The result is escaped, unless it is an {@link HtmlFragment}. */
+export type Helper = (call: HelperCall) => unknown
+
+/** Renders templates. */
+export interface View {
+  /** Makes a helper known to all templates; before they are loaded. */
+  addHelper(name: string, helper: Helper): void
+
+  /** Reads and checks all templates (again). @throws VIEW_TEMPLATE_INVALID naming every mistake */
+  load(): void
+
+  /**
+   * Renders a template, named by its path without `.hbs`. Gives a promise only when a fragment has to be waited for.
+   *
+   * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED
+   */
+  render(name: string, model: ViewModel, request?: Request): string | Promise<string>
+}
+
+/** Creates a view of the `.hbs` files in and below a directory. Each is also a partial under its name. */
+export function createView(directory: string): View {
+  return new HandlebarsView(directory)
+}
+
+type Template = Handlebars.TemplateDelegate
+
+/** Fragments that a page still waits for, by the marker that stands in their place. */
+type Pending = Map<string, Promise<string>>
+
+class HandlebarsView implements View {
+  readonly #directory: string
+  readonly #helpers = new Map<string, Helper>()
+  #templates = new Map<string, Template>()
+
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  addHelper(name: string, helper: Helper): void {
+    this.#helpers.set(name, helper)
+  }
+
+  load(): void {
+    const handlebars = Handlebars.create()
+    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper))
+    const sources = readTemplates(this.#directory)
+    check(handlebars, sources)
+
+    const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
+    const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
+    const templates = new Map([...sources].map(([name, source]) => [name, handlebars.compile(source, options)]))
+    for (const [name, template] of templates) handlebars.registerPartial(name, template)
+    this.#templates = templates
+  }
+
+  render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
+    const template = this.#templates.get(name)
+    if (template === undefined) throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory])
+    const pending: Pending = new Map()
+    let page: string
+    try {
+      page = template(model, { data: { request, pending } })
+    } catch (error) {
+      throw new VIEW_RENDER_FAILED([name, error instanceof Error ? error.message : String(error)], { cause: error })
+    }
+    return pending.size === 0 ? page : fill(page, pending)
+  }
+}
+
+function readTemplates(directory: string): Map<string, string> {
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.hbs'))
+  return new Map(
+    files.sort().map(file => {
+      const name = file.slice(0, -'.hbs'.length).replaceAll(path.sep, '/')
+      return [name, readFileSync(path.join(directory, file), 'utf8')]
+    }),
+  )
+}
+
+/** Handlebars compiles at the first use: everything is parsed here, so that no mistake waits for a visitor. */
+function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, string>): void {
+  const mistakes: string[] = []
+  const trees = new Map<string, unknown>()
+  for (const [name, source] of sources) {
+    try {
+      trees.set(name, handlebars.parse(source))
+    } catch (error) {
+      mistakes.push(`${name}.hbs: ${(error as Error).message}`)
+    }
+  }
+  const known = {
+    templates: new Set([...sources.keys(), ...[...trees.values()].flatMap(inlinePartials)]),
+    helpers: new Set(Object.keys(handlebars.helpers)),
+  }
+  for (const [name, tree] of trees) {
+    for (const mistake of findMistakes(tree, known)) mistakes.push(`${name}.hbs: ${mistake}`)
+  }
+  if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
+}
+
+/** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */
+function adapt(helper: Helper): Handlebars.HelperDelegate {
+  return (...parameters: unknown[]) => {
+    // Handlebars passes its options last.
+    const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
+    const result = helper({ positional: parameters.slice(0, -1), named: hash, request: data.request })
+    if (!(result instanceof HtmlFragment)) return result
+    if (typeof result.content === 'string') return new Handlebars.SafeString(result.content)
+    // Nobody can guess the marker, so nobody can write one into a page.
+    const marker = `<!--${randomBytes(16).toString('hex')}-->`
+    data.pending.set(marker, result.content)
+    // Should the page fail first, nobody waits for the fragment any more: its own failure must not end the process.
+    result.content.catch(() => undefined)
+    return new Handlebars.SafeString(marker)
+  }
+}
+
+interface RenderData {
+  readonly request: Request | undefined
+  readonly pending: Pending
+}
+
+/** Handlebars is synchronous: what comes later takes the place of its marker when all of it is there. */
+async function fill(page: string, pending: Pending): Promise<string> {
+  const fragments = await Promise.all(pending.values())
+  return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => fragments[index] ?? ''), page)
+}

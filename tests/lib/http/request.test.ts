@@ -1,0 +1,190 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { setCookie } from '../../../lib/http/cookies.ts'
+import { Headers } from '../../../lib/http/headers.ts'
+import { parseHost } from '../../../lib/http/host.ts'
+import { preferredMediaType } from '../../../lib/http/negotiation.ts'
+import { Request } from '../../../lib/http/request.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+
+t.test('a target is split at its first question mark; the path is decoded once', async t => {
+  const request = new Request({ target: '/caf%C3%A9/%2541?a=1?b=%20', headers: { host: 'Localhost:8000' } })
+  t.equal(request.method, 'GET')
+  t.equal(request.path, '/café/%41')
+  t.equal(request.rawPath, '/caf%C3%A9/%2541')
+  t.equal(request.queryString, 'a=1?b=%20')
+  t.equal(request.query.get('a'), '1?b= ')
+  t.equal(request.url, 'http://localhost:8000/caf%C3%A9/%2541?a=1?b=%20')
+  t.equal(request.problem, undefined)
+})
+
+t.test('nothing is normalised: dots, double slashes and matrix parameters stay', async t => {
+  for (const target of ['//', '/a/../b', '/./a', '/a;v=1', '///x//']) t.equal(new Request({ target }).path, target)
+})
+
+t.test('the absolute form gives a path, and its authority is left to the Host header', async t => {
+  const request = new Request({ target: 'http://other.example/a?b', headers: { host: 'localhost' } })
+  t.equal(request.url, 'http://localhost/a?b')
+  t.equal(new Request({ target: 'http://other.example?b' }).path, '/')
+  t.equal(new Request({ target: '*', method: 'OPTIONS' }).path, '*')
+})
+
+t.test('a target that is none is a problem, not an exception', async t => {
+  for (const target of ['/%zz', '/%', '/%c0%af', '/%ed%a0%80', '/a%00', '/a#b', '/\\evil', '/é', '/a b', 'ftp://h/a', 'a', '*', '', '/a\x01']) {
+    const request = new Request({ target })
+    t.match(request.problem, { code: 'HTTP_TARGET_INVALID', status: 400 }, JSON.stringify(target))
+    t.equal(request.path, target)
+    t.equal(request.queryString, '')
+  }
+  t.match(new Request({ target: `/${'a'.repeat(4096)}` }).problem, { code: 'HTTP_TARGET_TOO_LONG', status: 414 })
+})
+
+t.test('any target gives a request, with a path or a problem', async t => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 40 }), text => {
+      const request = new Request({ target: `/${text}`, headers: { host: 'localhost' } })
+      t.ok(request.problem === undefined || request.problem.status === 400)
+      t.type(request.url, 'string')
+    }),
+  )
+})
+
+t.test('a Host header is a name or an address, and a port', async t => {
+  const hosts: [string, unknown][] = [
+    ['localhost', { name: 'localhost' }],
+    ['LOCALHOST:8000', { name: 'localhost', port: 8000 }],
+    ['localhost:', { name: 'localhost' }],
+    ['localhost.', { name: 'localhost' }],
+    ['a_b.example-x.org', { name: 'a_b.example-x.org' }],
+    ['[::1]:80', { name: '[::1]', port: 80 }],
+    ['127.0.0.1', { name: '127.0.0.1' }],
+  ]
+  for (const [value, host] of hosts) t.strictSame(parseHost(value), host, value)
+  const bad = ['', 'bad host', 'a/b', 'user@a', '[::1', '....', 'a..b', '//a', 'a:99999', 'a:1x', 'a%00', '"<script>"', 'ｌｏｃａｌ', 'a'.repeat(256)]
+  for (const value of bad) t.equal(parseHost(value), undefined, value)
+})
+
+t.test('an invalid or repeated Host is a problem', async t => {
+  const bad = new Request({ target: '/', headers: { host: 'bad host' } })
+  t.match(bad.problem, { code: 'HTTP_HOST_INVALID', message: 'Invalid Host "bad host".', status: 400 })
+  t.equal(bad.hostname, '')
+  const repeated = new Request({ target: '/', headers: [['host', 'a'], ['Host', 'a']] })
+  t.match(repeated.problem, { code: 'HTTP_HOST_REPEATED', status: 400 })
+})
+
+t.test('a request without a Host has a URL without an origin', async t => {
+  const request = new Request({ target: '/a' })
+  t.equal(request.origin, '')
+  t.equal(request.url, '/a')
+  t.equal(request.problem, undefined)
+})
+
+t.test('the origin leaves out the port of the scheme', async t => {
+  const origin = (host: string, encrypted: boolean) =>
+    new Request({ target: '/', headers: { host }, connection: { encrypted } }).origin
+  t.equal(origin('a:80', false), 'http://a')
+  t.equal(origin('a:443', false), 'http://a:443')
+  t.equal(origin('a:443', true), 'https://a')
+  t.equal(origin('a:80', true), 'https://a:80')
+})
+
+t.test('cookies are read when they are asked for; the first of a name counts', async t => {
+  const request = new Request({ target: '/', headers: { cookie: 'a=1; b=%20x; a=2; __proto__=p; c' } })
+  t.strictSame([...request.cookies], [['a', '1'], ['b', ' x'], ['__proto__', 'p']])
+  t.equal(request.cookies, request.cookies)
+  t.equal(new Request({ target: '/' }).cookies.size, 0)
+})
+
+t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', async t => {
+  const headers = new Headers()
+  setCookie(headers, 'a', 'b c')
+  setCookie(headers, 'd', '', { maxAge: 0, httpOnly: false, sameSite: 'strict', secure: true, path: '/x' })
+  t.strictSame(headers.getAll('set-cookie'), [
+    'a=b%20c; Path=/; HttpOnly; SameSite=Lax',
+    'd=; Max-Age=0; Path=/x; Secure; SameSite=Strict',
+  ])
+  t.throws(() => setCookie(headers, 'a b', ''), TypeError)
+})
+
+t.test('the preferred media type follows the q-values; without a header the first one is served', async t => {
+  const available = ['text/html', 'application/json']
+  const preferred = (accept?: string) => preferredMediaType(new Headers(accept === undefined ? {} : { accept }), available)
+  t.equal(preferred(), 'text/html')
+  t.equal(preferred('*/*'), 'text/html')
+  t.equal(preferred('application/json'), 'application/json')
+  t.equal(preferred('text/html;q=0.5, application/json'), 'application/json')
+  t.equal(preferred('image/png'), undefined)
+  t.equal(preferred(',,;;q=;q=2, */*;q=-1, "'), undefined)
+})
+
+t.test('an unknown peer has a name for that', async t => {
+  const request = new Request({ target: '/' })
+  t.equal(request.peerAddress, 'unknown')
+  t.equal(request.clientIp, 'unknown')
+  t.equal(request.scheme, 'http')
+})
+
+t.test('a duplicate shares all but the attributes', async t => {
+  const request = new Request({
+    target: '/a?b=1',
+    method: 'POST',
+    headers: { host: 'localhost', 'x-a': '1' },
+    connection: { remoteAddress: '10.0.0.1' },
+  })
+  request.attributes.set('_route', 'a')
+  const same = request.duplicate()
+  const other = request.duplicate({ method: 'GET', target: '/c' })
+  t.equal(same.method, 'POST')
+  t.equal(same.url, 'http://localhost/a?b=1')
+  t.equal(same.attributes.size, 0)
+  t.equal(same.clientIp, '10.0.0.1')
+  t.equal(same.stopwatch, request.stopwatch)
+  t.equal(same.body, request.body)
+  t.equal(other.method, 'GET')
+  t.equal(other.url, 'http://localhost/c')
+  t.equal(other.headers.get('x-a'), '1')
+})
+
+t.test('a session must have been given to the request', async t => {
+  const request = new Request({ target: '/' })
+  t.notOk(request.hasSession)
+  t.throws(() => request.session, /no SessionListener/)
+})
+
+t.test('a request without a body has an empty one', async t => {
+  t.equal(await new Request({ target: '/' }).text(), '')
+  t.strictSame([...(await new Request({ target: '/' }).formData())], [])
+  await t.rejects(new Request({ target: '/' }).json(), { status: 400 })
+})
+
+t.test('forwarding headers count only from a trusted proxy', async t => {
+  const headers = {
+    host: 'internal:8000',
+    'x-forwarded-for': '203.0.113.9, 10.0.0.2',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-host': 'www.example.org',
+  }
+  const connection = { remoteAddress: '10.0.0.1' }
+  const trustedProxies = new TrustedProxies(['10.0.0.0/8'])
+  const trusted = new Request({ target: '/a', headers, connection, trustedProxies })
+  t.equal(trusted.url, 'https://www.example.org/a')
+  t.equal(trusted.clientIp, '203.0.113.9')
+  const untrusted = new Request({ target: '/a', headers, connection })
+  t.equal(untrusted.url, 'http://internal:8000/a')
+  t.equal(untrusted.clientIp, '10.0.0.1')
+})
+
+t.test('a forwarded host is checked like any other, and conflicting headers are a problem', async t => {
+  const connection = { remoteAddress: '10.0.0.1' }
+  const trustedProxies = new TrustedProxies(['10.0.0.1'])
+  const bad = new Request({ target: '/', headers: { 'x-forwarded-host': 'a/b' }, connection, trustedProxies })
+  t.match(bad.problem, { code: 'HTTP_HOST_INVALID' })
+  const headers = { forwarded: 'for=203.0.113.1', 'x-forwarded-for': '203.0.113.2' }
+  const torn = new Request({ target: '/', headers, connection, trustedProxies })
+  t.match(torn.problem, { code: 'HTTP_FORWARDING_CONFLICT', status: 400 })
+})
+
+t.test('a programming error is not taken for a bad request', async t => {
+  const trustedProxies = { read: () => { throw new TypeError('bug') } } as unknown as TrustedProxies
+  t.throws(() => new Request({ target: '/', trustedProxies }), { message: 'bug' })
+})

@@ -1,0 +1,69 @@
+import { Readable } from 'node:stream'
+import { t } from 'tap'
+import { contentTypeOf } from '../../../lib/http/content-type.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { isBodiless, statusText } from '../../../lib/http/status.ts'
+
+t.test('a response is an empty 200 unless told else', async t => {
+  const response = new Response()
+  t.equal(response.status, 200)
+  t.equal(response.body, null)
+  t.strictSame([...response.headers], [])
+})
+
+t.test('each kind has its content type, which the caller may choose', async t => {
+  const types = [
+    [Response.html('<p>'), 'text/html; charset=UTF-8'],
+    [Response.text('a'), 'text/plain; charset=UTF-8'],
+    [Response.json({ a: 1 }), 'application/json'],
+    [Response.stream(Readable.from([])), 'application/octet-stream'],
+    [Response.html('', { headers: { 'content-type': 'application/xhtml+xml' } }), 'application/xhtml+xml'],
+  ] as const
+  for (const [response, type] of types) t.equal(response.headers.get('content-type'), type)
+  t.equal(Response.json({ a: [1] }).body, '{"a":[1]}')
+})
+
+t.test('a redirect names its target in the header and, escaped, in a page', async t => {
+  const response = Response.redirect('/a b?c="<d>&e=%20', 301)
+  t.equal(response.status, 301)
+  t.equal(response.headers.get('location'), '/a%20b?c=%22%3Cd%3E&e=%20')
+  t.match(String(response.body), 'Redirecting to <a href="/a%20b?c=%22%3Cd%3E&#38;e=%20">')
+  t.equal(Response.redirect('/x').status, 302)
+  t.equal(Response.redirect('/\ud800').headers.get('location'), '/%EF%BF%BD', 'half a character is no error')
+})
+
+t.test('an empty response has a status and nothing else', async t => {
+  t.equal(Response.empty().status, 204)
+  t.equal(Response.empty(304).status, 304)
+  t.equal(Response.empty().body, null)
+})
+
+t.test('a status that cannot be sent is refused when it is set', async t => {
+  for (const status of [0, 199, 600, 200.5, Number.NaN]) {
+    t.throws(() => new Response(null, { status }), { code: 'HTTP_STATUS_INVALID', message: new RegExp(`"${status}"`) })
+  }
+  const response = new Response()
+  response.status = 503
+  t.throws(() => {
+    response.status = 1000
+  })
+  t.equal(response.status, 503)
+})
+
+t.test('a redirect is a 3xx that sends elsewhere', async t => {
+  const isRedirect = (status: number) => new Response(null, { status }).isRedirect
+  t.ok([300, 301, 303, 308].every(isRedirect))
+  t.notOk([200, 304, 404].some(isRedirect))
+})
+
+t.test('statuses have names, and some have no body', async t => {
+  t.equal(statusText(404), 'Not Found')
+  t.equal(statusText(599), 'unknown status')
+  t.ok(isBodiless(204) && isBodiless(304))
+  t.notOk(isBodiless(200))
+})
+
+t.test('a format that nobody knows is HTML', async t => {
+  t.equal(contentTypeOf('json'), 'application/json')
+  t.equal(contentTypeOf('nonsense'), 'text/html; charset=UTF-8')
+})

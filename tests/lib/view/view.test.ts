@@ -1,0 +1,141 @@
+import { type Test, t } from 'tap'
+import { Request } from '../../../lib/http/request.ts'
+import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
+import { createView, type View } from '../../../lib/view/view.ts'
+
+type Files = { [name: string]: string | Files }
+
+function viewOf(t: Test, files: Files, prepare: (view: View) => void = () => undefined): View {
+  const view = createView(t.testdir(files))
+  prepare(view)
+  view.load()
+  return view
+}
+
+t.test('values are escaped', async t => {
+  const view = viewOf(t, { 'page.hbs': '<p title="{{text}}">{{text}}</p>' })
+  const page = view.render('page', { text: `<b>"'&` })
+  t.equal(page, '<p title="&lt;b&gt;&quot;&#x27;&amp;">&lt;b&gt;&quot;&#x27;&amp;</p>')
+})
+
+t.test('layouts are partials with blocks, named by their path', async t => {
+  const view = viewOf(t, {
+    site: {
+      'layout.hbs': '<title>{{title}}</title>{{> content}}',
+      'page.hbs': '{{#> site/layout title="T"}}{{#*inline "content"}}<p>{{text}}</p>{{/inline}}{{/site/layout}}',
+    },
+  })
+  t.equal(view.render('site/page', { text: 'x' }), '<title>T</title><p>x</p>')
+})
+
+t.test('a layout may use what its block holds', async t => {
+  const view = viewOf(t, {
+    'box.hbs': '<div>{{> @partial-block}}</div>',
+    'page.hbs': '{{#> box}}{{#if yes}}<b>{{yes}}</b>{{else}}no{{/if}}{{/box}}',
+  })
+  t.equal(view.render('page', { yes: '1' }), '<div><b>1</b></div>')
+})
+
+t.test('a helper gets its arguments and the request; what it returns is escaped unless it is a fragment', async t => {
+  const request = new Request({ target: '/here' })
+  const view = viewOf(t, { 'page.hbs': '{{show "a" 2 named=text}}|{{plain}}|{{show (plain)}}' }, view => {
+    view.addHelper('show', ({ positional, named, request }) => `<${positional.join()} ${named.named} ${request?.path}>`)
+    view.addHelper('plain', () => new HtmlFragment('<i>'))
+  })
+  t.equal(
+    view.render('page', { text: 'b' }, request),
+    '&lt;a,2 b /here&gt;|<i>|&lt;&lt;i&gt; undefined /here&gt;',
+  )
+})
+
+t.test('a fragment that comes later is waited for and put where it belongs', async t => {
+  const view = viewOf(t, { 'page.hbs': '[{{later "a" 2}}][{{later "b" 1}}]' }, view => {
+    view.addHelper('later', ({ positional: [text, turns] }) => new HtmlFragment(wait(Number(turns), `<${text}$&>`)))
+  })
+  const page = view.render('page', {})
+  t.ok(page instanceof Promise)
+  t.equal(await page, '[<a$&>][<b$&>]')
+})
+
+t.test('a fragment that fails fails the page', async t => {
+  const view = viewOf(t, { 'page.hbs': '{{later}}{{later}}' }, view => {
+    view.addHelper('later', () => new HtmlFragment(Promise.reject(new Error('no fragment'))))
+  })
+  await t.rejects(Promise.resolve(view.render('page', {})), { message: 'no fragment' })
+})
+
+t.test('a fragment may fail unheard after its page has failed', async t => {
+  const view = viewOf(t, { 'page.hbs': '{{later}}{{missing}}' }, view => {
+    view.addHelper('later', () => new HtmlFragment(Promise.reject(new Error('nobody listens'))))
+  })
+  t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
+  // An unhandled rejection would fail this test.
+  await new Promise(setImmediate)
+})
+
+t.test('a field that the model lacks is an error that names template and place', async t => {
+  const view = viewOf(t, { 'page.hbs': '<p>\n{{missing}}</p>' })
+  t.throws(() => view.render('page', {}), {
+    code: 'VIEW_RENDER_FAILED',
+    message: /^The template "page" cannot be rendered: "missing" not defined in .* - 2:2$/,
+  })
+})
+
+t.test('what is thrown and no error still fails the page with a reason', async t => {
+  const view = viewOf(t, { 'page.hbs': '{{fail}}' }, view => {
+    view.addHelper('fail', () => {
+      throw 'just text'
+    })
+  })
+  t.throws(() => view.render('page', {}), { message: 'The template "page" cannot be rendered: just text' })
+})
+
+t.test('an unknown template is an error that says where it was looked for', async t => {
+  const view = viewOf(t, {})
+  t.throws(() => view.render('nope', {}), { code: 'VIEW_TEMPLATE_UNKNOWN', message: /"nope\.hbs" in .*/ })
+})
+
+t.test('every mistake in every template is listed at once when they are loaded', async t => {
+  const view = createView(
+    t.testdir({
+      'a.hbs': '{{> nowhere}}\n{{nohelper 1}}',
+      'b.hbs': '{{{raw}}} {{& raw}}',
+      'c.hbs': '{{#nohelper x=1}}{{else}}{{> (lookup . "name")}}{{/nohelper}}',
+      'd.hbs': '{{#if}',
+      'e.hbs': '{{#if (nohelper 1)}}fine{{/if}}{{#each items as |item|}}{{item.name}}{{/each}}{{this.nohelper}}',
+      'f.txt': '{{{ignored}}}',
+    }),
+  )
+  const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
+  const lines = error.message.split('\n')
+  for (const expected of [
+    'a.hbs: line 1: there is no partial "nowhere"',
+    'a.hbs: line 2: there is no helper "nohelper"',
+    'b.hbs: line 1: output must be escaped: use two braces',
+    'c.hbs: line 1: there is no helper "nohelper"',
+    'c.hbs: line 1: a partial must be named, not computed',
+    'e.hbs: line 1: there is no helper "nohelper"',
+  ]) {
+    t.ok(lines.includes(expected), expected)
+  }
+  t.match(error.message, /d\.hbs: Parse error on line 1/)
+})
+
+t.test('loading again takes up changed files; a mistake leaves the old ones in use', async t => {
+  const directory = t.testdir({ 'page.hbs': 'one' })
+  const view = createView(directory)
+  view.load()
+  const { writeFileSync } = await import('node:fs')
+  writeFileSync(`${directory}/page.hbs`, 'two')
+  t.equal(view.render('page', {}), 'one')
+  view.load()
+  t.equal(view.render('page', {}), 'two')
+  writeFileSync(`${directory}/page.hbs`, '{{> nowhere}}')
+  t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' })
+  t.equal(view.render('page', {}), 'two')
+})
+
+async function wait(turns: number, text: string): Promise<string> {
+  for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
+  return text
+}
