@@ -1,0 +1,54 @@
+import { t } from 'tap'
+import { queryValue } from '../../../kernel/controller/arguments.ts'
+import { defineController, toController } from '../../../kernel/controller/controller.ts'
+import { ControllerArgumentsEvent } from '../../../kernel/events/controller-arguments-event.ts'
+import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createBare } from '../../support/bare-kernel.ts'
+
+const greet = defineController('greet', [queryValue('name')], name => new Response(`hello ${name}`))
+
+t.test('listeners see the resolved arguments, by priority, and may replace them', async t => {
+  const { kernel, dispatcher } = createBare()
+  const request = createRequest('/?name=ada')
+  request.attributes.set('_controller', greet)
+  const heard: unknown[] = []
+  dispatcher.on(ControllerArgumentsEvent, event => void heard.push('last', ...event.arguments), -1)
+  dispatcher.on(ControllerArgumentsEvent, async event => {
+    await new Promise(setImmediate)
+    heard.push(event.controller.name, ...event.arguments)
+    event.arguments = ['grace']
+  })
+  t.equal((await kernel.handle(request)).body, 'hello grace')
+  t.strictSame(heard, ['greet', 'ada', 'last', 'grace'])
+})
+
+t.test('a listener may still replace the controller', async t => {
+  const { kernel, dispatcher, request } = createBare(() => t.fail('must not run'))
+  dispatcher.on(ControllerArgumentsEvent, event => {
+    event.controller = toController(() => new Response('instead'))
+  })
+  t.equal((await kernel.handle(request)).body, 'instead')
+})
+
+t.test('stopPropagation keeps the rest from running, not the controller', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  dispatcher.on(ControllerArgumentsEvent, event => event.stopPropagation(), 1)
+  dispatcher.on(ControllerArgumentsEvent, () => t.fail('must not run'))
+  t.equal((await kernel.handle(request)).body, 'done')
+})
+
+t.test('a listener that throws keeps the controller from running', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  dispatcher.on(ControllerArgumentsEvent, () => Promise.reject(new Error('not with these')))
+  t.equal((await kernel.handle(request)).status, 500)
+  t.strictSame(sequence.slice(-3), ['kernel.controller_arguments', 'kernel.exception', 'kernel.finish_request'])
+})
+
+t.test('arguments that cannot be resolved never reach the listeners', async t => {
+  const { kernel, dispatcher } = createBare()
+  const request = createRequest('/')
+  request.attributes.set('_controller', greet)
+  dispatcher.on(ControllerArgumentsEvent, () => t.fail('must not run'))
+  await kernel.handle(request)
+})

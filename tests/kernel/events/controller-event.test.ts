@@ -1,0 +1,41 @@
+import { t } from 'tap'
+import { toController } from '../../../kernel/controller/controller.ts'
+import { ControllerEvent } from '../../../kernel/events/controller-event.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createBare } from '../../support/bare-kernel.ts'
+
+t.test('listeners see the controller that was found, by priority', async t => {
+  const { kernel, dispatcher, request } = createBare(function home() {
+    return new Response()
+  })
+  const heard: string[] = []
+  dispatcher.on(ControllerEvent, event => void heard.push(`second ${event.controller.name}`))
+  dispatcher.on(ControllerEvent, event => void heard.push(`first ${event.controller.name}`), 5)
+  await kernel.handle(request)
+  t.strictSame(heard, ['first home', 'second home'])
+})
+
+t.test('a listener may put another controller in its place, also after an await', async t => {
+  const { kernel, dispatcher, request } = createBare(() => t.fail('must not run'))
+  dispatcher.on(ControllerEvent, async event => {
+    await new Promise(setImmediate)
+    event.controller = toController(({ path }) => new Response(`instead of ${path}`))
+  })
+  t.equal((await kernel.handle(request)).body, 'instead of /here')
+})
+
+t.test('stopPropagation keeps the rest from running, not the controller', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  dispatcher.on(ControllerEvent, event => event.stopPropagation(), 1)
+  dispatcher.on(ControllerEvent, () => t.fail('must not run'))
+  t.equal((await kernel.handle(request)).body, 'done')
+})
+
+t.test('a listener that throws keeps the controller from running', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  dispatcher.on(ControllerEvent, () => {
+    throw new Error('not this one')
+  })
+  t.equal((await kernel.handle(request)).status, 500)
+  t.strictSame(sequence, ['kernel.request', 'kernel.controller', 'kernel.exception', 'kernel.finish_request'])
+})

@@ -1,0 +1,40 @@
+import { t } from 'tap'
+import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.ts'
+import { createBare } from '../../support/bare-kernel.ts'
+
+t.test('it is dispatched after the response is complete, by priority, once', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare()
+  const heard: string[] = []
+  dispatcher.on(FinishRequestEvent, () => void heard.push('second'), -1)
+  dispatcher.on(FinishRequestEvent, async () => {
+    await new Promise(setImmediate)
+    heard.push('first')
+  })
+  await kernel.handle(request)
+  t.strictSame(heard, ['first', 'second'])
+  t.strictSame(sequence.slice(-2), ['kernel.response', 'kernel.finish_request'])
+})
+
+t.test('it is dispatched too when nobody answers an error', async t => {
+  const { kernel, request, sequence } = createBare(() => {
+    throw new Error('lost')
+  })
+  await kernel.handle(request)
+  t.equal(sequence.at(-1), 'kernel.finish_request')
+})
+
+t.test('stopPropagation keeps the rest from running', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  dispatcher.on(FinishRequestEvent, event => event.stopPropagation(), 1)
+  dispatcher.on(FinishRequestEvent, () => t.fail('must not run'))
+  t.equal((await kernel.handle(request)).body, 'done')
+})
+
+t.test('a listener that throws still leaves the client with an answer', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare()
+  dispatcher.on(FinishRequestEvent, () => {
+    throw new Error('not tidy')
+  })
+  t.equal((await kernel.handle(request)).status, 500)
+  t.ok(sequence.includes('kernel.exception'))
+})

@@ -1,0 +1,47 @@
+import { t } from 'tap'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createBare } from '../../support/bare-kernel.ts'
+
+t.test('listeners change headers and status by priority, and may await', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  dispatcher.on(ResponseEvent, ({ response }) => response.headers.append('x-order', 'second'), -1)
+  dispatcher.on(ResponseEvent, async ({ response }) => {
+    await new Promise(setImmediate)
+    response.headers.append('x-order', 'first')
+    response.status = 202
+  })
+  const response = await kernel.handle(request)
+  t.equal(response.headers.get('x-order'), 'first, second')
+  t.equal(response.status, 202)
+})
+
+t.test('a listener may replace the response; later ones see the new one', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  dispatcher.on(ResponseEvent, event => {
+    event.response = new Response('replaced')
+  })
+  dispatcher.on(ResponseEvent, event => t.equal(event.response.body, 'replaced'), -1)
+  t.equal((await kernel.handle(request)).body, 'replaced')
+})
+
+t.test('stopPropagation keeps the rest from running; the response is sent all the same', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare()
+  dispatcher.on(ResponseEvent, event => event.stopPropagation(), 1)
+  dispatcher.on(ResponseEvent, () => t.fail('must not run'))
+  t.equal((await kernel.handle(request)).body, 'done')
+  t.equal(sequence.at(-1), 'kernel.finish_request')
+})
+
+t.test('a listener that throws leads to kernel.exception; failing again, the error response goes out as it is', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare()
+  dispatcher.on(ResponseEvent, () => {
+    throw new Error('no headers today')
+  })
+  dispatcher.on(ExceptionEvent, event => event.respond(new Response('sorry')))
+  const response = await kernel.handle(request)
+  t.equal(response.status, 500)
+  t.equal(response.body, 'sorry')
+  t.strictSame(sequence.slice(-3), ['kernel.response', 'kernel.exception', 'kernel.response'])
+})

@@ -1,0 +1,63 @@
+import { t } from 'tap'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { ViewEvent } from '../../../kernel/events/view-event.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createBare } from '../../support/bare-kernel.ts'
+
+t.test('a controller that returns a response needs no view', async t => {
+  const { kernel, request, sequence } = createBare()
+  await kernel.handle(request)
+  t.notOk(sequence.includes('kernel.view'))
+})
+
+t.test('listeners make a response of what the controller returned; the first to respond ends it', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare(async () => ({ answer: 42 }))
+  dispatcher.on(ViewEvent, async event => event.respond(Response.json(event.result)), 1)
+  dispatcher.on(ViewEvent, () => t.fail('must not run'))
+  t.equal((await kernel.handle(request)).body, '{"answer":42}')
+  t.strictSame(sequence.slice(2), [
+    'kernel.controller_arguments',
+    'kernel.view',
+    'kernel.response',
+    'kernel.finish_request',
+  ])
+})
+
+t.test('stopPropagation without a response leaves nobody to respond', async t => {
+  const { kernel, dispatcher, request } = createBare(() => 'text')
+  dispatcher.on(ViewEvent, event => event.stopPropagation(), 1)
+  dispatcher.on(ViewEvent, event => event.respond(new Response()))
+  t.equal((await kernel.handle(request)).status, 500)
+})
+
+t.test('what nobody makes a response of is an error that shows it', async t => {
+  const messages: [unknown, string][] = [
+    [undefined, 'nothing: did you forget a "return" somewhere in your controller?'],
+    [null, 'null'],
+    ['text', "a string ('text')"],
+    [['a'], "an array ([ 'a' ])"],
+    [{ a: { b: { c: 1 } } }, 'an object ({ a: { b: [Object] } })'],
+    [5, 'a number (5)'],
+  ]
+  for (const [result, description] of messages) {
+    const { kernel, dispatcher, request } = createBare(() => result)
+    let error: unknown
+    dispatcher.on(ExceptionEvent, event => {
+      error = event.error
+    })
+    await kernel.handle(request)
+    t.match(error, {
+      code: 'KERNEL_NO_RESPONSE',
+      message: `The controller must return a "Response" object but it returned ${description}.`,
+    })
+  }
+})
+
+t.test('a listener that throws leads to kernel.exception', async t => {
+  const { kernel, dispatcher, request, sequence } = createBare(() => 'text')
+  dispatcher.on(ViewEvent, () => {
+    throw new Error('no view')
+  })
+  t.equal((await kernel.handle(request)).status, 500)
+  t.strictSame(sequence.slice(-3), ['kernel.view', 'kernel.exception', 'kernel.finish_request'])
+})

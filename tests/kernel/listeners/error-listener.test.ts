@@ -1,0 +1,83 @@
+import { t } from 'tap'
+import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
+import { toController } from '../../../kernel/controller/controller.ts'
+import { ErrorListener } from '../../../kernel/listeners/error-listener.ts'
+import { createBareKernel, createExceptionEvent, createRequest } from '../../../kernel/testing/event-factories.ts'
+import { HttpError } from '../../../lib/errors/http-error.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createRecorder } from '../../support/recording-logger.ts'
+
+function createListener() {
+  const { logger, records } = createRecorder()
+  return { listener: new ErrorListener(logger), records }
+}
+
+t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
+  const controllers = new ControllerResolver()
+  let seen: Request | undefined
+  controllers.register(
+    'error_controller',
+    toController(request => {
+      seen = request
+      return new Response('sorry', { status: 418 })
+    }),
+  )
+  const error = new Error('lost')
+  const request = createRequest('/here', { method: 'POST', headers: { 'x-a': '1' } })
+  const event = createExceptionEvent(error, { request, kernel: createBareKernel(undefined, controllers) })
+  await createListener().listener.onException(event)
+  t.equal(event.response?.body, 'sorry')
+  t.ok(event.isPropagationStopped)
+  t.equal(seen?.method, 'GET')
+  t.equal(seen?.url, 'http://localhost/here')
+  t.equal(seen?.headers.get('x-a'), '1')
+  t.notOk(seen?.isMainRequest)
+  t.strictSame([...(seen?.attributes.keys() ?? [])], ['_controller', 'exception', 'logger'])
+  t.equal(seen?.attributes.get('exception'), error)
+  t.equal(request.attributes.get('_remove_csp_headers'), true)
+})
+
+t.test('an error inside the error controller is thrown on', async t => {
+  const controllers = new ControllerResolver()
+  const worse = new Error('worse')
+  controllers.register(
+    'error_controller',
+    toController(() => {
+      throw worse
+    }),
+  )
+  const event = createExceptionEvent(new Error(), { kernel: createBareKernel(undefined, controllers) })
+  await t.rejects(createListener().listener.onException(event), worse)
+  t.equal(event.response, undefined)
+})
+
+t.test('an error is logged with its place: critical, or error when the client is to blame', async t => {
+  const { listener, records } = createListener()
+  const error = new HttpError(404, 'not here')
+  listener.logException(createExceptionEvent(error))
+  listener.logException(createExceptionEvent(new HttpError(503, 'not now')))
+  listener.logException(createExceptionEvent(new TypeError('bug')))
+  t.match(records, [
+    {
+      level: 'error',
+      channel: 'request',
+      message: /^Uncaught HttpError: "not here" at error-listener\.test\.[jt]s line \d+$/,
+      context: { error },
+    },
+    { level: 'critical' },
+    { level: 'critical', message: /^Uncaught TypeError: "bug" at / },
+  ])
+})
+
+t.test('what is thrown and has no stack is logged all the same', async t => {
+  const { listener, records } = createListener()
+  const bare = new Error('bare')
+  bare.stack = ''
+  listener.logException(createExceptionEvent('just text'))
+  listener.logException(createExceptionEvent(bare))
+  t.match(records, [
+    { level: 'critical', message: 'Uncaught value: "just text" at unknown place' },
+    { message: 'Uncaught Error: "bare" at unknown place' },
+  ])
+})

@@ -1,0 +1,36 @@
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { t } from 'tap'
+import { StaticFileListener } from '../../../kernel/listeners/static-file-listener.ts'
+import { createRequest, createRequestEvent } from '../../../kernel/testing/event-factories.ts'
+import { StaticFiles } from '../../../lib/http/static-files.ts'
+
+t.test('a request for a file is answered with it; with its version it may be kept for ever', async t => {
+  const files = new StaticFiles()
+  files.add('site', t.testdir({ 'a.css': 'a{}' }))
+  const listener = new StaticFileListener(files)
+  const cacheControl = async (target: string) => {
+    const event = createRequestEvent({ request: createRequest(target) })
+    await listener.onRequest(event)
+    t.ok(event.isPropagationStopped)
+    t.equal(await text(event.response?.body as Readable), 'a{}')
+    return event.response?.headers.get('cache-control')
+  }
+  t.equal(await cacheControl(files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
+  t.equal(await cacheControl('/assets/site/a.css'), 'public, no-cache')
+  t.equal(await cacheControl('/assets/site/a.css?v=00000000'), 'public, no-cache')
+})
+
+t.test('other paths and other methods are left to the router', async t => {
+  const files = new StaticFiles()
+  files.add('site', t.testdir({ 'a.css': 'a{}' }))
+  const listener = new StaticFileListener(files)
+  for (const request of [createRequest('/assets/site/b.css'), createRequest('/assets/site/a.css', { method: 'POST' })]) {
+    const event = createRequestEvent({ request })
+    t.equal(listener.onRequest(event), undefined)
+    t.equal(event.response, undefined)
+  }
+  const head = createRequestEvent({ request: createRequest('/assets/site/a.css', { method: 'HEAD' }) })
+  await listener.onRequest(head)
+  t.equal(head.response?.status, 200)
+})

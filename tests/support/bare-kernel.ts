@@ -1,0 +1,52 @@
+import type { RequestHandler } from '../../kernel/controller/controller.ts'
+import type { KernelEvent } from '../../kernel/events/kernel-event.ts'
+import { ControllerArgumentsEvent } from '../../kernel/events/controller-arguments-event.ts'
+import { ControllerEvent } from '../../kernel/events/controller-event.ts'
+import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
+import { FinishRequestEvent } from '../../kernel/events/finish-request-event.ts'
+import { RequestEvent } from '../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
+import { ViewEvent } from '../../kernel/events/view-event.ts'
+import type { HttpKernel } from '../../kernel/http-kernel.ts'
+import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
+import { createEventDispatcher, type EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
+
+/** Every event of the lifecycle. */
+export const lifecycle = [
+  RequestEvent,
+  ControllerEvent,
+  ControllerArgumentsEvent,
+  ViewEvent,
+  ExceptionEvent,
+  ResponseEvent,
+  FinishRequestEvent,
+  TerminateEvent,
+] as const
+
+/** A kernel without listeners, a request that has its controller already, and the names of the events as they happen. */
+export interface Bare {
+  readonly kernel: HttpKernel
+  readonly dispatcher: EventDispatcher
+  readonly request: Request
+  readonly sequence: readonly string[]
+}
+
+export function createBare(handler: RequestHandler = () => new Response('done')): Bare {
+  const dispatcher = createEventDispatcher()
+  const sequence: string[] = []
+  recordSequence(dispatcher, sequence)
+  const request = createRequest('/here')
+  request.attributes.set('_controller', handler)
+  return { kernel: createBareKernel(dispatcher), dispatcher, request, sequence }
+}
+
+/** Notes `kernel.request`, or `kernel.request (sub)`, whenever an event is dispatched. */
+export function recordSequence(dispatcher: EventDispatcher, sequence: string[]): void {
+  const note = (name: string) => (event: KernelEvent) => {
+    sequence.push(event.isMainRequest ? name : `${name} (sub)`)
+  }
+  for (const type of lifecycle) dispatcher.on<KernelEvent>(type, note(type.eventName), Number.POSITIVE_INFINITY)
+}

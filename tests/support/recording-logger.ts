@@ -1,0 +1,9 @@
+import { createLogger, type Logger, type LogRecord } from '../../lib/log/logger.ts'
+
+/** A logger that prints nothing and keeps everything. */
+export function createRecorder(): { logger: Logger; records: readonly LogRecord[] } {
+  const records: LogRecord[] = []
+  const stream = { write: () => true }
+  const logger = createLogger({ level: 'debug', format: 'json', stream, onRecord: record => records.push(record) })
+  return { logger, records }
+}
