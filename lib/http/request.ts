@@ -1,7 +1,7 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
-import type { SessionHandle } from '../session/session-handle.ts'
+import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
 import { HTTP_HOST_INVALID, HTTP_HOST_REPEATED } from './errors.ts'
@@ -55,7 +55,7 @@ export class Request {
   readonly #host: Host | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
-  #session: SessionHandle | undefined
+  #session: Session | undefined
   #stopwatch: Stopwatch | undefined
 
   constructor(init: RequestInit) {
@@ -157,13 +157,13 @@ export class Request {
   }
 
   /** The session, which nothing reads or starts before it is used. @throws TypeError without a SessionListener */
-  get session(): SessionHandle {
+  get session(): Session {
     if (this.#session === undefined)
       throw new TypeError('There is no session: no SessionListener has seen this request.')
     return this.#session
   }
 
-  set session(session: SessionHandle) {
+  set session(session: Session) {
     this.#session = session
   }
 

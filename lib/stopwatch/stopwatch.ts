@@ -1,1 +1,124 @@
-export class Stopwatch {}
+import { STOPWATCH_NOT_STARTED, STOPWATCH_SECTION_NOT_OPEN, STOPWATCH_SECTION_OPEN } from './errors.ts'
+import { Measurement, type StopwatchEvent } from './measurement.ts'
+
+/**
+ * Measures the work of one request by name, in the manner of Symfony's Stopwatch. A sub-request is a section: a
+ * stopwatch of its own, so that sub-requests that run at the same time do not mix up their events. The clock gives
+ * milliseconds and never runs backwards.
+ */
+export class Stopwatch {
+  /** What the clock said when this stopwatch, or section, came to be: the zero of its events' times. */
+  readonly origin: number
+  readonly #now: () => number
+  readonly #measurements = new Map<string, Measurement>()
+  #sections = new Map<string, Section>()
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+    this.origin = now()
+  }
+
+  /**
+   * Starts the event; what runs already goes on and is stopped after this one. Returns what ends exactly this start, for
+   * work that overlaps with work of the same name; to call it twice is harmless. The first category of a name stays.
+   */
+  start(name: string, category = 'default'): () => void {
+    let measurement = this.#measurements.get(name)
+    if (measurement === undefined) {
+      measurement = new Measurement(name, category, this.origin)
+      this.#measurements.set(name, measurement)
+    }
+    return measurement.start(this.#now)
+  }
+
+  /** Stops what was started last under the name, and returns the event. @throws STOPWATCH_NOT_STARTED */
+  stop(name: string): StopwatchEvent {
+    const now = this.#now()
+    const measurement = this.#measurements.get(name)
+    if (!measurement?.stop(now)) throw new STOPWATCH_NOT_STARTED([name, this.#running()])
+    return measurement.toEvent(now)
+  }
+
+  /** Ends the current period of the event and begins its next. @throws STOPWATCH_NOT_STARTED */
+  lap(name: string): StopwatchEvent {
+    const event = this.stop(name)
+    this.start(name)
+    return event
+  }
+
+  isStarted(name: string): boolean {
+    return this.#measurements.get(name)?.isRunning ?? false
+  }
+
+  /** Runs the function, sync or async, as an event that ends with it, also when it fails; gives back what it gives. */
+  measure<result>(name: string, category: string, work: () => result): result {
+    const end = this.start(name, category)
+    let result: result
+    try {
+      result = work()
+    } catch (error) {
+      end()
+      throw error
+    }
+    if (!(result instanceof Promise)) {
+      end()
+      return result
+    }
+    // A promise of the same value: only its end was heard.
+    return result.finally(end) as result
+  }
+
+  /**
+   * Opens a section of this stopwatch, or opens a stopped one again, and returns it. The section counts its time as
+   * `__section__`, this stopwatch as `__section__.child`. Ids are known to all sections of one stopwatch.
+   *
+   * @throws STOPWATCH_SECTION_OPEN when the section of this id runs
+   */
+  openSection(id: string = `section ${this.#sections.size + 1}`): Stopwatch {
+    const known = this.#sections.get(id)
+    if (known?.end !== undefined) throw new STOPWATCH_SECTION_OPEN([id])
+    const endChild = this.start('__section__.child', 'section')
+    const stopwatch = known?.stopwatch ?? new Stopwatch(this.#now)
+    stopwatch.#sections = this.#sections
+    const endSection = stopwatch.start('__section__', 'section')
+    const end = (): void => {
+      endSection()
+      endChild()
+    }
+    this.#sections.set(id, { stopwatch, end })
+    return stopwatch
+  }
+
+  /** Stops a section; it may be opened again. @throws STOPWATCH_SECTION_NOT_OPEN */
+  stopSection(id: string): void {
+    const section = this.#sections.get(id)
+    if (section?.end === undefined) throw new STOPWATCH_SECTION_NOT_OPEN([id, this.#openSections()])
+    section.end()
+    this.#sections.set(id, { stopwatch: section.stopwatch, end: undefined })
+  }
+
+  /** What was measured so far, here or in the section of this id (nothing when there is none), in order of first start. */
+  events(section?: string): StopwatchEvent[] {
+    if (section !== undefined) return this.#sections.get(section)?.stopwatch.events() ?? []
+    const now = this.#now()
+    return Array.from(this.#measurements.values(), measurement => measurement.toEvent(now))
+  }
+
+  #running(): string {
+    return list([...this.#measurements.keys()].filter(name => this.isStarted(name)))
+  }
+
+  #openSections(): string {
+    return list([...this.#sections].filter(([, section]) => section.end !== undefined).map(([id]) => id))
+  }
+}
+
+interface Section {
+  readonly stopwatch: Stopwatch
+  /** There while the section is open. */
+  readonly end: (() => void) | undefined
+}
+
+function list(names: readonly string[]): string {
+  return names.length === 0 ? 'nothing' : names.map(name => `"${name}"`).join(', ')
+}

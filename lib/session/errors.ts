@@ -1,0 +1,19 @@
+import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+
+export const SESSION_STATELESS: CodedErrorClass<[]> = defineError(
+  'SESSION_STATELESS',
+  500,
+  'Session was used while the request was declared stateless.',
+)
+
+export const SESSION_VALUE_INVALID: CodedErrorClass<[name: string, path: string, reason: string]> = defineError(
+  'SESSION_VALUE_INVALID',
+  500,
+  'The session cannot keep "%s": %s is %s. It keeps what JSON can say.',
+)
+
+export const SESSION_STORE_FAILED: CodedErrorClass<[task: string]> = defineError(
+  'SESSION_STORE_FAILED',
+  500,
+  'The session store failed to %s.',
+)

@@ -1,0 +1,147 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import { SESSION_STORE_FAILED } from './errors.ts'
+import { parseRecord, stringifyRecord } from './session-record.ts'
+import type { SessionData, SessionStore } from './session-store.ts'
+import { SweepSchedule } from './sweep-schedule.ts'
+
+/** Where sessions are kept. */
+export interface FileSessionStoreOptions {
+  /** Made, for the owner alone, with the first session. */
+  readonly directory: string
+  /** Told when a sweep that nobody waits for has failed. */
+  readonly onSweepError: (error: unknown) => void
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/**
+ * Keeps each session in a file of its own, for the owner alone. Files are named by the hash of the id: no id is ever a
+ * path, and no id can be read from a listing. What is damaged or foreign, and what a symbolic link points to, is no
+ * session. What has expired is swept in the background of a write, at first and then every ten minutes.
+ */
+export class FileSessionStore implements SessionStore {
+  readonly #directory: string
+  readonly #now: () => number
+  readonly #onSweepError: (error: unknown) => void
+  readonly #schedule = new SweepSchedule()
+
+  constructor(options: FileSessionStoreOptions) {
+    this.#directory = options.directory
+    this.#now = options.now ?? Date.now
+    this.#onSweepError = options.onSweepError
+  }
+
+  read(id: string): Promise<SessionData | undefined> {
+    return attempt('read a session', () => this.#readFile(fileOf(id)))
+  }
+
+  async write(id: string, data: SessionData, lifetime: number): Promise<void> {
+    const now = this.#now()
+    const record = stringifyRecord(data, lifetime, now)
+    await attempt('write a session', () => this.#writeFile(fileOf(id), record))
+    if (this.#schedule.claim(now)) void this.sweep().catch(this.#onSweepError)
+  }
+
+  destroy(id: string): Promise<void> {
+    return attempt('destroy a session', () => this.#remove(fileOf(id)))
+  }
+
+  sweep(): Promise<number> {
+    return attempt('sweep its directory', () => this.#sweepFiles())
+  }
+
+  async #readFile(file: string): Promise<SessionData | undefined> {
+    const text = await ignoring(['ENOENT', 'ELOOP'], () => readRegularFile(path.join(this.#directory, file)))
+    return text === undefined ? undefined : parseRecord(text, this.#now())
+  }
+
+  /** Renamed when complete: nobody ever reads half a session. */
+  async #writeFile(file: string, text: string): Promise<void> {
+    await mkdir(this.#directory, { recursive: true, mode: 0o700 })
+    const temporary = path.join(this.#directory, `${file}.${this.#now()}.${randomUUID()}.tmp`)
+    try {
+      const handle = await open(temporary, 'wx', 0o600)
+      try {
+        await handle.writeFile(text)
+      } finally {
+        await handle.close()
+      }
+      await rename(temporary, path.join(this.#directory, file))
+    } catch (error) {
+      await rm(temporary, { force: true })
+      throw error
+    }
+  }
+
+  async #sweepFiles(): Promise<number> {
+    const files = (await ignoring(['ENOENT'], () => readdir(this.#directory))) ?? []
+    const failures: unknown[] = []
+    let expired = 0
+    for (const file of files) {
+      try {
+        // One after another, on purpose: requests come first.
+        if (await this.#isExpired(file)) {
+          await this.#remove(file)
+          expired++
+        }
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'Some files could not be swept.')
+    return expired
+  }
+
+  /** Whether the file is one of ours, and no longer of use. */
+  async #isExpired(file: string): Promise<boolean> {
+    if (sessionFile.test(file)) return (await this.#readFile(file)) === undefined
+    const begun = temporaryFile.exec(file)?.[1]
+    return begun !== undefined && Number(begun) < this.#now() - staleAfter
+  }
+
+  #remove(file: string): Promise<void> {
+    return rm(path.join(this.#directory, file), { force: true })
+  }
+}
+
+/** `<hash of the id>.json`, and that, the time and something unique while it is being written. */
+const sessionFile = /^[0-9a-f]{64}\.json$/
+const temporaryFile = /^[0-9a-f]{64}\.json\.(\d+)\.[0-9a-f-]+\.tmp$/
+
+/** An hour: long after any write has ended, one way or the other. */
+const staleAfter = 3_600_000
+
+function fileOf(id: string): string {
+  return `${createHash('sha256').update(id).digest('hex')}.json`
+}
+
+/** Undefined for what is no file. */
+async function readRegularFile(file: string): Promise<string | undefined> {
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    return (await handle.stat()).isFile() ? await handle.readFile('utf8') : undefined
+  } finally {
+    await handle.close()
+  }
+}
+
+async function ignoring<result>(codes: readonly string[], task: () => Promise<result>): Promise<result | undefined> {
+  try {
+    return await task()
+  } catch (error) {
+    if (codes.includes(String((error as NodeJS.ErrnoException).code))) return undefined
+    throw error
+  }
+}
+
+async function attempt<result>(name: string, task: () => Promise<result>): Promise<result> {
+  try {
+    return await task()
+  } catch (cause) {
+    throw new SESSION_STORE_FAILED([name], { cause })
+  }
+}

@@ -1,4 +1,0 @@
-/** Placeholder for the contract. */
-export interface SessionHandle {
-  readonly isStarted: boolean
-}

@@ -1,0 +1,231 @@
+import { spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { FileSessionStore } from '../../../lib/session/file-session-store.ts'
+import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
+import { createData, sessionStoreCases } from './session-store-cases.ts'
+
+function createFileStore(t: Test, now: () => number): { store: FileSessionStore; directory: string } {
+  const directory = path.join(t.testdir(), 'var', 'sessions')
+  const onSweepError = (error: unknown): void => void t.fail('no sweep may fail', { error })
+  return { store: new FileSessionStore({ directory, now, onSweepError }), directory }
+}
+
+for (const [claim, testCase] of Object.entries(sessionStoreCases)) {
+  t.test(`memory: ${claim}`, t => testCase(t, (_t, now) => new MemorySessionStore(now)))
+  t.test(`file: ${claim}`, t => testCase(t, (t, now) => createFileStore(t, now).store))
+}
+
+t.test('stores use the clock of the system unless told otherwise', async t => {
+  const memory = new MemorySessionStore()
+  const file = new FileSessionStore({ directory: t.testdir(), onSweepError: error => t.fail(String(error)) })
+  for (const store of [memory, file]) {
+    await store.write('a', createData(), 60)
+    await store.write('b', createData(), -1)
+    t.ok(await store.read('a'))
+    t.equal(await store.read('b'), undefined)
+  }
+})
+
+t.test('a memory store sweeps itself, at most every ten minutes', async t => {
+  let now = 0
+  const store = new MemorySessionStore(() => now)
+  await store.write('a', createData(), 1)
+  now = 599_999
+  await store.write('b', createData(), 60)
+  t.equal(await store.sweep(), 1, 'the write did not')
+  now = 600_000
+  await store.write('a', createData(), -1)
+  t.equal(await store.sweep(), 0, 'the write did')
+  now = 0
+  await store.write('a', createData(), -1)
+  t.equal(await store.sweep(), 0, 'also after the clock has jumped back')
+})
+
+t.test('a file store keeps everything for its owner alone, under names that tell nothing', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  t.equal(await store.read('secret-id'), undefined)
+  t.notOk(existsSync(directory), 'reading makes no directory')
+  await store.write('secret-id', createData({ a: 1 }), 60)
+  const files = readdirSync(directory)
+  t.match(files, [/^[0-9a-f]{64}\.json$/])
+  t.equal(statSync(directory).mode & 0o777, 0o700)
+  t.equal(statSync(path.join(directory, String(files[0]))).mode & 0o777, 0o600)
+  t.notMatch(readFileSync(path.join(directory, String(files[0])), 'utf8'), 'secret-id')
+})
+
+t.test('a file store survives the loss of its directory', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  await store.write('a', createData(), 60)
+  await store.sweep()
+  rmSync(directory, { recursive: true })
+  t.equal(await store.read('a'), undefined)
+  await store.destroy('a')
+  t.equal(await store.sweep(), 0)
+  await store.write('a', createData(), 60)
+  t.ok(await store.read('a'))
+})
+
+t.test('what is damaged or foreign is no session, can be overwritten, and is swept', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  await store.write('a', createData(), 60)
+  const file = path.join(directory, String(readdirSync(directory)[0]))
+  const intact = readFileSync(file, 'utf8')
+  const record: Record<string, unknown> = JSON.parse(intact)
+  const damaged = [
+    '',
+    intact.slice(0, -1),
+    `${intact}}`,
+    '\0'.repeat(4096),
+    'null',
+    '1',
+    '[]',
+    '{}',
+    ...Object.entries({
+      expiresAt: '1',
+      createdAt: null,
+      lastUsedAt: undefined,
+      attributes: [],
+      flashes: { notice: 'text' },
+    }).map(([name, value]) => JSON.stringify({ ...record, [name]: value })),
+    JSON.stringify({ ...record, flashes: null }),
+  ]
+  for (const text of damaged) {
+    writeFileSync(file, text)
+    t.equal(await store.read('a'), undefined, text.slice(0, 80))
+    t.equal(await store.sweep(), 1)
+    writeFileSync(file, text)
+    await store.write('a', createData(), 60)
+    t.ok(await store.read('a'))
+  }
+})
+
+t.test('symbolic links are not followed, and pipes not waited for', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  await store.write('a', createData({ a: 1 }), 60)
+  await store.sweep()
+  const file = path.join(directory, String(readdirSync(directory)[0]))
+  const elsewhere = path.join(directory, 'elsewhere.json')
+
+  renameSync(file, elsewhere)
+  symlinkSync(elsewhere, file)
+  t.equal(await store.read('a'), undefined)
+  await store.write('a', createData({ b: 1 }), 60)
+  t.strictSame(await store.read('a'), createData({ b: 1 }))
+  t.match(readFileSync(elsewhere, 'utf8'), '{"a":1}', 'what the link pointed to is as it was')
+
+  rmSync(file)
+  symlinkSync(elsewhere, file)
+  t.equal(await store.sweep(), 1)
+  t.strictSame(readdirSync(directory), ['elsewhere.json'])
+
+  t.equal(spawnSync('mkfifo', [file]).status, 0)
+  t.equal(await store.read('a'), undefined)
+})
+
+t.test('a sweep leaves foreign files and young temporary files alone', async t => {
+  let now = 0
+  const { store, directory } = createFileStore(t, () => now)
+  await store.write('a', createData(), 10)
+  await store.sweep()
+  const name = String(readdirSync(directory)[0])
+  const young = `${name}.3600000.0a-1b.tmp`
+  const stale = `${name}.0.0a-1b.tmp`
+  for (const file of ['README', 'x.json', `${name}.tmp`, young, stale]) writeFileSync(path.join(directory, file), '')
+  mkdirSync(path.join(directory, 'folder'))
+  now = 3_600_001
+  t.equal(await store.sweep(), 2)
+  t.strictSame(readdirSync(directory).sort(), [`${name}.tmp`, young, 'README', 'folder', 'x.json'].sort())
+})
+
+t.test('a write sweeps in the background, at first and then every ten minutes', async t => {
+  const start = 10_000_000
+  let now = start
+  const { store, directory } = createFileStore(t, () => now)
+  const stale = ['1', '2', '3'].map(number => path.join(directory, `${number.repeat(64)}.json.0.0.tmp`))
+  const writeStale = (index: number): void => writeFileSync(String(stale[index]), '')
+  const isGone = async (index: number): Promise<void> => {
+    while (existsSync(String(stale[index]))) await wait(1)
+  }
+  mkdirSync(directory, { recursive: true })
+  writeStale(0)
+  await store.write('a', createData(), 6000)
+  await isGone(0)
+
+  writeStale(1)
+  now = start + 599_999
+  await store.write('a', createData(), 6000)
+  t.ok(existsSync(String(stale[1])))
+  now = start + 600_000
+  writeStale(2)
+  await store.write('a', createData(), 6000)
+  await isGone(1)
+  await isGone(2)
+  t.ok(await store.read('a'))
+})
+
+t.test('a disk that fails is an error with its cause, and leaves nothing behind', async t => {
+  const blocked = path.join(t.testdir({ file: '' }), 'file')
+  const onSweepError = (error: unknown): void => void t.fail('no sweep was begun', { error })
+  const store = new FileSessionStore({ directory: blocked, onSweepError })
+  const failure = { code: 'SESSION_STORE_FAILED', status: 500, cause: { code: 'ENOTDIR' } }
+  await t.rejects(store.read('a'), { ...failure, message: 'The session store failed to read a session.' })
+  await t.rejects(store.write('a', createData(), 60), {
+    ...failure,
+    message: /write a session/,
+    cause: { code: 'EEXIST' },
+  })
+  await t.rejects(store.destroy('a'), { ...failure, message: /destroy a session/ })
+  await t.rejects(store.sweep(), { ...failure, message: /sweep its directory/ })
+})
+
+t.test('a write that fails half-way removes its temporary file', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  await store.write('a', createData(), 60)
+  await store.sweep()
+  const name = String(readdirSync(directory)[0])
+  rmSync(path.join(directory, name))
+  mkdirSync(path.join(directory, name))
+  t.equal(await store.read('a'), undefined, 'a directory is no session')
+  await t.rejects(store.write('a', createData(), 60), { code: 'SESSION_STORE_FAILED', cause: { code: 'EISDIR' } })
+  t.strictSame(readdirSync(directory), [name])
+})
+
+t.test('what cannot be swept does not keep the rest, and is told', async t => {
+  const directory = t.testdir({ [`${'0'.repeat(64)}.json`]: {}, [`${'1'.repeat(64)}.json`]: '' })
+  const { promise, resolve } = withResolvers()
+  const store = new FileSessionStore({ directory, onSweepError: resolve, now: () => 0 })
+  await t.rejects(store.sweep(), { code: 'SESSION_STORE_FAILED', cause: { errors: { length: 1 } } })
+  t.strictSame(readdirSync(directory), [`${'0'.repeat(64)}.json`])
+  await store.write('a', createData(), 60)
+  t.match(await promise, { code: 'SESSION_STORE_FAILED', cause: AggregateError })
+})
+
+t.test('a directory that is there already is used as it is', async t => {
+  const directory = t.testdir()
+  chmodSync(directory, 0o750)
+  const store = new FileSessionStore({ directory, onSweepError: error => t.fail(String(error)) })
+  await store.write('a', createData(), 60)
+  t.equal(statSync(directory).mode & 0o777, 0o750)
+})
+
+function withResolvers(): { promise: Promise<unknown>; resolve: (value: unknown) => void } {
+  let resolve: (value: unknown) => void = () => {}
+  const promise = new Promise(settle => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

@@ -1,0 +1,603 @@
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { FileSessionStore } from '../../../lib/session/file-session-store.ts'
+import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
+import { Session, type SessionCookie, type SessionOptions } from '../../../lib/session/session.ts'
+import type { SessionData, SessionStore } from '../../../lib/session/session-store.ts'
+import { createStatelessCheck, type SessionUse } from '../../../lib/session/session-use.ts'
+
+/** A memory store that takes note of what is asked of it. */
+class RecordingStore implements SessionStore {
+  readonly calls: string[] = []
+  readonly #store: MemorySessionStore
+
+  constructor(now?: () => number) {
+    this.#store = new MemorySessionStore(now)
+  }
+
+  read(id: string): Promise<SessionData | undefined> {
+    this.calls.push(`read ${id}`)
+    return this.#store.read(id)
+  }
+
+  write(id: string, data: SessionData, lifetime: number): Promise<void> {
+    this.calls.push(`write ${id}`)
+    return this.#store.write(id, data, lifetime)
+  }
+
+  destroy(id: string): Promise<void> {
+    this.calls.push(`destroy ${id}`)
+    return this.#store.destroy(id)
+  }
+
+  sweep(): Promise<number> {
+    return this.#store.sweep()
+  }
+
+  /** The calls since the last time this was asked. */
+  takeCalls(): string[] {
+    return this.calls.splice(0)
+  }
+}
+
+interface Site {
+  readonly store: RecordingStore
+  /** Moves the clock. */
+  pass(milliseconds: number): void
+  /** A request's session; ids are drawn as `id-1`, `id-2` … */
+  open(id?: string, options?: Partial<SessionOptions>): Session
+  /** Begins a session with these attributes, and gives its id. */
+  begin(attributes?: Record<string, unknown>): Promise<string>
+}
+
+function createSite(): Site {
+  let now = 1_000_000
+  let drawn = 0
+  const store = new RecordingStore(() => now)
+  const createId = (): string => `id-${++drawn}`
+  const open = (id?: string, options: Partial<SessionOptions> = {}): Session =>
+    new Session({ store, id, lifetime: 1440, now: () => now, createId, ...options })
+  return {
+    store,
+    open,
+    pass: milliseconds => {
+      now += milliseconds
+    },
+    async begin(attributes = { begun: true }) {
+      const session = open()
+      for (const [name, value] of Object.entries(attributes)) await session.set(name, value)
+      const id = idOf(await session.save())
+      store.takeCalls()
+      return id
+    },
+  }
+}
+
+function idOf(cookie: SessionCookie): string {
+  if (typeof cookie === 'string') throw new Error(`No id was set, but ${cookie}.`)
+  return cookie.id
+}
+
+t.test('a session that nobody uses reads nothing, writes nothing and sets no cookie', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin()
+  for (const session of [open(id), open()]) {
+    t.notOk(session.isStarted)
+    t.notOk(session.isChanged)
+    t.equal(session.peek(), undefined)
+    t.equal(await session.save(), 'none')
+    t.equal(session.useCount, 0)
+  }
+  t.strictSame(store.takeCalls(), [])
+})
+
+t.test('a new session that is only read draws no cookie and is not written', async t => {
+  const { store, open } = createSite()
+  const session = open()
+  t.equal(await session.get('user'), undefined)
+  t.notOk(await session.has('user'))
+  t.notOk(await session.delete('user'))
+  t.strictSame(await session.flashes('notice'), [])
+  t.ok(session.isStarted)
+  t.notOk(session.isChanged)
+  t.equal(await session.save(), 'none')
+  t.strictSame(store.takeCalls(), [])
+})
+
+t.test('what was set is there in the next request, under an id that the server drew', async t => {
+  const { store, open } = createSite()
+  const first = open()
+  await first.set('user', { id: 7 })
+  t.ok(first.isChanged)
+  t.strictSame(await first.save(), { id: 'id-1', maxAge: 1440 })
+  t.notOk(first.isChanged)
+  t.equal(await first.save(), 'none')
+
+  const second = open('id-1')
+  t.strictSame(await second.get('user'), { id: 7 })
+  t.ok(await second.has('user'))
+  await second.set('theme', 'dark')
+  t.strictSame(Object.entries(await second.all()), [
+    ['user', { id: 7 }],
+    ['theme', 'dark'],
+  ])
+  t.ok(await second.delete('user'))
+  t.equal(await second.save(), 'none', 'the client has the cookie already')
+  t.strictSame(Object.entries(await open('id-1').all()), [['theme', 'dark']])
+  t.strictSame(store.takeCalls(), ['write id-1', 'read id-1', 'read id-1', 'write id-1', 'read id-1'])
+})
+
+t.test('an id that the store does not know is never adopted', async t => {
+  const { store, open } = createSite()
+  const session = open('chosen-by-an-attacker')
+  await session.set('user', 7)
+  t.strictSame(await session.save(), { id: 'id-1', maxAge: 1440 })
+  t.equal(await store.read('chosen-by-an-attacker'), undefined)
+})
+
+t.test('ids are long, random and fit for a cookie unless drawn otherwise', async t => {
+  const store = new MemorySessionStore()
+  const ids = new Set<string>()
+  for (let count = 0; count < 50; count++) {
+    const session = new Session({ store, lifetime: 60 })
+    await session.set('a', 1)
+    ids.add(idOf(await session.save()))
+  }
+  t.equal(ids.size, 50)
+  for (const id of ids) t.match(id, /^[\w-]{32}$/)
+})
+
+t.test('setting what is there already, or undoing, changes as little as it seems', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ user: { id: 7, roles: ['a'] } })
+  const session = open(id)
+  await session.set('user', { roles: ['a'], id: 7 })
+  t.notOk(await session.delete('nothing'))
+  t.notOk(session.isChanged)
+  t.equal(await session.save(), 'none')
+  t.strictSame(store.takeCalls(), [`read ${id}`])
+
+  const empty = open()
+  await empty.set('a', 1)
+  await empty.delete('a')
+  t.equal(await empty.save(), 'none')
+  t.strictSame(store.takeCalls(), [])
+})
+
+t.test('clear deletes all attributes, also those that others have added, and leaves flashes', async t => {
+  const { open, begin } = createSite()
+  const id = await begin({ a: 1, b: 2 })
+  const session = open(id)
+  await session.flash('notice', 'Cleared.')
+  const other = open(id)
+  await other.set('c', 3)
+  await other.save()
+  await session.clear()
+  await session.set('d', 4)
+  t.ok(session.isChanged)
+  await session.save()
+  const next = open(id)
+  t.strictSame(Object.entries(await next.all()), [['d', 4]])
+  t.strictSame(await next.flashes('notice'), ['Cleared.'])
+})
+
+t.test('values are copied in and out', async t => {
+  const { open } = createSite()
+  const session = open()
+  const list = [1]
+  await session.set('list', list)
+  list.push(2)
+  const read = await session.get('list')
+  Object.assign(Object(read), { 0: 'changed' })
+  Object.assign(Object((await session.all()).list), { 0: 'changed' })
+  Object.assign(Object(session.peek()?.attributes.list), { 0: 'changed' })
+  t.strictSame(await session.get('list'), [1])
+})
+
+t.test('names such as __proto__ are names like any other', async t => {
+  const { open } = createSite()
+  const session = open()
+  await session.set('__proto__', { admin: true })
+  await session.set('data', JSON.parse('{"__proto__":{"admin":true}}'))
+  await session.flash('__proto__', 'hi')
+  const next = open(idOf(await session.save()))
+  t.equal(await next.get('constructor'), undefined)
+  t.notOk(await next.has('toString'))
+  t.strictSame(Object.keys(await next.all()), ['__proto__', 'data'])
+  t.equal(JSON.stringify(await next.get('data')), '{"__proto__":{"admin":true}}')
+  t.strictSame(await next.get('__proto__'), { admin: true })
+  t.strictSame(Object.entries(await next.flashes()), [['__proto__', ['hi']]])
+})
+
+t.test('what JSON cannot say is refused at once, with the place', async t => {
+  const { open } = createSite()
+  const session = open()
+  const cycle: Record<string, unknown> = {}
+  cycle.self = [cycle]
+  const deep = JSON.parse(`${'['.repeat(101)}${']'.repeat(101)}`)
+  const refused: [value: unknown, message: string][] = [
+    [undefined, 'the value is undefined'],
+    [() => 1, 'the value is a function'],
+    [Symbol('s'), 'the value is a symbol'],
+    [1n, 'the value is a bigint'],
+    [Number.NaN, 'the value is NaN'],
+    [{ amount: Number.POSITIVE_INFINITY }, 'the value.amount is Infinity'],
+    [{ user: { born: new Date(0) } }, 'the value.user.born is an instance of Date'],
+    [[1, [new Map()]], 'the value[1][0] is an instance of Map'],
+    [Object.create(Object.create(null)), 'the value is an instance of a class'],
+    [new Array(1), 'the value[0] is undefined'],
+    [cycle, 'the value.self[0] is part of itself'],
+    [deep, `the value${'[0]'.repeat(100)} is nested more than 100 deep`],
+  ]
+  for (const [value, message] of refused) {
+    await t.rejects(session.set('name', value), {
+      code: 'SESSION_VALUE_INVALID',
+      status: 500,
+      message: `The session cannot keep "name": ${message}. It keeps what JSON can say.`,
+    })
+  }
+  await t.rejects(session.flash('notice', new Error('no')), { code: 'SESSION_VALUE_INVALID' })
+  t.equal(session.useCount, 0)
+})
+
+t.test('whatever JSON can say comes back as it was', async t => {
+  const store = new MemorySessionStore()
+  await fc.assert(
+    fc.asyncProperty(fc.string(), fc.jsonValue(), async (name, value) => {
+      const session = new Session({ store, lifetime: 60 })
+      await session.set(name, value)
+      const next = new Session({ store, id: idOf(await session.save()), lifetime: 60 })
+      // JSON has no negative zero, and fast-check makes objects without a prototype.
+      t.equal(JSON.stringify(await session.get(name)), JSON.stringify(value))
+      t.equal(JSON.stringify(await next.get(name)), JSON.stringify(value))
+    }),
+  )
+  const session = new Session({ store, lifetime: 60 })
+  await session.set('user', { name: 'Ada', nick: undefined })
+  t.strictSame(await session.get('user'), { name: 'Ada' }, 'as JSON does, undefined properties are left out')
+})
+
+t.test('flashes are taken once, by type or all', async t => {
+  const { open } = createSite()
+  const first = open()
+  await first.flash('notice', 'Saved.')
+  await first.flash('notice', { text: 'Sent.' })
+  await first.flash('error', 'No stamp.')
+  const id = idOf(await first.save())
+
+  const second = open(id)
+  const peeked = await second.peekFlashes()
+  t.strictSame(Object.entries(peeked), [
+    ['notice', ['Saved.', { text: 'Sent.' }]],
+    ['error', ['No stamp.']],
+  ])
+  await second.flash('notice', 'And now.')
+  t.strictSame(await second.flashes('notice'), ['Saved.', { text: 'Sent.' }, 'And now.'])
+  t.strictSame(await second.flashes('notice'), [])
+  await second.flash('notice', 'Later.')
+  t.equal(await second.save(), 'none')
+
+  const third = open(id)
+  t.strictSame(Object.entries(await third.flashes()), [
+    ['error', ['No stamp.']],
+    ['notice', ['Later.']],
+  ])
+  t.strictSame(Object.entries(await third.flashes()), [])
+  await third.save()
+  t.strictSame(Object.entries(await open(id).peekFlashes()), [])
+})
+
+t.test('asking for flashes that are not there costs no look into the store', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin()
+  const session = open(id)
+  await session.flashes()
+  await session.flashes('notice')
+  await session.flash('notice', 'For this page.')
+  t.strictSame(await session.flashes('notice'), ['For this page.'])
+  t.equal(await session.save(), 'none')
+  t.strictSame(store.takeCalls(), [`read ${id}`])
+})
+
+t.test('overlapping requests get each flash once, and none of a session that ended', async t => {
+  const { open } = createSite()
+  const first = open()
+  await first.set('a', 1)
+  await first.flash('notice', 'Once.')
+  await first.flash('error', 'Stays.')
+  const id = idOf(await first.save())
+  const sessions = Array.from({ length: 20 }, () => open(id))
+  await Promise.all(sessions.map(session => session.peekFlashes()))
+  const taken = await Promise.all(sessions.map(session => session.flashes('notice')))
+  t.strictSame(taken.flat(), ['Once.'])
+  t.strictSame(await open(id).flashes('error'), ['Stays.'])
+
+  const late = open(id)
+  await late.flash('notice', 'Own.')
+  await late.save()
+  const later = open(id)
+  await later.peekFlashes()
+  const leaving = open(id)
+  await leaving.invalidate()
+  await leaving.save()
+  t.strictSame(await later.flashes('notice'), [])
+})
+
+t.test('regenerate draws a new id, keeps the data and ends the old id', async t => {
+  const { store, open, begin, pass } = createSite()
+  const id = await begin({ cart: [1] })
+  pass(1000)
+  const session = open(id)
+  await session.flash('notice', 'Welcome.')
+  await session.regenerate()
+  await session.set('user', 7)
+  t.ok(session.isChanged)
+  const cookie = await session.save()
+  t.strictSame(cookie, { id: 'id-2', maxAge: 1440 })
+  t.strictSame(store.takeCalls(), [`read ${id}`, `read ${id}`, 'write id-2', `destroy ${id}`])
+
+  const next = open('id-2')
+  t.strictSame(Object.entries(await next.all()), [
+    ['cart', [1]],
+    ['user', 7],
+  ])
+  t.match(await next.metadata(), { createdAt: 1_000_000 })
+  t.strictSame(await next.flashes('notice'), ['Welcome.'])
+  t.equal(await store.read(id), undefined)
+})
+
+t.test('regenerate alone is a change of a stored session, and none of a new one', async t => {
+  const { open, begin } = createSite()
+  const session = open(await begin())
+  await session.regenerate()
+  t.ok(session.isChanged)
+  t.equal(idOf(await session.save()), 'id-2')
+  t.notOk(session.isChanged)
+
+  const fresh = open()
+  await fresh.regenerate()
+  t.notOk(fresh.isChanged)
+  t.equal(await fresh.save(), 'none')
+})
+
+t.test('invalidate drops all data and clears the cookie', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ user: 7 })
+  const session = open(id)
+  await session.flash('notice', 'dropped, too')
+  await session.invalidate()
+  await session.invalidate()
+  t.ok(session.isChanged)
+  t.strictSame(Object.entries(await session.all()), [])
+  t.strictSame(Object.entries(await session.flashes()), [])
+  t.equal(await session.save(), 'clear')
+  t.equal(await session.save(), 'none')
+  t.strictSame(store.takeCalls(), [`read ${id}`, `destroy ${id}`])
+
+  const fresh = open()
+  await fresh.invalidate()
+  t.equal(await fresh.save(), 'none', 'there was none')
+})
+
+t.test('what is set after invalidate begins another session', async t => {
+  const { store, open, begin, pass } = createSite()
+  const id = await begin({ user: 7 })
+  pass(1000)
+  const session = open(id)
+  await session.regenerate()
+  await session.invalidate()
+  await session.flash('notice', 'Goodbye.')
+  const next = open(idOf(await session.save()))
+  t.equal(await store.read(id), undefined)
+  t.strictSame(Object.entries(await next.all()), [])
+  t.match(await next.metadata(), { createdAt: 1_001_000 })
+  t.strictSame(await next.flashes('notice'), ['Goodbye.'])
+})
+
+t.test('a session that is only read is renewed at most once a minute', async t => {
+  const { store, open, begin, pass } = createSite()
+  const id = await begin()
+  pass(59_999)
+  const early = open(id)
+  await early.get('begun')
+  t.equal(await early.save(), 'none')
+  t.strictSame(store.takeCalls(), [`read ${id}`])
+  pass(1)
+  const due = open(id)
+  t.strictSame(await due.metadata(), { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 })
+  t.notOk(due.isChanged)
+  t.strictSame(await due.save(), { id, maxAge: 1440 })
+  t.strictSame(store.takeCalls(), [`read ${id}`, `read ${id}`, `write ${id}`])
+  t.match(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 1_060_000 })
+})
+
+t.test('a short lifetime is renewed before it is over', async t => {
+  const { open, pass } = createSite()
+  const session = open(undefined, { lifetime: 20 })
+  await session.set('a', 1)
+  const id = idOf(await session.save())
+  for (let count = 0; count < 5; count++) {
+    pass(15_000)
+    const next = open(id, { lifetime: 20 })
+    t.equal(await next.get('a'), 1)
+    t.strictSame(await next.save(), { id, maxAge: 20 })
+  }
+  pass(20_000)
+  t.notOk(await open(id).has('a'))
+})
+
+t.test('a session that another request ended stays ended', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ user: 7 })
+  const late = open(id)
+  await late.set('page', 2)
+  const leaving = open(id)
+  await leaving.invalidate()
+  t.equal(await leaving.save(), 'clear')
+  t.equal(await late.save(), 'none')
+  t.equal(await store.read(id), undefined)
+})
+
+t.test('a login that was sent twice holds, whichever answer arrives', async t => {
+  const { open, begin } = createSite()
+  const id = await begin({ cart: [1] })
+  const [first, second, neither] = [open(id), open(id), open(id)]
+  for (const session of [first, second]) {
+    await session.regenerate()
+    await session.set('user', 7)
+  }
+  await neither.regenerate()
+  const ids = [idOf(await first.save()), idOf(await second.save())]
+  t.not(ids[0], ids[1])
+  for (const id of ids) t.equal(await open(id).get('user'), 7)
+  t.equal(await neither.save(), 'none', 'a new id alone brings nothing back')
+})
+
+for (const kind of ['memory', 'file'] as const) {
+  t.test(`200 overlapping requests keep each other's changes (${kind})`, async t => {
+    const store = kind === 'memory' ? new MemorySessionStore() : createFileStore(t)
+    const open = (id?: string): Session => new Session({ store, id, lifetime: 60 })
+    const first = open()
+    await first.set('stays', true)
+    await first.set('goes', true)
+    const id = idOf(await first.save())
+
+    await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => {
+        const session = open(id)
+        await session.get('stays')
+        await new Promise(resolve => setTimeout(resolve, index % 7))
+        if (index === 100) await session.delete('goes')
+        await session.set(`name ${index}`, index)
+        await session.flash('notice', index)
+        await session.save()
+      }),
+    )
+    const last = open(id)
+    const { stays, ...others } = await last.all()
+    t.equal(stays, true)
+    t.strictSame(Object.values(others).sort(byNumber), [...Array(200).keys()])
+    t.strictSame([...(await last.flashes('notice'))].sort(byNumber), [...Array(200).keys()])
+  })
+}
+
+t.test('each use is counted and told before it happens; looking is neither', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin({ a: 1 })
+  const methods: string[] = []
+  const session = open(id, {
+    onUse: use => {
+      methods.push(use.method)
+      t.equal(session.isStarted, methods.length > 1)
+    },
+  })
+  t.equal(session.peek(), undefined)
+  await session.get('a')
+  t.strictSame(store.takeCalls(), [`read ${id}`])
+  await session.set('b', 2)
+  await session.has('a')
+  await session.delete('a')
+  await session.all()
+  await session.flash('notice', 'hi')
+  await session.peekFlashes()
+  await session.metadata()
+  const view = session.peek()
+  t.match(view, { id, metadata: { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 } })
+  t.equal(JSON.stringify(view?.attributes), '{"b":2}')
+  t.equal(JSON.stringify(view?.flashes), '{"notice":["hi"]}')
+  await session.flashes()
+  await session.clear()
+  await session.regenerate()
+  await session.invalidate()
+  t.strictSame(
+    methods,
+    'get set has delete all flash peekFlashes metadata flashes clear regenerate invalidate'.split(' '),
+  )
+  t.equal(session.useCount, methods.length)
+})
+
+t.test('a call site begins where the session was used', async t => {
+  const { open } = createSite()
+  const sites: Error[] = []
+  const session = open(undefined, { onUse: use => void sites.push(use.captureCallSite()) })
+  async function showCart(): Promise<void> {
+    await session.get('cart')
+    await session.flashes('notice')
+  }
+  await showCart()
+  t.match(sites, [
+    { message: 'session.get()', stack: /^Error: session\.get\(\)\n +at (async )?showCart / },
+    { message: 'session.flashes()', stack: /^Error: session\.flashes\(\)\n +at (async )?showCart / },
+  ])
+})
+
+t.test('a use by a stateless request is refused in debug, before anything is read', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin()
+  let isStateless = false
+  const report = (): void => void t.fail('refused, not reported')
+  const session = open(id, { onUse: createStatelessCheck({ isStateless: () => isStateless, isDebug: true, report }) })
+  isStateless = true
+  await t.rejects(session.get('begun'), {
+    code: 'SESSION_STATELESS',
+    status: 500,
+    message: 'Session was used while the request was declared stateless.',
+  })
+  t.notOk(session.isStarted)
+  t.equal(session.useCount, 1)
+  t.strictSame(store.takeCalls(), [])
+  isStateless = false
+  t.equal(await session.get('begun'), true)
+})
+
+t.test('outside debug a use by a stateless request is only reported', async t => {
+  const { open, begin } = createSite()
+  const reported: SessionUse[] = []
+  const report = (use: SessionUse): void => void reported.push(use)
+  const onUse = createStatelessCheck({ isStateless: () => true, isDebug: false, report })
+  t.equal(await open(await begin(), { onUse }).get('begun'), true)
+  t.match(reported, [{ method: 'get' }])
+})
+
+t.test('a store that fails is told to every use until it works again', async t => {
+  const { store, open, begin } = createSite()
+  const id = await begin()
+  let isBroken = true
+  const flaky: SessionStore = {
+    read: id => (isBroken ? Promise.reject(new Error('no disk')) : store.read(id)),
+    write: (id, data, lifetime) => store.write(id, data, lifetime),
+    destroy: id => store.destroy(id),
+    sweep: () => store.sweep(),
+  }
+  const session = open(id, { store: flaky })
+  await t.rejects(session.get('begun'), { message: 'no disk' })
+  await t.rejects(session.set('a', 1), { message: 'no disk' })
+  t.equal(await session.save(), 'none')
+  isBroken = false
+  await session.set('a', 1)
+  isBroken = true
+  await t.rejects(session.save(), { message: 'no disk' })
+  t.ok(session.isChanged)
+  isBroken = false
+  await session.save()
+  t.notOk(session.isChanged)
+  t.equal(await open(id).get('a'), 1)
+})
+
+t.test('uses that nobody waits for come before a later save', async t => {
+  const { open, begin } = createSite()
+  const id = await begin()
+  const session = open(id)
+  void session.set('a', 1)
+  void session.set('b', 2)
+  await session.save()
+  t.strictSame(Object.keys(await open(id).all()), ['begun', 'a', 'b'])
+})
+
+function createFileStore(t: Test): SessionStore {
+  return new FileSessionStore({ directory: t.testdir(), onSweepError: error => t.fail(String(error)) })
+}
+
+function byNumber(first: unknown, second: unknown): number {
+  return Number(first) - Number(second)
+}
