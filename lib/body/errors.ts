@@ -6,6 +6,18 @@ export const BODY_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
   'The request body is larger than the %s bytes that are accepted here.',
 )
 
+export const BODY_FIELDS_TOO_MANY: CodedErrorClass<[limit: number, kind: 'fields' | 'files' | 'parts']> = defineError(
+  'BODY_FIELDS_TOO_MANY',
+  413,
+  'The form has more than the %s %s that are accepted.',
+)
+
+export const BODY_FIELDS_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
+  'BODY_FIELDS_TOO_LARGE',
+  413,
+  'The text fields of the form are together larger than the %s bytes that are accepted.',
+)
+
 export const BODY_TRUNCATED: CodedErrorClass<[]> = defineError(
   'BODY_TRUNCATED',
   400,
@@ -24,6 +36,12 @@ export const BODY_ENCODING_UNSUPPORTED: CodedErrorClass<[encoding: string]> = de
   'The request body has the content encoding "%s"; send it unencoded.',
 )
 
+export const BODY_TEXT_INVALID: CodedErrorClass<[]> = defineError(
+  'BODY_TEXT_INVALID',
+  400,
+  'The request body is not valid UTF-8.',
+)
+
 export const BODY_JSON_INVALID: CodedErrorClass<[reason: string]> = defineError(
   'BODY_JSON_INVALID',
   400,
@@ -34,4 +52,10 @@ export const BODY_FORM_INVALID: CodedErrorClass<[reason: string]> = defineError(
   'BODY_FORM_INVALID',
   400,
   'The request body is not a valid form: %s.',
+)
+
+export const BODY_UNAVAILABLE: CodedErrorClass<[reason: string]> = defineError(
+  'BODY_UNAVAILABLE',
+  500,
+  'The request body cannot be read: %s.',
 )
