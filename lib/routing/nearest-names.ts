@@ -1,0 +1,24 @@
+/** The names, at most three, that a mistyped one was most likely meant to be, the likeliest first. */
+export function nearestNames(mistyped: string, names: Iterable<string>): string[] {
+  const limit = Math.max(2, mistyped.length / 3)
+  return [...names]
+    .map(name => ({ name, distance: editDistance(mistyped, name) }))
+    .filter(({ distance }) => distance <= limit)
+    .sort((one, other) => one.distance - other.distance)
+    .slice(0, 3)
+    .map(({ name }) => name)
+}
+
+/** How many characters must be added, removed or changed to get from one text to the other (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1]
+    for (let column = 1; column <= to.length; column++) {
+      const changed = Number(row[column - 1]) + (to[column - 1] === character ? 0 : 1)
+      next.push(Math.min(changed, Number(row[column]) + 1, Number(next[column - 1]) + 1))
+    }
+    row = next
+  }
+  return Number(row.at(-1))
+}

@@ -1,0 +1,40 @@
+import { type Parameter, pathToRegexp, type Text, type Wildcard } from 'path-to-regexp'
+
+/** Texts and variables in their order. */
+export type Sequence = readonly (Text | Parameter | Wildcard)[]
+
+/** One way to spell a pattern: each of its optional parts is either there or not. */
+export class PatternForm {
+  readonly names: readonly string[]
+  /** What stands before the first variable. */
+  readonly leadingText: string
+  /** Whether there is no variable: the leading text is everything. */
+  readonly isFixed: boolean
+  readonly #sequence: Sequence
+  readonly #regexp: RegExp
+
+  /** @throws PathError for two variables with nothing between them */
+  constructor(sequence: Sequence, delimiter: string) {
+    const { regexp, keys } = pathToRegexp({ tokens: sequence }, { delimiter, sensitive: true, trailing: false })
+    const firstVariable = sequence.findIndex(token => token.type !== 'text')
+    this.names = keys.map(key => key.name)
+    this.isFixed = firstVariable === -1
+    const leading = this.isFixed ? sequence : sequence.slice(0, firstVariable)
+    this.leadingText = leading.map(token => (token.type === 'text' ? token.value : '')).join('')
+    this.#sequence = sequence
+    this.#regexp = regexp
+  }
+
+  /** The values of the names, in order; `undefined` when a text does not have this form. */
+  match(text: string): readonly string[] | undefined {
+    // Variables that were left out have no capture in their form, so there is a text for every name.
+    return this.isFixed ? (text === this.leadingText ? noValues : undefined) : this.#regexp.exec(text)?.slice(1)
+  }
+
+  /** Spells the form with the values of its variables. */
+  fill(values: ReadonlyMap<string, string>): string {
+    return this.#sequence.map(token => (token.type === 'text' ? token.value : values.get(token.name))).join('')
+  }
+}
+
+const noValues: readonly string[] = []

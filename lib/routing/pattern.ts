@@ -1,0 +1,120 @@
+import { PathError, parse, type Token } from 'path-to-regexp'
+import { PatternForm, type Sequence } from './pattern-form.ts'
+import { createRequirement, type Requirement } from './requirement.ts'
+
+/** The values of variables beside their names. */
+export interface Variables {
+  readonly names: readonly string[]
+  readonly values: readonly string[]
+}
+
+/** What a text that has the form of a pattern says: its variables, unless a requirement fails. */
+export type PatternMatch =
+  | (Variables & { readonly failed?: never })
+  | { readonly failed: Requirement; readonly names?: never }
+
+/** How to read a pattern. */
+export interface PatternOptions {
+  /** What no `:variable` contains: `/` in a path (the default), `.` in a host. */
+  readonly delimiter?: '/' | '.'
+  /** By variable; those of other variables are left alone. */
+  readonly requirements?: Readonly<Record<string, RegExp | string>>
+}
+
+/**
+ * A pattern for paths or hosts in the syntax of path-to-regexp: `:variable`, `*wildcard`, `{optional part}`. Case counts,
+ * and so does a slash at the end; the text of hosts is lower case. As in Symfony, a variable that is followed by one of
+ * `,;.:-_~*+@|` does not contain that character, unless it has a requirement.
+ */
+export class Pattern {
+  readonly source: string
+  /** All variables, in order. */
+  readonly names: readonly string[]
+  /** Every way to spell the pattern, from the one with all optional parts to the one with none. */
+  readonly forms: readonly PatternForm[]
+  readonly #requirements: readonly Requirement[]
+
+  /** @throws TypeError SyntaxError for a pattern or a requirement that cannot be read */
+  constructor(source: string, { delimiter = '/', requirements = {} }: PatternOptions = {}) {
+    const { names, sequences, forms } = readSource(source, delimiter)
+    this.source = source
+    this.names = names
+    this.forms = forms
+    this.#requirements = names.flatMap(name => {
+      const declared = Object.hasOwn(requirements, name) ? requirements[name] : impliedRequirement(name, sequences)
+      return declared === undefined ? [] : createRequirement(name, declared)
+    })
+  }
+
+  /** Reads the variables out of a text; `undefined` when it does not have the pattern's form. */
+  match(text: string): PatternMatch | undefined {
+    let failed: Requirement | undefined
+    for (const form of this.forms) {
+      const values = form.match(text)
+      if (values === undefined) continue
+      const requirement = this.#findFailed(form.names, values)
+      if (requirement === undefined) return { names: form.names, values }
+      failed ??= requirement
+    }
+    return failed && { failed }
+  }
+
+  #findFailed(names: readonly string[], values: readonly string[]): Requirement | undefined {
+    for (const requirement of this.#requirements) {
+      const value = values[names.indexOf(requirement.name)]
+      if (value !== undefined && !requirement.regexp.test(value)) return requirement
+    }
+    return undefined
+  }
+}
+
+function readSource(source: string, delimiter: '/' | '.') {
+  // `{id}` could be read, as an optional word: surely not what someone who knows Symfony means.
+  const [, braced] = /\/\{(\w+)\}/.exec(source) ?? []
+  if (braced !== undefined) throw new TypeError(`write ":${braced}" instead of "{${braced}}"`)
+  try {
+    const { tokens } = parse(source, delimiter === '.' ? { encodePath: text => text.toLowerCase() } : {})
+    const names = namesOf(tokens)
+    const repeated = names.find((name, index) => names.indexOf(name) !== index)
+    if (repeated !== undefined) throw new TypeError(`it has two variables "${repeated}"`)
+    const sequences = expand(tokens)
+    return { names, sequences, forms: sequences.map(sequence => new PatternForm(sequence, delimiter)) }
+  } catch (error) {
+    if (!(error instanceof PathError)) throw error
+    throw new TypeError(`${error.message.replace(/; visit .*/, '')} (${syntax})`, { cause: error })
+  }
+}
+
+const syntax = 'write ":name", "*wildcard" and "{/:optional}"; regular expressions go into the requirements'
+
+function namesOf(tokens: readonly Token[]): string[] {
+  return tokens.flatMap(token => {
+    if (token.type === 'text') return []
+    return token.type === 'group' ? namesOf(token.tokens) : token.name
+  })
+}
+
+/** Each form on its own: where a requirement fails, the next form has its turn, which one joint regexp could not do. */
+function expand(tokens: readonly Token[]): Sequence[] {
+  return tokens.reduce<Sequence[]>(
+    (sequences, token) => {
+      const added = token.type === 'group' ? [...expand(token.tokens), []] : [[token]]
+      const longer = sequences.flatMap(sequence => added.map(more => [...sequence, ...more]))
+      if (longer.length > formLimit) throw new TypeError(`it has more than ${formLimit} forms; declare several instead`)
+      return longer
+    },
+    [[]],
+  )
+}
+
+const formLimit = 64
+
+/** What follows a variable ends it. */
+function impliedRequirement(name: string, sequences: readonly Sequence[]): string | undefined {
+  const separators = sequences.flatMap(sequence => {
+    const index = sequence.findIndex(token => token.type === 'param' && token.name === name)
+    const next = index === -1 ? undefined : sequence[index + 1]
+    return next?.type === 'text' ? (/^[,;.:\-_~*+@|]/.exec(next.value) ?? []) : []
+  })
+  return separators.length === 0 ? undefined : `[^${[...new Set(separators)].join('').replace('-', '\\-')}]+`
+}

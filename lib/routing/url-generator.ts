@@ -1,0 +1,159 @@
+import { parseHost } from '../http/host.ts'
+import type { Request } from '../http/request.ts'
+import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
+import { nearestNames } from './nearest-names.ts'
+import type { Pattern, Variables } from './pattern.ts'
+import type { PatternForm } from './pattern-form.ts'
+import type { Route } from './route.ts'
+import type { RouteCollection } from './route-collection.ts'
+
+/** Values by name: texts, numbers, booleans; lists of them in the query; `undefined` and `null` say nothing. */
+export type UrlParameters = Readonly<Record<string, unknown>>
+
+/** What kind of URL is wanted. */
+export interface UrlOptions {
+  /** A URL with scheme and host; otherwise it begins with the path, unless it leads to another scheme or a named host. */
+  readonly absolute?: boolean
+  /** The request on whose page the URL will stand. */
+  readonly request?: Pick<Request, 'scheme' | 'hostname' | 'origin'>
+}
+
+/**
+ * Makes the URLs of routes. A URL that is made leads back to its route's path with the same parameters; where that is
+ * impossible there is an error instead. Optional parts that only repeat defaults are left out, and parameters that
+ * are not variables of the route go into the query.
+ */
+export class UrlGenerator {
+  readonly #routes: RouteCollection
+
+  constructor(routes: RouteCollection) {
+    this.#routes = routes
+  }
+
+  /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
+  generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
+    const route = this.#findRoute(name)
+    const values = readValues(route, parameters)
+    const missing = [route.path, route.host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
+    if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
+
+    const path = encodePath(fill(route, route.path, values, readPath))
+    const host = route.host && fill(route, route.host, values, readHost)
+    return `${originOf(route, host, options)}${path}${toQuery(route, parameters)}`
+  }
+
+  #findRoute(name: string): Route {
+    const route = this.#routes.find(name)
+    if (route !== undefined) return route
+    const nearest = nearestNames(name, this.#routes.names).map(other => `"${other}"`)
+    throw new ROUTE_UNKNOWN([name, nearest.length === 0 ? '' : `; is it ${nearest.join(' or ')}`])
+  }
+}
+
+interface Values {
+  /** What each variable stands for: what was given, else its default. */
+  readonly all: ReadonlyMap<string, string>
+  /** The variables whose value differs from the default: they cannot be left out. */
+  readonly needed: readonly string[]
+}
+
+function readValues(route: Route, parameters: UrlParameters): Values {
+  const all = new Map<string, string>()
+  const needed: string[] = []
+  for (const name of variablesOf(route)) {
+    const preset = toText(route.defaults[name])
+    const value = readText(route, name, parameters[name]) ?? preset
+    if (value !== undefined) all.set(name, value)
+    if (value !== preset) needed.push(name)
+  }
+  return { all, needed }
+}
+
+function variablesOf(route: Route): readonly string[] {
+  return [...route.path.names, ...(route.host?.names ?? [])]
+}
+
+function readText(route: Route, name: string, value: unknown): string | undefined {
+  const text = toText(value)
+  if (text === undefined && value !== undefined && value !== null) {
+    throw new ROUTE_PARAMETER_INVALID([route.name, `"${name}" is neither a text nor a number`])
+  }
+  return text
+}
+
+function toText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
+    ? String(value)
+    : undefined
+}
+
+/** The forms that have every needed variable, the shortest first. */
+function usableForms(pattern: Pattern, { needed }: Values): PatternForm[] {
+  const own = needed.filter(name => pattern.names.includes(name))
+  return pattern.forms.toReversed().filter(form => own.every(name => form.names.includes(name)))
+}
+
+function findMissing(pattern: Pattern, values: Values): string[] {
+  const shortest = usableForms(pattern, values).slice(0, 1)
+  return shortest.flatMap(form => form.names.filter(name => !values.all.has(name)))
+}
+
+/** Spells a pattern so that a request, which sees the text as `read` says, gets the same values out of it again. */
+function fill(route: Route, pattern: Pattern, values: Values, read: (text: string) => string | undefined): string {
+  let reason = ''
+  for (const form of usableForms(pattern, values)) {
+    if (!form.names.every(name => values.all.has(name))) continue
+    const text = form.fill(values.all)
+    const seen = read(text)
+    const found = seen === undefined ? undefined : pattern.match(seen)
+    if (found?.names !== undefined && hasValues(found, route, pattern, values)) return text
+    reason ||= found?.failed
+      ? `"${values.all.get(found.failed.name)}" is no value for "${found.failed.name}" (${found.failed.text})`
+      : `"${text}" would be read as something else`
+  }
+  throw new ROUTE_PARAMETER_INVALID([route.name, reason])
+}
+
+function hasValues({ names, values: read }: Variables, route: Route, pattern: Pattern, values: Values): boolean {
+  const seen = (name: string) => read[names.indexOf(name)] ?? toText(route.defaults[name])
+  return pattern.names.every(name => seen(name) === values.all.get(name))
+}
+
+/** The path as a request has it; none for what cannot be sent, and for dot segments, which clients resolve. */
+function readPath(path: string): string | undefined {
+  return path.isWellFormed() && !/\0|(?:^|\/)\.\.?(?:\/|$)/.test(path) ? path : undefined
+}
+
+function readHost(host: string): string | undefined {
+  return parseHost(host)?.name
+}
+
+function encodePath(path: string): string {
+  const encoded = encodeURI(path).replace(/[?#]/g, encodeURIComponent)
+  // What begins with two slashes would be a URL on another host.
+  return encoded.startsWith('//') ? `/%2F${encoded.slice(2)}` : encoded
+}
+
+/** Scheme and host, or nothing where the page's own are right. */
+function originOf(route: Route, host: string | undefined, { absolute = false, request }: UrlOptions): string {
+  const scheme = request && route.schemes?.includes(request.scheme) === false ? route.schemes[0] : request?.scheme
+  if (!absolute && host === undefined && scheme === request?.scheme) return ''
+  if (request === undefined || request.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
+  // The port of one scheme says nothing about that of the other: its default is meant.
+  const port = scheme === request.scheme ? request.origin.slice(`${scheme}://${request.hostname}`.length) : ''
+  return `${scheme}://${host ?? request.hostname}${port}`
+}
+
+function toQuery(route: Route, parameters: UrlParameters): string {
+  const query = new URLSearchParams()
+  const variables = variablesOf(route)
+  for (const [name, given] of Object.entries(parameters)) {
+    if (variables.includes(name)) continue
+    for (const value of Array.isArray(given) ? given : [given]) {
+      const text = readText(route, name, value)
+      if (text !== undefined && text !== toText(route.defaults[name])) query.append(name, text)
+    }
+  }
+  return query.size === 0 ? '' : `?${query}`
+}
