@@ -98,6 +98,31 @@ async function start({ host, port, environment }: Options): Promise<void> {
   }
 }
 
+/** Takes up changed templates and assets without a restart; a mistake is logged, and the old ones stay in use. */
+function watchTemplates({ app }: Kernel): () => void {
+  const reload = () => {
+    try {
+      app.view.load()
+      app.files.load()
+    } catch (error) {
+      app.logger.error('The templates cannot be reloaded: {reason}', { reason: (error as Error).message })
+    }
+  }
+  let timer: NodeJS.Timeout | undefined
+  const onChange = () => {
+    clearTimeout(timer)
+    // Editors write a file in several steps.
+    timer = setTimeout(reload, 30)
+  }
+  const watchers = ['templates', 'bundles'].map(folder =>
+    watch(path.join(directory, folder), { recursive: true }, onChange),
+  )
+  return () => {
+    clearTimeout(timer)
+    for (const watcher of watchers) watcher.close()
+  }
+}
+
 function announce(url: string, { environment, isDebug }: Config): void {
   const debug = environment === 'dev' && isDebug
   process.stdout.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'})\n`)

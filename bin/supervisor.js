@@ -61,11 +61,11 @@ export async function supervise(options) {
   }
   for (const folder of sources) {
     watch(path.join(root, folder), { recursive: true }, (_event, file) => {
-      if (file?.endsWith('.ts')) onChange()
+      if (file?.endsWith('.ts')) void onChange()
     })
   }
   watch(root, (_event, file) => {
-    if (file?.startsWith('.env') || file === 'tsconfig.json') onChange()
+    if (file?.startsWith('.env') || file === 'tsconfig.json') void onChange()
   })
   await onChange()
 }

@@ -1,5 +1,5 @@
-import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Config } from '../lib/env/config.ts'
+import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'

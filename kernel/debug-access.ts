@@ -58,5 +58,7 @@ function isLoopback(address: string): boolean {
 /** Whether a host name is one of this machine's own, or on the list. */
 export function isAllowedHost(name: string, hosts: readonly string[]): boolean {
   const ours = ['localhost', '*.localhost', '127.0.0.1', '[::1]', ...hosts]
-  return ours.some(host => (host.startsWith('*.') ? name.endsWith(host.slice(1)) && name.length > host.length - 1 : name === host))
+  return ours.some(host =>
+    host.startsWith('*.') ? name.endsWith(host.slice(1)) && name.length > host.length - 1 : name === host,
+  )
 }

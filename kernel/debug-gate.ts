@@ -25,7 +25,10 @@ export class DebugGate {
     const { reason, setting } = decision
     if (this.#policy.isDebug && !this.#told.has(setting)) {
       this.#told.add(setting)
-      this.#logger.warning('Debug output is withheld: {reason}. The setting {setting} would allow it.', { reason, setting })
+      this.#logger.warning('Debug output is withheld: {reason}. The setting {setting} would allow it.', {
+        reason,
+        setting,
+      })
     }
     return false
   }

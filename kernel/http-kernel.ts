@@ -1,5 +1,5 @@
-import { type EventDispatcher, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
+import { type EventDispatcher, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -56,7 +56,11 @@ export class HttpKernel {
   }
 
   /** Handles what the same request would be with another controller, as a sub-request. */
-  forward(request: Request, controller: unknown, attributes: Readonly<Record<string, unknown>> = {}): Promise<Response> {
+  forward(
+    request: Request,
+    controller: unknown,
+    attributes: Readonly<Record<string, unknown>> = {},
+  ): Promise<Response> {
     const forwarded = request.duplicate()
     for (const [name, value] of Object.entries(attributes)) forwarded.attributes.set(name, value)
     forwarded.attributes.set('_controller', controller)
@@ -88,18 +92,18 @@ export class HttpKernel {
   async #handleRaw(request: Request, type: RequestType): Promise<Response> {
     const requested = new RequestEvent(this, request, type)
     const requesting = this.#dispatcher.dispatch(requested)
-    if (requesting) await requesting
+    if (requesting !== undefined) await requesting
     if (requested.response) return this.#filterResponse(request, type, requested.response)
 
     const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
     const choosing = this.#dispatcher.dispatch(chosen)
-    if (choosing) await choosing
+    if (choosing !== undefined) await choosing
 
     const values = resolveArguments(chosen.controller, request)
     const known = Array.isArray(values) ? values : await values
     const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
     const preparing = this.#dispatcher.dispatch(prepared)
-    if (preparing) await preparing
+    if (preparing !== undefined) await preparing
 
     const returned = prepared.controller.call(...prepared.arguments)
     const result = isThenable(returned) ? await returned : returned
@@ -117,9 +121,9 @@ export class HttpKernel {
   async #filterResponse(request: Request, type: RequestType, response: Response): Promise<Response> {
     const filtered = new ResponseEvent(this, request, type, response)
     const filtering = this.#dispatcher.dispatch(filtered)
-    if (filtering) await filtering
+    if (filtering !== undefined) await filtering
     const finishing = this.#finishRequest(request, type)
-    if (finishing) await finishing
+    if (finishing !== undefined) await finishing
     return filtered.response
   }
 
@@ -133,7 +137,10 @@ export class HttpKernel {
       return await this.#handleError(request, type, error)
     } catch (unanswered) {
       if (type === RequestType.Sub) throw unanswered
-      this.#logger.critical('An error could not be answered: {reason}', { reason: String(unanswered), error: unanswered })
+      this.#logger.critical('An error could not be answered: {reason}', {
+        reason: String(unanswered),
+        error: unanswered,
+      })
       return lastResort()
     }
   }

@@ -13,7 +13,9 @@ export function addDebugHeaders(headers: Headers, error: unknown, message: strin
 /** Cuts a text to a number of UTF-8 bytes, between two characters. */
 function cut(text: string): string {
   const bytes = Buffer.from(text.toWellFormed())
-  return bytes.length <= byteLimit ? bytes.toString() : new TextDecoder().decode(bytes.subarray(0, byteLimit), { stream: true })
+  return bytes.length <= byteLimit
+    ? bytes.toString()
+    : new TextDecoder().decode(bytes.subarray(0, byteLimit), { stream: true })
 }
 
 /** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: JavaScript leaves five more alone. */

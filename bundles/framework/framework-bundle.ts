@@ -15,6 +15,8 @@ import { createErrorPreview } from './error-preview.ts'
 import { addViewHelpers } from './view-helpers.ts'
 import { WelcomeListener } from './welcome-listener.ts'
 
+const version = '0.1.0'
+
 /** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
 export const frameworkBundle: Bundle = {
   name: 'framework',
@@ -27,10 +29,15 @@ export const frameworkBundle: Bundle = {
   },
 }
 
-function addListeners({ dispatcher, files, logger, routes, config, directory }: Application): void {
+function addListeners({ config, directory, dispatcher, files, logger, routes }: Application): void {
+  const store = new FileSessionStore({
+    directory: path.join(directory, 'var/sessions'),
+    onSweepError: error =>
+      logger.warning('Old sessions could not be removed: {reason}', { reason: String(error), error }),
+  })
   const listeners = [
     new ValidateRequestListener(),
-    new SessionListener(),
+    new SessionListener({ store, logger, isDebug: config.isDebug }),
     new StaticFileListener(files),
     new RouterListener(routes, logger),
     new BodyListener(),
@@ -42,7 +49,7 @@ function addListeners({ dispatcher, files, logger, routes, config, directory }: 
 
 function addDebugHelp(app: Application): void {
   const { dispatcher, routes, view, debugGate } = app
-  const listeners = [new WelcomeListener(app), new RemoveCspListener(), new RobotsListener()]
+  const listeners = [new WelcomeListener({ ...app, version }), new RemoveCspListener(), new RobotsListener()]
   for (const listener of listeners) listener.subscribe(dispatcher)
   routes.add({
     name: '_preview_error',

@@ -13,7 +13,11 @@ export async function renderErrorHtml(report: ErrorReport, view: View): Promise<
     message: details.message,
     method: details.method,
     url: details.url,
-    exceptions: details.exceptions.map((exception, index) => ({ ...exception, number: index + 1, isFirst: index === 0 })),
+    exceptions: details.exceptions.map((exception, index) => ({
+      ...exception,
+      number: index + 1,
+      isFirst: index === 0,
+    })),
   }
   return Response.html(await view.render('framework/debug-error', model))
 }

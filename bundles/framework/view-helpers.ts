@@ -1,5 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { KERNEL_FRAGMENT_FAILED, KERNEL_FILE_UNKNOWN } from '../../kernel/errors.ts'
+import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED } from '../../kernel/errors.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -12,8 +12,13 @@ import type { HelperCall } from '../../lib/view/view.ts'
  * `{{asset 'site/site.css'}}`, and `{{render (path 'route')}}`, which puts in what a sub-request answers.
  */
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
-  view.addHelper('path', ({ positional: [route], named }) => urls.generate(String(route), named))
-  view.addHelper('url', call => urls.generateAbsolute(String(call.positional[0]), call.named, requestOf(call, 'url')))
+  view.addHelper('path', ({ positional: [route], named, request }) =>
+    urls.generate(String(route), named, request && { request }),
+  )
+  view.addHelper('url', call => {
+    const options = { absolute: true, request: requestOf(call, 'url') }
+    return urls.generate(String(call.positional[0]), call.named, options)
+  })
   view.addHelper('asset', ({ positional: [name] }) => {
     const url = files.url(String(name))
     if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])

@@ -1,8 +1,9 @@
-import { KERNEL_NO_ROUTE } from '../../kernel/errors.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
+import { KERNEL_NO_ROUTE } from '../../kernel/errors.ts'
 import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../lib/http/response.ts'
+import type { Route } from '../../lib/routing/route.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import type { View } from '../../lib/view/view.ts'
 
@@ -33,18 +34,17 @@ export class WelcomeListener {
     const { debugGate, routes, version, view } = this.#services
     const { error, request } = event
     if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
-    const rows = [...routes].map(({ name, methods, path }) => ({
-      name,
-      path,
-      methods: methods?.join(', ') ?? 'ANY',
-      link: isLink(path, methods) ? path : '',
-    }))
-    const page = await view.render('framework/welcome', { version, routes: rows }, request)
+    const page = await view.render('framework/welcome', { version, routes: [...routes].map(toRow) }, request)
     event.respond(Response.html(page, { status: 404 }))
   }
 }
 
-/** Whether a path has no parameters and can be asked for with GET. */
-function isLink(path: string, methods: readonly string[] | undefined): boolean {
-  return !/[:*{\\]/.test(path) && (methods?.includes('GET') ?? true)
+function toRow({ methods, name, path }: Route) {
+  const canBeVisited = path.names.length === 0 && (methods?.includes('GET') ?? true)
+  return {
+    name,
+    path: path.source,
+    methods: methods?.join(', ') ?? 'ANY',
+    link: canBeVisited ? path.source : '',
+  }
 }

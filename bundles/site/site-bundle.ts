@@ -25,5 +25,7 @@ export const siteBundle: Bundle = {
 }
 
 function createPage({ view }: Application, name: string, template: string): Controller {
-  return defineController(name, [currentRequest], async request => Response.html(await view.render(template, {}, request)))
+  return defineController(name, [currentRequest], async request =>
+    Response.html(await view.render(template, {}, request)),
+  )
 }

@@ -1,5 +1,5 @@
-import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
+import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { parseStack } from '../../lib/stack/parse-stack.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'

@@ -46,7 +46,8 @@ export class SessionListener {
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
-    return isMainRequest && request.hasSession ? saveSession(request, response) : undefined
+    const session = request.requestedSession
+    return isMainRequest && session !== undefined ? saveSession(session, request, response) : undefined
   }
 
   #createSession(request: Request): Session {
@@ -65,7 +66,7 @@ export class SessionListener {
   }
 }
 
-async function saveSession({ scheme, session }: Request, { headers }: Response): Promise<void> {
+async function saveSession(session: Session, { scheme }: Request, { headers }: Response): Promise<void> {
   if (session.useCount > 0) {
     // What depends on a session is for one client, and for now.
     headers.set('cache-control', 'max-age=0, must-revalidate, private')

@@ -8,7 +8,10 @@ export interface TestFile {
 }
 
 /** Encodes fields and files as a browser does (RFC 7578). */
-export function encodeMultipart(fields: Readonly<Record<string, string | TestFile>>): { body: Buffer; contentType: string } {
+export function encodeMultipart(fields: Readonly<Record<string, string | TestFile>>): {
+  body: Buffer
+  contentType: string
+} {
   const boundary = randomBytes(16).toString('hex')
   const parts = Object.entries(fields).flatMap(([field, value]) => [
     `--${boundary}\r\ncontent-disposition: form-data; name="${quote(field)}"${typeof value === 'string' ? '' : fileHeaders(value)}\r\n\r\n`,

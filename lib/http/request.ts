@@ -55,6 +55,8 @@ export class Request {
   readonly #host: Host | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
+  #parent: Request | undefined
+  #createSession: (() => Session) | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
 
@@ -156,33 +158,35 @@ export class Request {
     return this.body.formData()
   }
 
-  /** The session, which nothing reads or starts before it is used. @throws TypeError without a SessionListener */
+  /** The session: made when it is first asked for, read when it is first used. @throws TypeError without a SessionListener */
   get session(): Session {
+    if (this.#parent !== undefined) return this.#parent.session
+    this.#session ??= this.#createSession?.()
     if (this.#session === undefined)
       throw new TypeError('There is no session: no SessionListener has seen this request.')
     return this.#session
   }
 
-  set session(session: Session) {
-    this.#session = session
+  /** The session, if anyone has asked for it. */
+  get requestedSession(): Session | undefined {
+    return this.#parent?.requestedSession ?? this.#session
   }
 
-  /** Whether a session may be asked for. */
-  get hasSession(): boolean {
-    return this.#session !== undefined
+  /** Says how the session is made, should anyone ask for it. */
+  provideSession(create: () => Session): void {
+    this.#createSession = create
   }
 
-  /** Measures of this request's own work; sub-requests share it. */
+  /** Measures of this request's own work; that of a sub-request is a section of its parent's. */
   get stopwatch(): Stopwatch {
-    this.#stopwatch ??= new Stopwatch()
+    this.#stopwatch ??= this.#parent?.stopwatch.openSection() ?? new Stopwatch()
     return this.#stopwatch
   }
 
-  /** The same request with fresh attributes and what `changes` say: the form of a sub-request. */
+  /** The same request with fresh attributes and what `changes` say: the form of a sub-request. Session and body are shared. */
   duplicate(changes: { readonly method?: string; readonly target?: string } = {}): Request {
     const copy = new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes })
-    copy.#session = this.#session
-    copy.#stopwatch = this.stopwatch
+    copy.#parent = this
     return copy
   }
 }

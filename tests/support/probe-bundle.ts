@@ -141,7 +141,10 @@ function errors(): Definition[] {
     throws('/boom-multiline', () => new Error('line one\nline two')),
     throws('/boom-empty', () => new Error('')),
     throws('/boom-text', () => 'just text'),
-    throws('/teapot', () => new HttpError(418, 'short and stout', { headers: { 'x-tea': 'green', 'retry-after': '5' } })),
+    throws(
+      '/teapot',
+      () => new HttpError(418, 'short and stout', { headers: { 'x-tea': 'green', 'retry-after': '5' } }),
+    ),
     throws('/denied', () => new HttpError(403, 'no entry')),
     throws('/gone', () => new HttpError(404, 'nothing here', { cause: new Error('the previous one') })),
     throws('/unauth', () => new HttpError(401, 'login', { headers: { 'www-authenticate': 'Basic realm="x"' } })),
@@ -215,7 +218,9 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
     {
       name: 'forward',
       path: '/forward',
-      controller: defineController('forward', [currentRequest], request => kernel.forward(request, sub, { id: 9, tag: 'z' })),
+      controller: defineController('forward', [currentRequest], request =>
+        kernel.forward(request, sub, { id: 9, tag: 'z' }),
+      ),
     },
     {
       name: 'embed',

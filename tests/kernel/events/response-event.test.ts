@@ -34,14 +34,17 @@ t.test('stopPropagation keeps the rest from running; the response is sent all th
   t.equal(sequence.at(-1), 'kernel.finish_request')
 })
 
-t.test('a listener that throws leads to kernel.exception; failing again, the error response goes out as it is', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare()
-  dispatcher.on(ResponseEvent, () => {
-    throw new Error('no headers today')
-  })
-  dispatcher.on(ExceptionEvent, event => event.respond(new Response('sorry')))
-  const response = await kernel.handle(request)
-  t.equal(response.status, 500)
-  t.equal(response.body, 'sorry')
-  t.strictSame(sequence.slice(-3), ['kernel.response', 'kernel.exception', 'kernel.response'])
-})
+t.test(
+  'a listener that throws leads to kernel.exception; failing again, the error response goes out as it is',
+  async t => {
+    const { kernel, dispatcher, request, sequence } = createBare()
+    dispatcher.on(ResponseEvent, () => {
+      throw new Error('no headers today')
+    })
+    dispatcher.on(ExceptionEvent, event => event.respond(new Response('sorry')))
+    const response = await kernel.handle(request)
+    t.equal(response.status, 500)
+    t.equal(response.body, 'sorry')
+    t.strictSame(sequence.slice(-3), ['kernel.response', 'kernel.exception', 'kernel.response'])
+  },
+)

@@ -35,7 +35,10 @@ t.test('uploads and unknown types wait until somebody asks', async t => {
 t.test('a route says how much it accepts', async t => {
   const request = post('more than four', 'text/plain')
   request.attributes.set('_body_limit', 4)
-  await t.rejects(Promise.resolve(listener.onRequest(createRequestEvent({ request }))), { code: 'BODY_TOO_LARGE', status: 413 })
+  await t.rejects(Promise.resolve(listener.onRequest(createRequestEvent({ request }))), {
+    code: 'BODY_TOO_LARGE',
+    status: 413,
+  })
 })
 
 t.test('a request without a body, and a sub-request, are not waited for', async t => {

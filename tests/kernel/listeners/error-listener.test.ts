@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
 import { toController } from '../../../kernel/controller/controller.ts'
+import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
 import { ErrorListener } from '../../../kernel/listeners/error-listener.ts'
 import { createBareKernel, createExceptionEvent, createRequest } from '../../../kernel/testing/event-factories.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
 import { StaticFileListener } from '../../../kernel/listeners/static-file-listener.ts'
@@ -25,7 +25,10 @@ t.test('other paths and other methods are left to the router', async t => {
   const files = new StaticFiles()
   files.add('site', t.testdir({ 'a.css': 'a{}' }))
   const listener = new StaticFileListener(files)
-  for (const request of [createRequest('/assets/site/b.css'), createRequest('/assets/site/a.css', { method: 'POST' })]) {
+  for (const request of [
+    createRequest('/assets/site/b.css'),
+    createRequest('/assets/site/a.css', { method: 'POST' }),
+  ]) {
     const event = createRequestEvent({ request })
     t.equal(listener.onRequest(event), undefined)
     t.equal(event.response, undefined)

@@ -8,19 +8,22 @@ const listener = new ValidateRequestListener()
 const validate = (init: RequestInit) => () => listener.onRequest(createRequestEvent({ request: new Request(init) }))
 
 t.test('a request that can be understood passes', async t => {
-  validate({ target: '/', headers: { host: 'localhost' } })()
-  validate({ target: '/', httpVersion: '1.0' })()
-  validate({ target: '*', method: 'OPTIONS' })()
+  t.doesNotThrow(validate({ target: '/', headers: { host: 'localhost' } }))
+  t.doesNotThrow(validate({ target: '/', httpVersion: '1.0' }))
+  t.doesNotThrow(validate({ target: '*', method: 'OPTIONS' }))
 })
 
 t.test('what is wrong with target or Host is said', async t => {
   t.throws(validate({ target: '/%zz' }), { code: 'HTTP_TARGET_INVALID', status: 400 })
-  t.throws(validate({ target: '/', headers: { host: 'bad host' } }), { message: 'Invalid Host "bad host".', status: 400 })
+  t.throws(validate({ target: '/', headers: { host: 'bad host' } }), {
+    message: 'Invalid Host "bad host".',
+    status: 400,
+  })
 })
 
 t.test('only HTTP/1.0 and HTTP/1.1 are spoken', async t => {
   t.throws(validate({ target: '/', httpVersion: '2.0' }), { code: 'HTTP_VERSION_UNSUPPORTED', status: 505 })
-  t.throws(validate({ target: '/', httpVersion: '0.9' }), { status: 505 })
+  t.throws(validate({ target: '/', httpVersion: '0.9' }), { code: 'HTTP_VERSION_UNSUPPORTED' })
 })
 
 t.test('an unknown method is not implemented, a dangerous one not allowed', async t => {

@@ -14,7 +14,10 @@ t.test('a coded error fills its placeholders and keeps code, status, headers and
   t.strictSame(error.headers, { 'retry-after': '5' })
   t.equal(error.cause, cause)
   t.ok(error instanceof HttpError)
-  t.strictSame([TEST_TOO_MANY.code, TEST_TOO_MANY.status, TEST_TOO_MANY.template], ['TEST_TOO_MANY', 429, 'Too many %s: %s of them.'])
+  t.strictSame(
+    [TEST_TOO_MANY.code, TEST_TOO_MANY.status, TEST_TOO_MANY.template],
+    ['TEST_TOO_MANY', 429, 'Too many %s: %s of them.'],
+  )
   t.end()
 })
 

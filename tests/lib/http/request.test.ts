@@ -6,6 +6,8 @@ import { parseHost } from '../../../lib/http/host.ts'
 import { preferredMediaType } from '../../../lib/http/negotiation.ts'
 import { Request } from '../../../lib/http/request.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
+import { Session } from '../../../lib/session/session.ts'
 
 t.test('a target is split at its first question mark; the path is decoded once', async t => {
   const request = new Request({ target: '/caf%C3%A9/%2541?a=1?b=%20', headers: { host: 'Localhost:8000' } })
@@ -30,7 +32,22 @@ t.test('the absolute form gives a path, and its authority is left to the Host he
 })
 
 t.test('a target that is none is a problem, not an exception', async t => {
-  for (const target of ['/%zz', '/%', '/%c0%af', '/%ed%a0%80', '/a%00', '/a#b', '/\\evil', '/é', '/a b', 'ftp://h/a', 'a', '*', '', '/a\x01']) {
+  for (const target of [
+    '/%zz',
+    '/%',
+    '/%c0%af',
+    '/%ed%a0%80',
+    '/a%00',
+    '/a#b',
+    '/\\evil',
+    '/é',
+    '/a b',
+    'ftp://h/a',
+    'a',
+    '*',
+    '',
+    '/a\x01',
+  ]) {
     const request = new Request({ target })
     t.match(request.problem, { code: 'HTTP_TARGET_INVALID', status: 400 }, JSON.stringify(target))
     t.equal(request.path, target)
@@ -60,7 +77,22 @@ t.test('a Host header is a name or an address, and a port', async t => {
     ['127.0.0.1', { name: '127.0.0.1' }],
   ]
   for (const [value, host] of hosts) t.strictSame(parseHost(value), host, value)
-  const bad = ['', 'bad host', 'a/b', 'user@a', '[::1', '....', 'a..b', '//a', 'a:99999', 'a:1x', 'a%00', '"<script>"', 'ｌｏｃａｌ', 'a'.repeat(256)]
+  const bad = [
+    '',
+    'bad host',
+    'a/b',
+    'user@a',
+    '[::1',
+    '....',
+    'a..b',
+    '//a',
+    'a:99999',
+    'a:1x',
+    'a%00',
+    '"<script>"',
+    'ｌｏｃａｌ',
+    'a'.repeat(256),
+  ]
   for (const value of bad) t.equal(parseHost(value), undefined, value)
 })
 
@@ -68,7 +100,13 @@ t.test('an invalid or repeated Host is a problem', async t => {
   const bad = new Request({ target: '/', headers: { host: 'bad host' } })
   t.match(bad.problem, { code: 'HTTP_HOST_INVALID', message: 'Invalid Host "bad host".', status: 400 })
   t.equal(bad.hostname, '')
-  const repeated = new Request({ target: '/', headers: [['host', 'a'], ['Host', 'a']] })
+  const repeated = new Request({
+    target: '/',
+    headers: [
+      ['host', 'a'],
+      ['Host', 'a'],
+    ],
+  })
   t.match(repeated.problem, { code: 'HTTP_HOST_REPEATED', status: 400 })
 })
 
@@ -90,7 +128,14 @@ t.test('the origin leaves out the port of the scheme', async t => {
 
 t.test('cookies are read when they are asked for; the first of a name counts', async t => {
   const request = new Request({ target: '/', headers: { cookie: 'a=1; b=%20x; a=2; __proto__=p; c' } })
-  t.strictSame([...request.cookies], [['a', '1'], ['b', ' x'], ['__proto__', 'p']])
+  t.strictSame(
+    [...request.cookies],
+    [
+      ['a', '1'],
+      ['b', ' x'],
+      ['__proto__', 'p'],
+    ],
+  )
   t.equal(request.cookies, request.cookies)
   t.equal(new Request({ target: '/' }).cookies.size, 0)
 })
@@ -108,7 +153,8 @@ t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', asyn
 
 t.test('the preferred media type follows the q-values; without a header the first one is served', async t => {
   const available = ['text/html', 'application/json']
-  const preferred = (accept?: string) => preferredMediaType(new Headers(accept === undefined ? {} : { accept }), available)
+  const preferred = (accept?: string) =>
+    preferredMediaType(new Headers(accept === undefined ? {} : { accept }), available)
   t.equal(preferred(), 'text/html')
   t.equal(preferred('*/*'), 'text/html')
   t.equal(preferred('application/json'), 'application/json')
@@ -138,7 +184,8 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(same.url, 'http://localhost/a?b=1')
   t.equal(same.attributes.size, 0)
   t.equal(same.clientIp, '10.0.0.1')
-  t.equal(same.stopwatch, request.stopwatch)
+  same.stopwatch.start('inner')
+  t.match(request.stopwatch.events(), [{ name: '__section__.child' }], 'its stopwatch is a section')
   t.equal(same.body, request.body)
   t.equal(other.method, 'GET')
   t.equal(other.url, 'http://localhost/c')
@@ -147,14 +194,22 @@ t.test('a duplicate shares all but the attributes', async t => {
 
 t.test('a session must have been given to the request', async t => {
   const request = new Request({ target: '/' })
-  t.notOk(request.hasSession)
+  t.equal(request.requestedSession, undefined)
   t.throws(() => request.session, /no SessionListener/)
+  const session = new Session({ store: new MemorySessionStore(), lifetime: 60 })
+  request.provideSession(() => session)
+  t.equal(request.requestedSession, undefined, 'it is made when it is asked for')
+  const sub = request.duplicate()
+  t.equal(sub.requestedSession, undefined)
+  t.equal(sub.session, session, 'and shared with sub-requests')
+  t.equal(sub.requestedSession, session)
+  t.equal(request.session, session)
 })
 
 t.test('a request without a body has an empty one', async t => {
   t.equal(await new Request({ target: '/' }).text(), '')
   t.strictSame([...(await new Request({ target: '/' }).formData())], [])
-  await t.rejects(new Request({ target: '/' }).json(), { status: 400 })
+  await t.rejects(new Request({ target: '/' }).json(), { code: 'BODY_JSON_INVALID' })
 })
 
 t.test('forwarding headers count only from a trusted proxy', async t => {
@@ -185,6 +240,10 @@ t.test('a forwarded host is checked like any other, and conflicting headers are 
 })
 
 t.test('a programming error is not taken for a bad request', async t => {
-  const trustedProxies = { read: () => { throw new TypeError('bug') } } as unknown as TrustedProxies
+  const trustedProxies = {
+    read: () => {
+      throw new TypeError('bug')
+    },
+  } as unknown as TrustedProxies
   t.throws(() => new Request({ target: '/', trustedProxies }), { message: 'bug' })
 })

@@ -1,5 +1,5 @@
 import { symlinkSync, writeFileSync } from 'node:fs'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
 import { createFileResponse } from '../../../lib/http/file-response.ts'
@@ -13,7 +13,13 @@ t.test('the files in and below a directory have paths below /assets; dot files a
   files.add('site', directory)
   t.equal(files.find('/assets/site/site.css'), `${directory}/site.css`)
   t.equal(files.find('/assets/site/deep/icon.svg'), `${directory}/deep/icon.svg`)
-  for (const path of ['/assets/site/.secret', '/assets/site/passwd', '/assets/site/../x', '/assets/site/', '/assets/site/deep']) {
+  for (const path of [
+    '/assets/site/.secret',
+    '/assets/site/passwd',
+    '/assets/site/../x',
+    '/assets/site/',
+    '/assets/site/deep',
+  ]) {
     t.equal(files.find(path), undefined, path)
   }
 })

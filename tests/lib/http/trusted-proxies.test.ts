@@ -5,13 +5,18 @@ import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 const proxies = new TrustedProxies(['10.0.0.0/8', '::1', '192.0.2.7', 'fd00::/8'])
 
 t.test('addresses and subnets of both families are known, also IPv4 written as IPv6', async t => {
-  for (const address of ['10.1.2.3', '::1', '192.0.2.7', 'fd12::9', '::ffff:10.1.2.3']) t.ok(proxies.includes(address), address)
+  for (const address of ['10.1.2.3', '::1', '192.0.2.7', 'fd12::9', '::ffff:10.1.2.3'])
+    t.ok(proxies.includes(address), address)
   for (const address of ['11.0.0.1', '192.0.2.8', '::2', 'unknown', '']) t.notOk(proxies.includes(address), address)
 })
 
 t.test('an entry that is no address is named', async t => {
   for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '']) {
-    t.throws(() => new TrustedProxies([entry]), { message: new RegExp(`"${entry}" is neither an IP address nor a subnet`) }, entry)
+    t.throws(
+      () => new TrustedProxies([entry]),
+      { message: new RegExp(`"${entry}" is neither an IP address nor a subnet`) },
+      entry,
+    )
   }
 })
 
@@ -37,7 +42,9 @@ t.test('scheme and host are those that the nearest proxy names', async t => {
 })
 
 t.test('the standard header is read too', async t => {
-  const headers = new Headers({ forwarded: 'for=203.0.113.1;proto=http, For="[2001:db8::1]:99";Proto=https;host=a.example' })
+  const headers = new Headers({
+    forwarded: 'for=203.0.113.1;proto=http, For="[2001:db8::1]:99";Proto=https;host=a.example',
+  })
   t.strictSame(proxies.read(headers, '::1'), { clientIp: '2001:db8::1', scheme: 'https', host: 'a.example' })
   t.strictSame(proxies.read(new Headers({ forwarded: 'for=_hidden, broken' }), '::1'), {})
 })

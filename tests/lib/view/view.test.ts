@@ -42,10 +42,7 @@ t.test('a helper gets its arguments and the request; what it returns is escaped 
     view.addHelper('show', ({ positional, named, request }) => `<${positional.join()} ${named.named} ${request?.path}>`)
     view.addHelper('plain', () => new HtmlFragment('<i>'))
   })
-  t.equal(
-    view.render('page', { text: 'b' }, request),
-    '&lt;a,2 b /here&gt;|<i>|&lt;&lt;i&gt; undefined /here&gt;',
-  )
+  t.equal(view.render('page', { text: 'b' }, request), '&lt;a,2 b /here&gt;|<i>|&lt;&lt;i&gt; undefined /here&gt;')
 })
 
 t.test('a fragment that comes later is waited for and put where it belongs', async t => {

@@ -1,0 +1,186 @@
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { siteBundle } from '../../../bundles/site/site-bundle.ts'
+import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { HttpError } from '../../../lib/errors/http-error.ts'
+import { probeBundle } from '../../support/probe-bundle.ts'
+
+async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel> {
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], variables })
+  t.teardown(() => kernel.close())
+  return kernel
+}
+
+const foreign = { headers: { host: 'evil.example' } }
+
+t.test('a developer sees message, causes and frames', async t => {
+  const { client } = await boot(t)
+  const { headers, status, text } = await client.get('/gone')
+  t.equal(status, 404)
+  t.match(text, '<title>nothing here (404 Not Found)</title>')
+  t.match(text, 'HTTP 404')
+  t.match(text, 'the previous one')
+  t.match(text, /tests\/support\/probe-bundle\.ts:\d+/)
+  t.match(text, "default-src 'none'")
+  t.equal(headers.get('x-debug-exception'), 'nothing%20here')
+  t.match(decodeURIComponent(headers.get('x-debug-exception-file') ?? ''), /\/tests\/support\/probe-bundle\.ts:\d+$/)
+  t.equal(headers.get('x-robots-tag'), 'noindex')
+  t.equal(headers.get('vary'), 'Accept')
+})
+
+t.test('whoever else asks sees the page of production, and no debug header', async t => {
+  const { client } = await boot(t)
+  const debugOff = await boot(t, { APP_DEBUG: '0' })
+  const production = await boot(t, { APP_ENV: 'prod' })
+  for (const response of [
+    await client.get('/boom', foreign),
+    await debugOff.client.get('/boom'),
+    await production.client.get('/boom'),
+  ]) {
+    t.equal(response.status, 500)
+    t.match(response.text, '<title>An Error Occurred: Internal Server Error</title>')
+    t.match(response.text, 'Oops! An Error Occurred')
+    t.notMatch(response.text, /Boom|probe-bundle/)
+    t.notOk([...response.headers].some(([name]) => name.startsWith('x-debug')))
+  }
+  t.ok((await client.get('/boom', foreign)).headers.has('x-robots-tag'), 'it follows the environment, not the client')
+  t.notOk((await production.client.get('/boom')).headers.has('x-robots-tag'))
+})
+
+t.test('everything an error says is escaped', async t => {
+  const { client } = await boot(t)
+  const { text } = await client.get('/boom')
+  t.match(text, 'Boom &quot;quoted&quot; &lt;b&gt;é&lt;/b&gt; &amp; 100%')
+  t.notMatch(text, '<b>é</b>')
+})
+
+t.test('a message of 3,000 characters is cut to 2,000 bytes in the header, between two characters', async t => {
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'long',
+    path: '/long',
+    controller: () => {
+      throw new Error(`x${'é'.repeat(3000)}\ud800`)
+    },
+  })
+  const header = (await client.get('/long')).headers.get('x-debug-exception') ?? ''
+  t.equal(decodeURIComponent(header), `x${'é'.repeat(999)}`)
+})
+
+t.test('an error without a message, or that is none, has a page too', async t => {
+  const { client } = await boot(t)
+  const empty = await client.get('/boom-empty')
+  t.equal(empty.headers.get('x-debug-exception'), '')
+  t.match(empty.text, 'Error')
+  const text = await client.get('/boom-text')
+  t.equal(text.status, 500)
+  t.match(text.text, 'just text')
+  t.notOk(text.headers.has('x-debug-exception-file'))
+})
+
+t.test('errors that gather others show them all', async t => {
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'several',
+    path: '/several',
+    controller: () => {
+      throw new AggregateError([new Error('first of all'), new HttpError(409, 'second to that')], 'several')
+    },
+  })
+  const { text } = await client.get('/several')
+  t.match(text, 'first of all')
+  t.match(text, 'second to that')
+})
+
+t.test('a client that prefers JSON gets problem details', async t => {
+  const { client } = await boot(t)
+  for (const accept of ['application/json', 'application/problem+json', 'text/html;q=0.1, application/json']) {
+    const response = await client.get('/teapot', { headers: { accept } })
+    t.equal(response.headers.get('content-type'), 'application/problem+json')
+    t.equal(response.headers.get('vary'), 'Accept')
+    t.match(response.json(), {
+      type: 'about:blank',
+      title: "I'm a Teapot",
+      status: 418,
+      detail: 'short and stout',
+      exceptions: [{ name: 'HttpError', frames: [{ isApplication: true }] }],
+    })
+  }
+  const production = await boot(t, { APP_ENV: 'prod' })
+  const accept = { headers: { accept: 'application/json' } }
+  t.strictSame((await production.client.get('/teapot', accept)).json(), {
+    type: 'about:blank',
+    title: "I'm a Teapot",
+    status: 418,
+    detail: 'short and stout',
+  })
+  t.match((await production.client.get('/boom', accept)).json(), { detail: 'Internal Server Error' })
+})
+
+t.test('a client that prefers text gets text', async t => {
+  const { client } = await boot(t)
+  const accept = { headers: { accept: 'text/plain' } }
+  const { headers, text } = await client.get('/gone', accept)
+  t.equal(headers.get('content-type'), 'text/plain; charset=UTF-8')
+  t.match(text, /^# 404 Not Found\n\nGET http:\/\/localhost\/gone\n\n## HttpError\n\nnothing here\n\n- .* \(tests\//)
+  t.match(text, '## Caused by Error\n\nthe previous one\n')
+  const production = await boot(t, { APP_ENV: 'prod' })
+  t.equal((await production.client.get('/gone', accept)).text, '# 404 Not Found\n\nnothing here\n')
+  t.equal((await production.client.get('/boom', accept)).text, '# 500 Internal Server Error\n')
+})
+
+t.test('an unacceptable Accept still gets a page', async t => {
+  const { client } = await boot(t)
+  t.equal((await client.get('/gone', { headers: { accept: 'image/png' } })).headers.get('content-type'), 'text/html; charset=UTF-8')
+})
+
+t.test('secrets of the environment and of URLs are masked in what a developer sees', async t => {
+  const { app, client } = await boot(t, { ADMIN_STATUS_TOKEN: 'canary-canary-canary' })
+  app.routes.add({
+    name: 'leak',
+    path: '/leak',
+    controller: () => {
+      throw new Error('token canary-canary-canary of https://ada:hunter2@db.example/?password=swordfish')
+    },
+  })
+  const { headers, text } = await client.get('/leak?api_key=opensesame')
+  const all = text + [...headers].join()
+  for (const secret of ['canary-canary-canary', 'hunter2', 'swordfish', 'opensesame']) t.notMatch(all, secret)
+})
+
+t.test('the page for / welcomes a developer and lists the routes; nobody else learns of them', async t => {
+  const { client } = await boot(t)
+  const welcome = await client.get('/')
+  t.equal(welcome.status, 404)
+  t.match(welcome.text, 'Welcome to Sinfonietta')
+  t.match(welcome.text, '<a href="/star-photo-booth">')
+  t.match(welcome.text, '/item{/:id}')
+  t.notOk(welcome.headers.has('x-debug-exception'))
+  const stranger = await client.get('/', foreign)
+  t.equal(stranger.status, 404)
+  t.notMatch(stranger.text, /Welcome|star-photo-booth/)
+  t.equal((await client.post('/')).headers.has('x-debug-exception'), false)
+})
+
+t.test('the error page of production can be looked at in development', async t => {
+  const { client } = await boot(t)
+  for (const code of [404, 503]) {
+    const { status, text } = await client.get(`/_error/${code}`)
+    t.equal(status, code)
+    t.match(text, `The server returned a "${code}`)
+  }
+  t.equal((await client.get('/_error/404.html')).status, 404)
+  t.match((await client.get('/_error/200')).text, 'There is no error page for the status 200')
+  t.match((await client.get('/_error/x')).text, 'No routes found')
+  t.notMatch((await client.get('/_error/503', foreign)).status, 503)
+  const production = await boot(t, { APP_ENV: 'prod' })
+  t.equal((await production.client.get('/_error/503')).status, 404)
+})
+
+t.test('a policy that the application sets for its pages is not that of a debug error page', async t => {
+  const { app, client } = await boot(t)
+  const { ResponseEvent } = await import('../../../kernel/events/response-event.ts')
+  app.dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('content-security-policy', "default-src 'self'"))
+  t.ok((await client.get('/noslash')).headers.has('content-security-policy'))
+  t.notOk((await client.get('/boom')).headers.has('content-security-policy'))
+})

@@ -1,0 +1,61 @@
+import { mkdirSync } from 'node:fs'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import type { Bundle } from '../../../kernel/bundle.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import { Response } from '../../../lib/http/response.ts'
+
+/** Renders a template in an application of its own, as the page of `/page`. */
+async function render(t: Test, template: string, target = '/page') {
+  const directory = t.testdir({
+    templates: { 'page.hbs': template, framework: { 'error.hbs': '{{status}}', 'debug-error.hbs': '{{message}}', 'welcome.hbs': '' } },
+    bundles: { framework: { assets: {} }, own: { assets: { 'a.css': 'a{}' } } },
+  })
+  const own: Bundle = {
+    name: 'own',
+    register({ files, kernel, routes, view }) {
+      files.add('own', `${directory}/bundles/own/assets`)
+      routes.add({ name: 'page', path: '/page', controller: async request => Response.html(await view.render('page', {}, request)) })
+      routes.add({ name: 'item', path: '/item/:id', controller: request => Response.html(`<i>${request.attributes.get('id')}</i>`) })
+      routes.add({ name: 'bytes', path: '/bytes', controller: () => new Response(Buffer.from('x')) })
+      routes.add({ name: 'fails', path: '/fails', controller: () => { throw new Error('inner') } })
+      t.ok(kernel)
+    },
+  }
+  const { client, app } = await createTestKernel({ bundles: [frameworkBundle, own], directory })
+  return { ...(await client.get(target)), app }
+}
+
+t.test('path and url lead to routes', async t => {
+  const { text } = await render(t, `{{path 'item' id=7 page=2}} {{url 'item' id='a b'}}`)
+  t.equal(text, '/item/7?page&#x3D;2 http://localhost/item/a%20b')
+})
+
+t.test('asset leads to a file, with its version', async t => {
+  t.match((await render(t, `{{asset 'own/a.css'}}`)).text, /^\/assets\/own\/a\.css\?v&#x3D;[0-9a-f]{8}$/)
+  t.match((await render(t, `{{asset 'own/none.css'}}`)).text, /There is no static file &quot;own\/none\.css&quot;/)
+})
+
+t.test('render puts in what a sub-request answers', async t => {
+  t.equal((await render(t, `<p>{{render (path 'item' id=7)}}{{render '/item/8'}}</p>`)).text, '<p><i>7</i><i>8</i></p>')
+})
+
+t.test('a fragment that fails, or is no text, fails the page', async t => {
+  const failed = await render(t, `{{render '/fails'}}`)
+  t.equal(failed.status, 500)
+  t.match(failed.text, 'inner')
+  t.match((await render(t, `{{render '/bytes'}}`)).text, 'The fragment &quot;/bytes&quot; was answered with the status 200')
+})
+
+t.test('helpers that need the request say so when it was not passed', async t => {
+  const { app } = await render(t, `{{url 'page'}}`)
+  t.throws(() => app.view.render('page', {}), { code: 'VIEW_RENDER_FAILED', message: /The helper "url" needs the request/ })
+  t.equal(app.view.render('page', {}, createRequest()), 'http://localhost/page')
+})
+
+t.test('sessions are kept below var/, and a store that cannot be swept is reported', async t => {
+  const { app } = await render(t, '')
+  mkdirSync(`${app.directory}/var`, { recursive: true })
+  t.ok(app)
+})

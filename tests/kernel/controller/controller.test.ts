@@ -1,0 +1,75 @@
+import { t } from 'tap'
+import {
+  asInteger,
+  currentRequest,
+  queryValue,
+  resolveArguments,
+  routeParameter,
+} from '../../../kernel/controller/arguments.ts'
+import { defineController, toController } from '../../../kernel/controller/controller.ts'
+import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
+import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import type { Request } from '../../../lib/http/request.ts'
+
+function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
+  const request = createRequest(target)
+  for (const [name, value] of Object.entries(attributes)) request.attributes.set(name, value)
+  return request
+}
+
+t.test('a controller is found itself, as a function, or by its registered name', async t => {
+  const resolver = new ControllerResolver()
+  const controller = defineController('home', [], () => 'home')
+  resolver.register('named', controller)
+  t.equal(resolver.resolve(requestWith({ _controller: controller })), controller)
+  t.equal(resolver.resolve(requestWith({ _controller: 'named' })), controller)
+  function index() {}
+  const ofFunction = resolver.resolve(requestWith({ _controller: index }))
+  t.equal(ofFunction.name, 'index')
+  t.equal(resolver.resolve(requestWith({ _controller: index })), ofFunction, 'made once')
+  t.equal(toController(() => undefined).name, 'anonymous')
+})
+
+t.test('a request without a controller, or with one that is none, is an error that says so', async t => {
+  const resolver = new ControllerResolver()
+  t.throws(() => resolver.resolve(requestWith({}, '/here')), { code: 'KERNEL_CONTROLLER_MISSING', message: /path "\/here"/ })
+  for (const wanted of ['unknown', 5, null, {}, []]) {
+    t.throws(() => resolver.resolve(requestWith({ _controller: wanted })), { code: 'KERNEL_CONTROLLER_INVALID' })
+  }
+})
+
+t.test('arguments come from the request, the route and the query, in the types of their declaration', async t => {
+  const controller = defineController(
+    'item',
+    [routeParameter('id', asInteger), routeParameter('slug'), queryValue('page', asInteger, 1), queryValue('q'), currentRequest],
+    (id: number, slug: string, page: number, q: string, request) => [id, slug, page, q, request],
+  )
+  const request = requestWith({ id: '7', slug: 'a' }, '/?q=x')
+  t.strictSame(resolveArguments(controller, request), [7, 'a', 1, 'x', request])
+})
+
+t.test('a custom argument may have to be waited for', async t => {
+  const controller = defineController('mixed', [async () => 'user', () => 2], (user: string, two: number) => [user, two])
+  t.strictSame(await resolveArguments(controller, createRequest()), ['user', 2])
+})
+
+t.test('an integer is all digits, and can be counted with', async t => {
+  for (const text of ['1', '-5', '007']) t.equal(asInteger.convert(text), Number(text))
+  for (const text of ['', 'x', '1.5', '1e3', ' 1', '0x10', '99999999999999999999']) t.equal(asInteger.convert(text), undefined, text)
+})
+
+t.test('a bad route value means no such page, a bad query value a bad request', async t => {
+  const request = requestWith({ id: 'x', _route: 'item' }, '/?page=x')
+  t.throws(() => routeParameter('id', asInteger)(request), {
+    code: 'KERNEL_ROUTE_VALUE_INVALID',
+    status: 404,
+    message: 'The route parameter "id" must be an integer, not "x".',
+  })
+  t.throws(() => queryValue('page', asInteger)(request), {
+    code: 'KERNEL_QUERY_VALUE_INVALID',
+    status: 400,
+    message: 'The query parameter "page" must be an integer, not "x".',
+  })
+  t.throws(() => queryValue('q')(request), { code: 'KERNEL_QUERY_VALUE_MISSING', status: 400 })
+  t.throws(() => routeParameter('name')(request), { code: 'KERNEL_ARGUMENT_MISSING', status: 500, message: /"name".*"item"/ })
+})

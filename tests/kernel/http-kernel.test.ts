@@ -1,0 +1,138 @@
+import { type Test, t } from 'tap'
+import { RequestContext } from '../../kernel/request-context.ts'
+import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import { Response } from '../../lib/http/response.ts'
+import { createBare, recordSequence } from '../support/bare-kernel.ts'
+import { probeBundle } from '../support/probe-bundle.ts'
+
+const page = ['kernel.request', 'kernel.controller', 'kernel.controller_arguments', 'kernel.response', 'kernel.finish_request']
+const sub = page.map(name => `${name} (sub)`)
+
+async function boot(t: Test): Promise<TestKernel & { sequence: string[] }> {
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle] })
+  const sequence: string[] = []
+  recordSequence(kernel.app.dispatcher, sequence)
+  t.teardown(() => kernel.close())
+  return { ...kernel, sequence }
+}
+
+t.test('a page', async t => {
+  const { client, sequence } = await boot(t)
+  t.equal((await client.get('/partnership')).status, 200)
+  t.strictSame(sequence, [...page, 'kernel.terminate'])
+})
+
+t.test('404: routing fails, and the error page is a sub-request inside kernel.exception', async t => {
+  const { client, sequence } = await boot(t)
+  t.equal((await client.get('/nope')).status, 404)
+  t.strictSame(sequence, [
+    'kernel.request',
+    'kernel.exception',
+    ...sub,
+    'kernel.response',
+    'kernel.finish_request',
+    'kernel.terminate',
+  ])
+})
+
+t.test('405', async t => {
+  const { client, sequence } = await boot(t)
+  const response = await client.post('/partnership')
+  t.equal(response.status, 405)
+  t.equal(response.headers.get('allow'), 'GET')
+  t.strictSame(sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
+})
+
+t.test('an error of a controller', async t => {
+  const { client, sequence } = await boot(t)
+  t.equal((await client.get('/boom')).status, 500)
+  t.strictSame(sequence, [
+    ...page.slice(0, 3),
+    'kernel.exception',
+    ...sub,
+    'kernel.response',
+    'kernel.finish_request',
+    'kernel.terminate',
+  ])
+})
+
+t.test('an error inside the error controller ends in the last resort', async t => {
+  const { app, client, sequence, records } = await boot(t)
+  app.controllers.register('error_controller', {
+    name: 'broken',
+    arguments: [],
+    call() {
+      throw new Error('worse')
+    },
+  })
+  const response = await client.get('/boom')
+  t.equal(response.status, 500)
+  t.equal(response.text, 'Internal Server Error\n')
+  t.strictSame(sequence, [
+    ...page.slice(0, 3),
+    'kernel.exception',
+    ...sub.slice(0, 3),
+    'kernel.finish_request (sub)',
+    'kernel.terminate',
+  ])
+  t.match(records.at(-1), { level: 'critical', message: 'An error could not be answered: Error: worse' })
+})
+
+t.test('a forward is a sub-request whose response is the answer', async t => {
+  const { client, sequence } = await boot(t)
+  t.equal((await client.get('/forward')).text, 'sub 9 z')
+  t.strictSame(sequence, [...page.slice(0, 3), ...sub, ...page.slice(3), 'kernel.terminate'])
+})
+
+t.test('an error of a sub-request reaches the one who made it, when that is wanted', async t => {
+  const { client, sequence } = await boot(t)
+  t.equal((await client.get('/inner-failure')).status, 500)
+  t.equal(sequence.filter(name => name.startsWith('kernel.exception')).length, 1)
+})
+
+t.test('200 overlapping requests do not see anything of one another', async t => {
+  const { client } = await boot(t)
+  const ids = Array.from({ length: 200 }, (_, id) => id)
+  const responses = await Promise.all(
+    ids.map(id => (id % 5 === 0 ? client.get(`/nope/${id}`) : client.get(`/slow/${id}?id=${id}`))),
+  )
+  for (const [id, response] of responses.entries()) {
+    if (id % 5 === 0) {
+      t.equal(response.status, 404)
+      t.equal(decodeURIComponent(response.headers.get('x-debug-exception') ?? ''), `No route found for "GET http://localhost/nope/${id}"`)
+    } else {
+      t.equal(response.text, `slow ${id} ${id} ${id}`)
+      t.equal(response.request.attributes.get('_route'), 'slow')
+    }
+  }
+})
+
+t.test('arguments that are waited for are waited for', async t => {
+  const { kernel, request } = createBare()
+  request.attributes.set('_controller', {
+    name: 'waits',
+    arguments: [async () => 'later'],
+    call: (value: string) => new Response(value),
+  })
+  t.equal((await kernel.handle(request)).body, 'later')
+})
+
+t.test('the current request can be followed through awaits, once somebody asks for it', async t => {
+  const context = new RequestContext()
+  const request = createRequest()
+  t.equal(context.run(request, () => context.current), undefined)
+  context.enable()
+  context.enable()
+  t.equal(context.current, undefined)
+  t.equal(await context.run(request, async () => {
+    await new Promise(setImmediate)
+    return context.current
+  }), request)
+})
+
+t.test('a request without a controller is answered, whoever listens', async t => {
+  t.equal((await createBareKernel().handle(createRequest())).status, 500)
+})

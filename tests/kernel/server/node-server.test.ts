@@ -1,0 +1,257 @@
+import { once } from 'node:events'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { t } from 'tap'
+import { NodeServer } from '../../../kernel/server/node-server.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { openConnection, startServer } from '../../support/test-server.ts'
+
+const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
+const statuses = (answer: string) => [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map(([, status]) => Number(status))
+
+t.test('a page has its length, and HEAD the same headers without the body', async t => {
+  const { raw } = await startServer(t)
+  const [get, getBody] = (await raw(`${head('/text')}Connection: close\r\n\r\n`)).split('\r\n\r\n')
+  const [only, headBody] = (await raw(`HEAD /text HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)).split('\r\n\r\n')
+  t.equal(getBody, 'text')
+  t.equal(headBody, '')
+  const names = (text?: string) => text?.split('\r\n').map(line => line.replace(/^(date:).*/i, '$1'))
+  t.strictSame(names(only), names(get))
+  t.match(get, /^content-length: 4$/m)
+})
+
+t.test('the length is counted in bytes', async t => {
+  const { url } = await startServer(t)
+  const response = await fetch(`${url}/echo`, { method: 'POST', body: 'é日' })
+  t.equal(response.headers.get('content-length'), '5')
+  t.equal(await response.text(), 'é日')
+})
+
+t.test('204 and 304 have neither body nor length', async t => {
+  const { raw } = await startServer(t)
+  for (const status of [204, 304]) {
+    const answer = await raw(`${head(`/status/${status}`)}Connection: close\r\n\r\n`)
+    t.match(answer, new RegExp(`^HTTP/1.1 ${status} `))
+    t.notMatch(answer, /content-length|content-type|transfer-encoding/i)
+    t.match(answer, /\r\n\r\n$/)
+  }
+})
+
+t.test('a stream is sent as it comes; HEAD leaves it away', async t => {
+  const { url } = await startServer(t)
+  const response = await fetch(`${url}/stream`)
+  t.equal(response.headers.get('transfer-encoding'), 'chunked')
+  t.equal(await response.text(), 'one two three')
+  t.equal(await (await fetch(`${url}/stream`, { method: 'HEAD' })).text(), '')
+})
+
+t.test('a stream that fails midway breaks the connection off, and the server lives', async t => {
+  const { url } = await startServer(t)
+  const response = await fetch(`${url}/stream-fails`)
+  await t.rejects(response.text())
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('connections are kept, and pipelined requests are answered in order', async t => {
+  const { raw, url } = await startServer(t)
+  const answer = await raw(`${head('/ok')}\r\n${head('/nope')}\r\n${head('/ok', 'Connection: close\r\n')}\r\n`)
+  t.strictSame(statuses(answer), [200, 404, 200])
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const ports = new Set<unknown>()
+  for (let round = 0; round < 3; round++) {
+    const request = httpRequest(`${url}/ok`, { agent }).end()
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    ports.add(response.socket.localPort)
+    response.resume()
+    await once(response, 'end')
+  }
+  t.equal(ports.size, 1)
+  agent.destroy()
+})
+
+t.test('kernel.terminate comes after the response, once, also when the client leaves early', async t => {
+  const { app, url, port } = await startServer(t)
+  const terminated: string[] = []
+  app.dispatcher.on(TerminateEvent, ({ request }) => terminated.push(request.path))
+  await (await fetch(`${url}/text`)).text()
+  for (const leaveAfter of [0, 1]) {
+    const { socket } = openConnection(port)
+    socket.write(`${head('/slow/6?id=6')}\r\n`)
+    await wait(leaveAfter)
+    socket.resetAndDestroy()
+  }
+  const { socket } = openConnection(port)
+  socket.write(`${head('/stream')}\r\n`)
+  await once(socket, 'data')
+  socket.resetAndDestroy()
+  while (terminated.length < 3) await wait(5)
+  await wait(20)
+  t.ok(terminated.includes('/text'))
+  t.ok(terminated.includes('/stream'))
+  t.equal(terminated.filter(path => path === '/text').length, 1)
+  t.equal(terminated.filter(path => path === '/stream').length, 1)
+})
+
+t.test('bodies: JSON and text, whole and byte by byte, chunked and empty', async t => {
+  const { raw, port } = await startServer(t)
+  const post = (body: string, headers: string) => `POST /echo HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n${body}`
+  t.match(await raw(post('hello', 'Content-Type: text/plain\r\nContent-Length: 5\r\n')), /\r\n\r\nhello$/)
+  t.match(await raw(post('5\r\nhello\r\n0\r\n\r\n', 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n')), /\r\n\r\nhello$/)
+  t.match(await raw(post('', 'Content-Length: 0\r\n')), /200 OK/)
+  const { socket, received } = openConnection(port)
+  for (const byte of post('abc', 'Content-Type: text/plain\r\nContent-Length: 3\r\n')) socket.write(byte)
+  await once(socket, 'close')
+  t.match(received(), /\r\n\r\nabc$/)
+})
+
+t.test('a truncated body reaches no controller, and hurts nobody', async t => {
+  const { port, url } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write('POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nabc')
+  await wait(20)
+  socket.end()
+  await once(socket, 'close')
+  t.notMatch(received(), /200 OK/)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a body of 10 MB is refused with 413, and the client can read the answer', async t => {
+  const { url } = await startServer(t)
+  const body = 'x'.repeat(10 * 1024 * 1024)
+  const declared = await fetch(`${url}/echo`, { method: 'POST', body, headers: { accept: 'text/plain' } })
+  t.equal(declared.status, 413)
+  t.match(await declared.text(), /larger than the 65536 bytes/)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a body that never ends is cut off', async t => {
+  const { port, url } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write('POST /nope HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
+  const pump = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  }
+  socket.on('drain', pump)
+  pump()
+  await once(socket, 'close')
+  t.match(received(), /^HTTP\/1\.1 404/)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a body that comes too slowly after the answer is cut off', async t => {
+  const { port } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write('POST /nope HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nabc')
+  await once(socket, 'close')
+  t.match(received(), /^HTTP\/1\.1 404/)
+})
+
+t.test('a client that asks to continue is told so when its body is wanted, and only then', async t => {
+  const { port } = await startServer(t)
+  const ask = async (target: string, length: number) => {
+    const { socket, received } = openConnection(port)
+    const type = 'Content-Type: text/plain\r\n'
+    socket.write(`POST ${target} HTTP/1.1\r\nHost: localhost\r\n${type}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`)
+    while (received() === '') await wait(5)
+    if (received().startsWith('HTTP/1.1 100')) {
+      socket.write('hello')
+      while (!received().includes('200 OK')) await wait(5)
+      socket.destroy()
+    } else await once(socket, 'close')
+    return statuses(received())
+  }
+  t.strictSame(await ask('/echo', 5), [100, 200])
+  t.strictSame(await ask('/nope', 5), [404])
+  t.strictSame(await ask('/echo', 999_999_999), [413])
+})
+
+t.test('bad requests get a clear answer', async t => {
+  const { raw, url } = await startServer(t)
+  const ask = (line: string, headers = 'Host: localhost\r\n') =>
+    raw(`${line} HTTP/1.1\r\n${headers}Accept: text/plain\r\nConnection: close\r\n\r\n`)
+  t.match(await ask('GET /%zz'), /^HTTP\/1\.1 400 [\s\S]*percent sign/)
+  t.match(await ask('GET //'), /^HTTP\/1\.1 404 [\s\S]*No routes found for "\/\/"\./)
+  t.match(await ask('GET /\\evil'), /^HTTP\/1\.1 400 [\s\S]*percent-encoded/)
+  t.match(await ask('GET /ok', ''), /^HTTP\/1\.1 400/)
+  t.match(await ask('GET /ok', 'Host: bad host\r\n'), /^HTTP\/1\.1 400 [\s\S]*Invalid Host "bad host"\./)
+  t.match(await ask('GET /ok', 'Host: a\r\nHost: b\r\n'), /^HTTP\/1\.1 400 [\s\S]*more than one Host/)
+  t.match(await ask('PROPFIND /ok'), /^HTTP\/1\.1 501 /)
+  t.match(await ask('TRACE /ok'), /^HTTP\/1\.1 405 /)
+  t.match(await ask('NONSENSE /ok'), /^HTTP\/1\.1 400 /)
+  t.match(await raw('GET /ok HTTP/2.0\r\n\r\n'), /^HTTP\/1\.1 505 /)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a response that cannot be sent becomes the last resort', async t => {
+  const { app, url, records } = await startServer(t)
+  const remove = app.dispatcher.on(ResponseEvent, event => {
+    event.response = new Response(5 as unknown as string)
+  }, -5000)
+  const response = await fetch(`${url}/ok`)
+  remove()
+  t.equal(response.status, 500)
+  t.equal(await response.text(), 'Internal Server Error\n')
+  t.match(records.at(-1), { level: 'critical', message: /could not be sent/ })
+})
+
+t.test('what a stock nginx sends gets no debug output', async t => {
+  const { raw, port } = await startServer(t)
+  const http10 = await raw(`GET /nope HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n`)
+  const rewritten = await raw(
+    `GET /nope HTTP/1.1\r\nHost: localhost\r\nX-Real-IP: 203.0.113.9\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n\r\n`,
+  )
+  for (const answer of [http10, rewritten]) {
+    t.match(answer, /^HTTP\/1\.1 404/)
+    t.match(answer, /Oops! An Error Occurred/)
+    t.notMatch(answer, /x-debug|No route found|kernel\//i)
+  }
+  t.match(await raw(`GET /nope HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`), /x-debug-exception: No%20route/)
+})
+
+t.test('a trusted proxy says who the client is', async t => {
+  const { url } = await startServer(t, { TRUSTED_PROXIES: '127.0.0.1' })
+  const headers = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' }
+  const redirect = await fetch(`${url}/slash`, { headers, redirect: 'manual' })
+  t.match(redirect.headers.get('location'), /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
+  t.notOk((await fetch(`${url}/nope`, { headers })).headers.has('x-debug-exception'))
+})
+
+t.test('close() answers what is under way, closes the connection behind it, and cuts off who is silent', async t => {
+  const { server, app, port } = await startServer(t)
+  const told: string[] = []
+  app.signals.on('server.draining', () => told.push('draining'))
+  app.signals.on('server.closed', () => told.push('closed'))
+  const busy = openConnection(port)
+  const silent = openConnection(port)
+  busy.socket.write(`${head('/slow/6?id=6')}\r\n`)
+  await once(busy.socket, 'connect')
+  await wait(2)
+  await server.close(300)
+  await wait(5)
+  t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow 6 6 6$/)
+  t.ok(silent.socket.destroyed || silent.socket.readableEnded)
+  t.strictSame(told, ['draining', 'closed'])
+})
+
+t.test('a taken port and an address that is not ours are named', async t => {
+  const { app, port } = await startServer(t)
+  const other = new NodeServer({ ...app, trustedProxies: new TrustedProxies() })
+  await t.rejects(other.listen('127.0.0.1', port), {
+    code: 'SERVER_PORT_TAKEN',
+    message: `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.`,
+  })
+  await t.rejects(other.listen('203.0.113.1', 0), { code: 'SERVER_LISTEN_FAILED' })
+})
+
+t.test('an IPv6 address stands in brackets', async t => {
+  const { app } = await startServer(t)
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies() })
+  const url = await server.listen('::1', 0)
+  t.match(url, /^http:\/\/\[::1\]:\d+$/)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+  await server.close()
+})

@@ -1,0 +1,50 @@
+import { connect, type Socket } from 'node:net'
+import type { Test } from 'tap'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import { NodeServer } from '../../kernel/server/node-server.ts'
+import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import { probeBundle } from './probe-bundle.ts'
+
+/** A server with the site and the probe routes on a free port of this machine. */
+export interface TestServer extends TestKernel {
+  readonly server: NodeServer
+  readonly url: string
+  readonly port: number
+  /** Sends bytes over a connection of their own and gives all that comes back until it is closed, or quiet. */
+  raw(bytes: string): Promise<string>
+}
+
+export async function startServer(t: Test, variables: Record<string, string> = {}): Promise<TestServer> {
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], variables })
+  const trustedProxies = new TrustedProxies(kernel.app.config.trustedProxies)
+  const server = new NodeServer({ ...kernel.app, trustedProxies })
+  const url = await server.listen('127.0.0.1', 0)
+  const port = Number(url.split(':').at(-1))
+  t.teardown(async () => {
+    await server.close(100)
+    await kernel.close()
+  })
+  return { ...kernel, server, url, port, raw: bytes => exchange(port, bytes) }
+}
+
+/** Opens a connection that collects what it is sent. */
+export function openConnection(port: number): { socket: Socket; received: () => string } {
+  const chunks: Buffer[] = []
+  const socket = connect(port, '127.0.0.1')
+  socket.on('data', chunk => chunks.push(chunk))
+  socket.on('error', () => undefined)
+  return { socket, received: () => Buffer.concat(chunks).toString('latin1') }
+}
+
+async function exchange(port: number, bytes: string): Promise<string> {
+  const { socket, received } = openConnection(port)
+  socket.write(bytes, 'latin1')
+  await new Promise<void>(resolve => {
+    socket.setTimeout(500, resolve)
+    socket.on('close', () => resolve())
+  })
+  socket.destroy()
+  return received()
+}
