@@ -6,7 +6,7 @@ export const BODY_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
   'The request body is larger than the %s bytes that are accepted here.',
 )
 
-export const BODY_FIELDS_TOO_MANY: CodedErrorClass<[limit: number, kind: 'fields' | 'files' | 'parts']> = defineError(
+export const BODY_FIELDS_TOO_MANY: CodedErrorClass<[limit: number, kind: 'fields' | 'files']> = defineError(
   'BODY_FIELDS_TOO_MANY',
   413,
   'The form has more than the %s %s that are accepted.',

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { type BodyLimits, defaultBodyLimits } from './body-limits.ts'
 import type { BodySource } from './body-source.ts'
+import { ByteCollector } from './byte-collector.ts'
 import { decodeUtf8 } from './decode-utf8.ts'
 import { BODY_ENCODING_UNSUPPORTED, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
 import { FormData } from './form-data.ts'
@@ -103,9 +104,10 @@ export class RequestBody {
 
   async #readBytes(): Promise<Uint8Array> {
     if (this.#source === null) return new Uint8Array()
-    const chunks: Uint8Array[] = []
-    await readStream(this.#claim(this.#source), this.limit ?? this.#limits.bytes, chunk => void chunks.push(chunk))
-    return Buffer.concat(chunks)
+    const content = new ByteCollector()
+    const limit = this.limit ?? this.#limits.bytes
+    await readStream(this.#claim(this.#source), limit, chunk => void content.append(chunk))
+    return content.take()
   }
 
   async #readText(): Promise<string> {

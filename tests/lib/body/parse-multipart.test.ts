@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import fc from 'fast-check'
+import t from 'tap'
+import type { BodyLimits } from '../../../lib/body/body-limits.ts'
+import { RequestBody } from '../../../lib/body/request-body.ts'
+import { UploadedFile } from '../../../lib/body/uploaded-file.ts'
+
+interface Sent {
+  readonly name: string
+  readonly fileName?: string | undefined
+  readonly type?: string
+  readonly content: Uint8Array
+}
+
+const contentType = 'multipart/form-data; boundary=line'
+
+t.test('a form comes back as it was sent, wherever its bytes are cut', async t => {
+  const directory = t.testdir()
+  // What looks like a delimiter, and is not one, is likely.
+  const lookalike = fc.constantFrom('\r\n', '--', '--lin', '\r\n--lin', '\n--line', '-', '\r', '\0', 'line')
+  const content = fc
+    .array(
+      fc.oneof(
+        lookalike.map(text => Buffer.from(text)),
+        fc.uint8Array({ maxLength: 40 }),
+      ),
+      { maxLength: 8 },
+    )
+    .map(pieces => Buffer.concat(pieces))
+    .filter(bytes => !bytes.includes('\r\n--line'))
+  const name = fc.string({ unit: 'grapheme', maxLength: 12 }).filter(text => !text.includes('\\'))
+  const plain = { noNullPrototype: true }
+  const text = fc.record({ name, content: fc.string({ unit: 'grapheme' }).map(value => Buffer.from(value)) }, plain)
+  const file = fc.record({ name, fileName: fc.constantFrom('', 'a.txt', 'ü "1".png'), content }, plain)
+  const form = fc.array(fc.oneof(text, file), { maxLength: 6 })
+
+  const bodies: RequestBody[] = []
+  const property = fc.asyncProperty(form, fc.array(fc.nat(60), { minLength: 1 }), async (parts: Sent[], cuts) => {
+    const body = bodyOf(slice(encode(parts), cuts), directory)
+    bodies.push(body)
+    const form = await body.formData()
+    const received = await Promise.all(
+      Array.from(form, async ([name, value]): Promise<Sent> => {
+        if (typeof value === 'string') return { name, content: Buffer.from(value) }
+        const content = await readFile(value.path)
+        assert.equal(value.size, content.length)
+        return { name, fileName: value.name, content }
+      }),
+    )
+    assert.deepEqual(received, parts)
+  })
+  await t.resolves(fc.assert(property, { numRuns: 200 }))
+  for (const body of bodies) await body.dispose()
+  t.strictSame(await readdir(directory), [])
+})
+
+t.test('whatever is sent, reading ends, and leaves nothing behind', async t => {
+  const directory = t.testdir()
+  const piece = fc.constantFrom(
+    ...['--line', '--line--', '\r\n', '\r\n', '\r\n\r\n', '\n', '-', 'Content-Disposition: form-data', '; name="a"'],
+    ...['; filename="b"', 'Content-Type: text/plain', 'x'.repeat(20_000), '"', '\\', '\xff'],
+    '\r\n--line\r\nContent-Disposition: form-data; name="a"\r\n\r\n',
+    '\r\n--line\r\nContent-Disposition: form-data; name="a"; filename="b"\r\n\r\n',
+  )
+  const sent = fc.array(piece, { maxLength: 14 }).map(pieces => Buffer.from(`--line\r\n${pieces.join('')}`, 'latin1'))
+  const property = fc.asyncProperty(sent, fc.array(fc.nat(9000), { minLength: 1 }), async (bytes, cuts) => {
+    const body = bodyOf(slice(bytes, cuts), directory, { files: 2, fields: 3, bytes: 30_000, multipartBytes: 90_000 })
+    await body.formData().catch(error => assert.ok(error.status === 400 || error.status === 413, error))
+    await body.dispose()
+    assert.deepEqual(await readdir(directory), [])
+  })
+  await t.resolves(fc.assert(property, { numRuns: 300 }))
+})
+
+t.test('a file lies under a random name that only this user can read, and may be kept elsewhere', async t => {
+  const directory = t.testdir({ target: {} })
+  const body = bodyOf(
+    [encode([{ name: 'f', fileName: '../../évil.PNG', type: 'Image/PNG', content: Buffer.from('content') }])],
+    directory,
+  )
+  const file = (await body.formData()).get('f')
+  if (!(file instanceof UploadedFile)) throw new Error('not a file')
+
+  t.match(file, { name: 'évil.PNG', type: 'image/png', size: 7 })
+  const inside = path.relative(directory, file.path).split(path.sep)
+  t.match(inside, [/^sinfonietta-\w+$/, /^[0-9a-f-]{36}$/])
+  t.equal((await stat(file.path)).mode & 0o777, 0o600)
+  t.equal((await stat(path.dirname(file.path))).mode & 0o777, 0o700)
+
+  const kept = path.join(directory, 'target', 'kept')
+  await file.saveAs(kept)
+  await body.dispose()
+  t.equal(await readFile(kept, 'utf8'), 'content')
+  t.strictSame(await readdir(directory), ['target'])
+  await t.resolves(body.dispose(), 'again')
+})
+
+t.test('file names are text without a path and without invisible characters', async t => {
+  const names = {
+    'filename="C:\\dir\\photo.jpg"': 'photo.jpg',
+    'filename="/etc/passwd"': 'passwd',
+    'filename=".."': '',
+    'filename="a/.\0."': '',
+    'filename="a%0D%0A%22b%22\x1b\u202egnp.exe"': 'a"b"gnp.exe',
+    'filename="say \\"hi\\".txt"': 'say "hi".txt',
+    'filename=token.txt': 'token.txt',
+    'filename=""': '',
+    'FILENAME="a";': 'a',
+    'filename="_"; filename*=UTF-8\'\'..%2f..%2fna%C3%AFve.txt': 'naïve.txt',
+  }
+  for (const [parameter, expected] of Object.entries(names)) {
+    const body = bodyOf([part(`Content-Disposition: form-data; name="f"; ${parameter}`), last], t.testdir())
+    t.match((await body.formData()).get('f'), { name: expected, type: 'text/plain', size: 1 }, parameter)
+    await body.dispose()
+  }
+})
+
+t.test('names of fields stay as they are; those that browsers escape are put right', async t => {
+  for (const [sent, expected] of [
+    ['a[b][c]', 'a[b][c]'],
+    ['__proto__', '__proto__'],
+    ['', ''],
+    ['%22a%22%0D%0A%20', '"a"\r\n%20'],
+  ] as const) {
+    const body = bodyOf([part(`content-DISPOSITION:form-data ;name="${sent}"`), last], t.testdir())
+    t.strictSame([...(await body.formData())], [[expected, 'x']])
+  }
+})
+
+t.test('what stands before the first and after the last delimiter does not count', async t => {
+  const whole = encode([{ name: 'a', content: Buffer.from('1') }])
+  const body = bodyOf(
+    [Buffer.from('preamble\r\n'), whole, Buffer.from('\r\n--line\r\n'), Buffer.from('more')],
+    t.testdir(),
+  )
+  t.strictSame([...(await body.formData())], [['a', '1']])
+})
+
+t.test('a form without any part is an empty form', async t => {
+  t.strictSame([...(await bodyOf([Buffer.from('--line--')], t.testdir()).formData())], [])
+})
+
+t.test('a malformed form is refused, with the reason', async t => {
+  const fieldHead = 'Content-Disposition: form-data; name="a"'
+  const malformed: [string, RegExp][] = [
+    ['nothing', /ends before its last boundary/],
+    [`${part(fieldHead)}`, /ends before its last boundary/],
+    [`--line\r\n${fieldHead}`, /ends before its last boundary/],
+    ['--line\r\n\r\nx\r\n\r\n', /a part has a malformed header/],
+    [`${part(`${fieldHead}\r\n folded`)}${last}`, /malformed header/],
+    [`${part(`${fieldHead}\r\nX: a\nY: b`)}${last}`, /malformed header/],
+    [`${part(`${fieldHead}\r\n${fieldHead}`)}${last}`, /malformed header/],
+    [`${part('X: y')}${last}`, /a part has no name/],
+    [`${part('Content-Disposition: attachment; name="a"')}${last}`, /no name/],
+    [`${part('Content-Disposition: form-data')}${last}`, /no name/],
+    [`${part('Content-Disposition: form-data; filename="a"')}${last}`, /no name/],
+    [`${part('Content-Disposition: form-data; name="a')}${last}`, /no name/],
+    [`${part('Content-Disposition: form-data; name="a"; name="b"')}${last}`, /no name/],
+    [`${part(`${fieldHead}${'abcdefghij'.replace(/./g, '; $&=1')}`)}${last}`, /no name/],
+    [`${part(`${fieldHead}; filename*=UTF-8''%ff`)}${last}`, /file name has escaped bytes/],
+    [`${part(fieldHead)}\r\n--linear\r\n${last}`, /its boundary occurs inside a part/],
+    [part(`${fieldHead}\r\nX: ${'y'.repeat(8192)}`), /headers of a part are larger than 8192 bytes/],
+    [`--line\r\n${'y'.repeat(8200)}`, /headers of a part are larger than 8192 bytes/],
+  ]
+  for (const [sent, message] of malformed) {
+    const body = bodyOf([Buffer.from(sent)], t.testdir())
+    await t.rejects(
+      body.formData(),
+      { code: 'BODY_FORM_INVALID', status: 400, message },
+      JSON.stringify(sent.slice(0, 99)),
+    )
+  }
+})
+
+t.test('a content type without a usable boundary is refused', async t => {
+  const types = ['', ';', '; boundary', '; boundary=', '; charset=utf-8', `; boundary=${'x'.repeat(71)}`]
+  for (const parameters of types) {
+    const body = new RequestBody({ stream: Readable.from([]), contentType: `multipart/form-data${parameters}` })
+    await t.rejects(body.formData(), { code: 'BODY_FORM_INVALID', message: /boundary/ }, parameters)
+  }
+})
+
+t.test('text that is not UTF-8 is refused, in names and in values', async t => {
+  for (const sent of [part('Content-Disposition: form-data; name="\xff"'), `${part(head('a'))}\xff`]) {
+    const body = bodyOf([Buffer.from(sent + last, 'latin1')], t.testdir())
+    await t.rejects(body.formData(), { code: 'BODY_TEXT_INVALID', status: 400 })
+  }
+})
+
+t.test('each limit is kept to, and what was begun is removed', async t => {
+  const directory = t.testdir()
+  const text = (name: string, size: number): Sent => ({ name, content: Buffer.alloc(size, 'x') })
+  const file = (size: number): Sent => ({ name: 'f', fileName: 'f', content: Buffer.alloc(size, 'x') })
+  const limits = { fields: 2, files: 1, bytes: 100, multipartBytes: 2000 }
+  const within = bodyOf([encode([text('a', 50), file(500), text('b', 50)])], directory, limits)
+  t.equal([...(await within.formData())].length, 3)
+  await within.dispose()
+
+  for (const [parts, code, message] of [
+    [[file(1), text('a', 50), text('b', 51)], 'BODY_FIELDS_TOO_LARGE', /than the 100 bytes/],
+    [[file(1), text('a', 1), text('b', 1), text('c', 1)], 'BODY_FIELDS_TOO_MANY', /than the 2 fields/],
+    [[file(1), file(1)], 'BODY_FIELDS_TOO_MANY', /than the 1 files/],
+    [[file(2000)], 'BODY_TOO_LARGE', /than the 2000 bytes/],
+  ] as const) {
+    const body = bodyOf(slice(encode(parts), [99]), directory, limits)
+    await t.rejects(body.formData(), { code, status: 413, message })
+    t.strictSame(await readdir(directory), [])
+  }
+})
+
+t.test('an upload that breaks off is refused and removed', async t => {
+  const directory = t.testdir()
+  const stream = new PassThrough()
+  const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })
+  const form = body.formData()
+  stream.write(`${part(head('f', 'f'))}${'x'.repeat(50_000)}`)
+  await waitFor(async () => (await readdir(directory, { recursive: true })).length === 2)
+  stream.destroy(new Error('reset'))
+  await t.rejects(form, { code: 'BODY_TRUNCATED', cause: { message: 'reset' } })
+  t.strictSame(await readdir(directory), [])
+})
+
+t.test('dispose waits for a form that is just coming in', async t => {
+  const directory = t.testdir()
+  const stream = new PassThrough()
+  const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })
+  const form = body.formData()
+  const disposed = body.dispose()
+  stream.end(encode([{ name: 'f', fileName: 'f', content: Buffer.from('x') }]))
+  await t.resolves(form)
+  await disposed
+  t.strictSame(await readdir(directory), [])
+})
+
+t.test('the stream waits while a file is written', async t => {
+  const stream = Readable.from(slice(encode([{ name: 'f', fileName: 'f', content: Buffer.alloc(100_000) }]), [999]))
+  let paused = 0
+  stream.on('pause', () => paused++)
+  const body = new RequestBody({ stream, contentType }, { temporaryDirectory: t.testdir() })
+  t.match((await body.formData()).get('f'), { size: 100_000 })
+  t.ok(paused > 90)
+  await body.dispose()
+})
+
+t.test('a disk that fails is not the fault of the client, and dispose does not mind it', async t => {
+  const directory = path.join(t.testdir(), 'missing')
+  const body = bodyOf(slice(encode([{ name: 'f', fileName: 'f', content: Buffer.alloc(5000) }]), [99]), directory)
+  await t.rejects(body.formData(), { code: 'ENOENT' })
+  await t.resolves(body.dispose())
+})
+
+t.test('a directory that vanished meanwhile fails the form', async t => {
+  const directory = t.testdir()
+  const stream = new PassThrough()
+  const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })
+  const form = body.formData()
+  stream.write(`${part(head('f', 'f'))}${last.slice(0, -2)}\r\n`)
+  await waitFor(async () => (await readdir(directory, { recursive: true })).length === 2)
+  for (const name of await readdir(directory)) await rm(path.join(directory, name), { recursive: true })
+  await mkdir(path.join(directory, 'other'))
+  await writeFile(path.join(directory, 'other', 'file'), '')
+  stream.end(`${head('g', 'g')}\r\n\r\nx${last}`)
+  await t.rejects(form, { code: 'ENOENT' })
+  t.strictSame(await readdir(directory), ['other'], 'and nothing else is removed')
+})
+
+const last = '\r\n--line--'
+
+function head(name: string, fileName?: string): string {
+  return `Content-Disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}`
+}
+
+function part(headers: string): string {
+  return `--line\r\n${headers}\r\n\r\nx`
+}
+
+/** As the Fetch Standard encodes a form. */
+function encode(parts: readonly Sent[]): Buffer {
+  const escapeName = (name: string) => name.replace(/["\r\n]/g, encodeURIComponent)
+  const pieces = parts.flatMap(({ name, fileName, type, content }) => [
+    Buffer.from(`--line\r\n${head(escapeName(name), fileName === undefined ? undefined : escapeName(fileName))}\r\n`),
+    Buffer.from(type === undefined ? '\r\n' : `Content-Type: ${type}\r\n\r\n`),
+    content,
+    Buffer.from('\r\n'),
+  ])
+  return Buffer.concat([...pieces, Buffer.from('--line--\r\n')])
+}
+
+/** Cuts bytes into pieces of the given sizes, over and over. */
+function slice(bytes: Buffer, sizes: readonly number[]): Buffer[] {
+  const pieces: Buffer[] = []
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = 1 + (sizes[turn % sizes.length] ?? 0)
+    pieces.push(bytes.subarray(at, at + size))
+    at += size
+  }
+  return pieces
+}
+
+function bodyOf(
+  chunks: readonly (Buffer | string)[],
+  directory: string,
+  limits: Partial<BodyLimits> = {},
+): RequestBody {
+  const stream = Readable.from(chunks.map(chunk => Buffer.from(chunk)))
+  return new RequestBody({ stream, contentType }, { limits, temporaryDirectory: directory })
+}
+
+async function waitFor(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise(resolve => setTimeout(resolve, 5))
+}

@@ -1,0 +1,257 @@
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
+import t from 'tap'
+import type { BodySource } from '../../../lib/body/body-source.ts'
+import { RequestBody } from '../../../lib/body/request-body.ts'
+
+t.test('JSON of any kind is read, in whatever pieces it comes', async t => {
+  for (const contentType of ['application/json', 'Application/JSON ; charset=utf-8', 'application/problem+json']) {
+    t.strictSame(await bodyOf(['{"a"', ':"\xc3', '\xa9"}'], { contentType }).json(), { a: 'é' })
+  }
+  t.strictSame(await bodyOf(['\xef\xbb\xbf{}'], { contentType: 'application/json' }).json(), {}, 'a byte order mark')
+})
+
+t.test('text may be of any type', async t => {
+  t.equal(await bodyOf(['a', 'b']).text(), 'ab')
+  t.equal(await bodyOf(['\xef\xbb\xbfa'], { contentType: 'application/json' }).text(), 'a')
+})
+
+t.test('every kind may be asked for again and is the same again, and they share the bytes', async t => {
+  const body = bodyOf(['a=1&b=', '2'], { contentType: 'application/x-www-form-urlencoded', length: 7 })
+  t.equal(body.wasRead, false)
+  t.equal(body.formData(), body.formData())
+  t.strictSame(
+    [...(await body.formData())],
+    [
+      ['a', '1'],
+      ['b', '2'],
+    ],
+  )
+  t.equal(body.wasRead, true)
+  t.equal(await body.text(), 'a=1&b=2')
+  t.equal(body.text(), body.text())
+  t.equal(Buffer.from(await body.bytes()).toString(), 'a=1&b=2')
+  const json = bodyOf(['{}'], { contentType: 'application/json' })
+  t.equal(await json.json(), await json.json())
+})
+
+t.test('an absent body is empty, and no JSON', async t => {
+  const empty = { stream: new PassThrough(), length: 0, contentType: 'multipart/form-data' }
+  for (const body of [new RequestBody(null), new RequestBody(empty)]) {
+    t.equal(body.isPresent, false)
+    await body.read()
+    t.equal(await body.text(), '')
+    t.equal((await body.bytes()).length, 0)
+    t.strictSame([...(await body.formData())], [])
+    await t.rejects(body.json(), { code: 'BODY_JSON_INVALID', message: /it is empty/ })
+    t.equal(body.wasRead, false)
+    await body.dispose()
+  }
+  const chunked = bodyOf([], { contentType: 'application/json' })
+  t.equal(chunked.isPresent, true)
+  await t.rejects(chunked.json(), { code: 'BODY_JSON_INVALID', message: /it is empty/ })
+})
+
+t.test('read takes what belongs into memory and leaves the rest alone', async t => {
+  for (const [contentType, expected] of [
+    ['application/json', true],
+    ['application/ld+json', true],
+    ['text/plain;charset=utf-8', true],
+    ['application/x-www-form-urlencoded', true],
+    ['multipart/form-data; boundary=x', false],
+    ['application/octet-stream', false],
+    [undefined, false],
+  ] as const) {
+    const body = bodyOf(['{not looked at'], { contentType })
+    await body.read()
+    t.equal(body.wasRead, expected, String(contentType))
+  }
+})
+
+t.test('the wrong type is refused, with what is expected', async t => {
+  const body = bodyOf(['{}'], { contentType: 'text/plain' })
+  await t.rejects(body.json(), {
+    code: 'BODY_TYPE_UNSUPPORTED',
+    status: 415,
+    message: 'The request body has the content type "text/plain"; expected is application/json.',
+    headers: { accept: 'application/json' },
+  })
+  await t.rejects(body.formData(), { message: /expected is application\/x-www-form-urlencoded, multipart\/form-data/ })
+  t.equal(body.wasRead, false)
+  await t.rejects(bodyOf(['{}']).json(), { message: /content type ""/ })
+})
+
+t.test('an encoded body is refused, an identical one is not', async t => {
+  const contentType = 'application/json'
+  for (const contentEncoding of ['identity', ' Identity', '']) {
+    t.strictSame(await bodyOf(['{}'], { contentType, contentEncoding }).json(), {})
+  }
+  const body = bodyOf(['{}'], { contentType, contentEncoding: 'GZip' })
+  const headers = { 'accept-encoding': 'identity' }
+  await t.rejects(body.read(), { code: 'BODY_ENCODING_UNSUPPORTED', status: 415, message: /"gzip"/, headers })
+  t.equal(body.wasRead, false)
+})
+
+t.test('bytes that are not UTF-8 are refused as text, and only as text', async t => {
+  for (const contentType of ['application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+    const body = bodyOf(['"\xff"'], { contentType })
+    await t.rejects(body.text(), { code: 'BODY_TEXT_INVALID', status: 400 })
+    t.equal((await body.bytes()).length, 3)
+  }
+  await t.rejects(bodyOf(['\xff'], { contentType: 'application/json' }).json(), { code: 'BODY_TEXT_INVALID' })
+})
+
+t.test('a declared length over the limit is refused before anything is read', async t => {
+  const stream = new PassThrough()
+  const onRead = () => t.fail('nobody is to send it')
+  const body = new RequestBody({ stream, length: 1024 ** 2 + 1, onRead })
+  await t.rejects(body.bytes(), { code: 'BODY_TOO_LARGE', status: 413, message: /1048576 bytes/ })
+  t.strictSame(stream.eventNames().length, new PassThrough().eventNames().length)
+})
+
+t.test('an undeclared length is counted, and reading stops where the limit is exceeded', async t => {
+  const stream = Readable.from(['abcd', 'efgh', 'i', 'never read'].map(text => Buffer.from(text)))
+  const body = new RequestBody({ stream }, { limits: { bytes: 8 } })
+  await t.rejects(body.text(), { code: 'BODY_TOO_LARGE', message: /the 8 bytes/ })
+  t.equal(stream.destroyed, false)
+  t.equal(stream.isPaused(), true)
+  t.equal(stream.listenerCount('data'), 0)
+  t.strictSame(Buffer.concat(await stream.toArray()).toString(), 'never read', 'the rest is for its owner to drain')
+})
+
+t.test('exactly the limit is accepted; a route may set its own', async t => {
+  t.equal(await bodyOf(['abc'], { length: 3 }, 3).text(), 'abc')
+  const body = bodyOf(['abcd'], { length: 4 }, 3)
+  body.limit = 4
+  t.equal(await body.text(), 'abcd')
+})
+
+t.test('onRead is called once, when reading begins', async t => {
+  let calls = 0
+  const body = bodyOf(['abc'], { onRead: () => calls++ })
+  t.equal(calls, 0)
+  await body.text()
+  await body.bytes()
+  t.equal(calls, 1)
+})
+
+t.test('a body that is shorter than declared is refused', async t => {
+  await t.rejects(bodyOf(['abc'], { length: 4 }).text(), { code: 'BODY_TRUNCATED', status: 400 })
+})
+
+t.test('a stream that fails or closes early is refused, whenever it does', async t => {
+  const during = new PassThrough()
+  const reading = new RequestBody({ stream: during }).text()
+  during.write('abc')
+  during.destroy(new Error('reset'))
+  await t.rejects(reading, { code: 'BODY_TRUNCATED', cause: { message: 'reset' } })
+
+  const before = new PassThrough()
+  before.destroy()
+  await t.rejects(new RequestBody({ stream: before }).text(), { code: 'BODY_TRUNCATED' })
+
+  const taken = Readable.from([Buffer.from('abc'), Buffer.from('def')])
+  await once(taken, 'data')
+  await t.rejects(new RequestBody({ stream: taken }).text(), { code: 'BODY_TRUNCATED' })
+})
+
+t.test('a stream that fails after it was refused does not end the process', async t => {
+  const stream = new PassThrough()
+  const body = new RequestBody({ stream }, { limits: { bytes: 2 } })
+  stream.write('abc')
+  await t.rejects(body.text(), { code: 'BODY_TOO_LARGE' })
+  stream.destroy(new Error('late'))
+  await new Promise(resolve => stream.on('close', resolve))
+})
+
+t.test('a failure that nobody waits for does not end the process', async t => {
+  const body = bodyOf(['rubbish'], { contentType: 'application/json' })
+  void body.json()
+  void bodyOf([], { contentType: 'text/plain' }).formData()
+  await new Promise(resolve => setImmediate(resolve))
+  t.equal(await body.text(), 'rubbish')
+})
+
+t.test('the bytes of a multipart form are read once: as bytes or as a form', async t => {
+  const source = { contentType: 'multipart/form-data; boundary=x' }
+  const asForm = bodyOf(['--x--'], source)
+  await asForm.formData()
+  await t.rejects(asForm.text(), { code: 'BODY_UNAVAILABLE', status: 500, message: /another form before/ })
+  const asText = bodyOf(['--x--'], source)
+  t.equal(await asText.text(), '--x--')
+  await t.rejects(asText.formData(), { code: 'BODY_UNAVAILABLE' })
+})
+
+t.test('after dispose what was read stays, and nothing more is read', async t => {
+  const body = bodyOf(['abc'])
+  await body.bytes()
+  await body.dispose()
+  t.equal(await body.text(), 'abc')
+  const unread = bodyOf(['abc'])
+  await unread.dispose()
+  await t.rejects(unread.text(), { code: 'BODY_UNAVAILABLE', message: /the request is over/ })
+})
+
+t.test('a body in many tiny pieces takes the memory of one', async t => {
+  const pieces = (function* () {
+    for (let index = 0; index < 100_000; index++) yield Buffer.from(String(index % 10))
+  })()
+  const body = new RequestBody({ stream: Readable.from(pieces) })
+  t.equal(await body.text(), '0123456789'.repeat(10_000))
+  t.ok((await body.bytes()).buffer.byteLength < 200_000)
+})
+
+t.test('over a real connection', async t => {
+  const bodies: RequestBody[] = []
+  const server = createServer(async (incoming, response) => {
+    const { 'content-length': length, 'content-type': contentType } = incoming.headers
+    const body = new RequestBody({ stream: incoming, length: length === undefined ? undefined : +length, contentType })
+    bodies.push(body)
+    const answer = await body.json().then(JSON.stringify, error => error.code)
+    response.end(answer)
+  }).listen(0)
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const send = (headers: Record<string, string | number>) =>
+    request({ port, method: 'POST', headers: { 'content-type': 'application/json', ...headers } })
+  const answerTo = async (client: ReturnType<typeof send>): Promise<string> => {
+    const [response] = await once(client, 'response')
+    return Buffer.concat(await response.toArray()).toString()
+  }
+
+  t.test('declared and chunked bodies are read', async t => {
+    t.equal(await answerTo(send({ 'content-length': 7 }).end('{"a":1}')), '{"a":1}')
+    const chunked = send({})
+    chunked.write('{"a"')
+    t.equal(await answerTo(chunked.end(':2}')), '{"a":2}')
+  })
+
+  t.test('one that is too large is answered while it is still coming', async t => {
+    const client = send({ 'content-length': 2 ** 30 })
+    client.on('error', () => {})
+    client.write('[')
+    t.equal(await answerTo(client), 'BODY_TOO_LARGE')
+    client.destroy()
+  })
+
+  for (const headers of [{ 'content-length': 100 }, {}]) {
+    t.test(`one that breaks off is refused (${Object.keys(headers)[0] ?? 'chunked'})`, async t => {
+      const client = send(headers)
+      client.on('error', () => {})
+      const arrived = once(server, 'request')
+      client.write('{"a":1}')
+      await arrived
+      client.destroy()
+      await t.rejects(bodies.at(-1)?.json() ?? Promise.resolve(), { code: 'BODY_TRUNCATED' })
+    })
+  }
+})
+
+/** A body that comes in the given pieces; each character is a byte. */
+function bodyOf(pieces: readonly string[], source: Partial<BodySource> = {}, bytes = 1000): RequestBody {
+  const stream = Readable.from(pieces.map(piece => Buffer.from(piece, 'latin1')))
+  return new RequestBody({ stream, ...source }, { limits: { bytes } })
+}
