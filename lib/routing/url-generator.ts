@@ -64,7 +64,8 @@ function readValues(route: Route, parameters: UrlParameters): Values {
   const needed: string[] = []
   for (const name of variablesOf(route)) {
     const preset = toText(route.defaults[name])
-    const value = readText(route, name, parameters[name]) ?? preset
+    const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    const value = readText(route, name, given) ?? preset
     if (value !== undefined) all.set(name, value)
     if (value !== preset) needed.push(name)
   }
