@@ -63,15 +63,15 @@ export class Route {
   /** @throws ROUTE_DEFINITION_INVALID */
   constructor(definition: RouteDefinition) {
     const { name, path, host, methods, schemes, requirements = {} } = definition
-    const refuse = (reason: string, cause?: unknown): never => {
-      throw new ROUTE_DEFINITION_INVALID([name, reason], { cause })
+    const refuse = (reason: string, options?: { cause: unknown }): never => {
+      throw new ROUTE_DEFINITION_INVALID([name, reason], options)
     }
     const attempt = (what: string, read: () => Pattern): Pattern => {
       try {
         return read()
       } catch (error) {
         // A pattern throws nothing but the errors of the language.
-        return refuse(`${what}: ${(error as Error).message}`, error)
+        return refuse(`${what}: ${(error as Error).message}`, { cause: error })
       }
     }
 
