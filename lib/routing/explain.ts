@@ -39,9 +39,9 @@ function toText(because: Evaluation | { outcome: 'slash' }, route: Route, reques
     case 'condition':
       return `Condition "${route.condition}" does not evaluate to "true"`
     case 'scheme':
-      return `Scheme "${request.scheme}" does not match any of the required schemes (${route.schemes?.join(', ')})`
+      return `Scheme "${request.scheme}" does not match any of the required schemes (${route.schemes.join(', ')})`
     case 'method': {
-      const required = route.methods?.join(', ')
+      const required = route.methods.join(', ')
       return `Path almost matches, but Method "${request.method}" does not match any of the required methods (${required})`
     }
   }

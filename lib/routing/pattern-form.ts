@@ -16,11 +16,14 @@ export class PatternForm {
   /** @throws PathError for two variables with nothing between them */
   constructor(sequence: Sequence, delimiter: string) {
     const { regexp, keys } = pathToRegexp({ tokens: sequence }, { delimiter, sensitive: true, trailing: false })
-    const firstVariable = sequence.findIndex(token => token.type !== 'text')
     this.names = keys.map(key => key.name)
-    this.isFixed = firstVariable === -1
-    const leading = this.isFixed ? sequence : sequence.slice(0, firstVariable)
-    this.leadingText = leading.map(token => (token.type === 'text' ? token.value : '')).join('')
+    this.isFixed = keys.length === 0
+    let leadingText = ''
+    for (const token of sequence) {
+      if (token.type !== 'text') break
+      leadingText += token.value
+    }
+    this.leadingText = leadingText
     this.#sequence = sequence
     this.#regexp = regexp
   }

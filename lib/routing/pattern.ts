@@ -52,14 +52,16 @@ export class Pattern {
     for (const form of this.forms) {
       const values = form.match(text)
       if (values === undefined) continue
-      const requirement = this.#findFailed(form.names, values)
-      if (requirement === undefined) return { names: form.names, values }
+      const variables = { names: form.names, values }
+      const requirement = this.findFailed(variables)
+      if (requirement === undefined) return variables
       failed ??= requirement
     }
     return failed && { failed }
   }
 
-  #findFailed(names: readonly string[], values: readonly string[]): Requirement | undefined {
+  /** The first requirement that a value fails. */
+  findFailed({ names, values }: Variables): Requirement | undefined {
     for (const requirement of this.#requirements) {
       const value = values[names.indexOf(requirement.name)]
       if (value !== undefined && !requirement.regexp.test(value)) return requirement

@@ -70,7 +70,7 @@ export class RouteMatcher {
       const evaluation = route.evaluate(request, path, scheme)
       if (evaluation.outcome === 'match') return { outcome: 'match', route, parameters: evaluation.parameters }
       if (evaluation.outcome === 'scheme') wantsOtherScheme = true
-      if (evaluation.outcome === 'method') allow.push(...(route.methods ?? []))
+      if (evaluation.outcome === 'method') allow.push(...route.methods)
     }
     return { outcome: 'missed', allow, wantsOtherScheme }
   }

@@ -48,10 +48,12 @@ export class Route {
   readonly name: string
   readonly path: Pattern
   readonly controller: unknown
-  readonly methods: readonly RouteMethod[] | undefined
+  /** Any method when empty. */
+  readonly methods: readonly RouteMethod[]
   readonly defaults: RouteParameters
   readonly host: Pattern | undefined
-  readonly schemes: readonly RouteScheme[] | undefined
+  /** Any scheme when empty. */
+  readonly schemes: readonly RouteScheme[]
   readonly condition: ((request: Request) => boolean) | undefined
   readonly priority: number
   readonly #defaultNames: readonly string[]
@@ -61,14 +63,15 @@ export class Route {
   /** @throws ROUTE_DEFINITION_INVALID */
   constructor(definition: RouteDefinition) {
     const { name, path, host, methods, schemes, requirements = {} } = definition
-    const refuse = (reason: string, cause?: unknown): never => {
-      throw new ROUTE_DEFINITION_INVALID([name, reason], { cause })
+    const refuse = (reason: string, options?: { cause: unknown }): never => {
+      throw new ROUTE_DEFINITION_INVALID([name, reason], options)
     }
     const attempt = (what: string, read: () => Pattern): Pattern => {
       try {
         return read()
       } catch (error) {
-        return refuse(`${what}: ${error instanceof Error ? error.message : error}`, error)
+        // A pattern throws nothing but the errors of the language.
+        return refuse(`${what}: ${(error as Error).message}`, { cause: error })
       }
     }
 
@@ -93,8 +96,8 @@ export class Route {
     if (unknown !== undefined) refuse(unknown)
 
     this.controller = definition.controller
-    this.methods = methods
-    this.schemes = schemes
+    this.methods = methods ?? []
+    this.schemes = schemes ?? []
     this.defaults = Object.freeze(Object.assign(Object.create(null), definition.defaults))
     this.#defaultNames = Object.keys(this.defaults)
     this.#plainMatch = { outcome: 'match', parameters: this.defaults }
@@ -115,7 +118,7 @@ export class Route {
     if (onHost?.names === undefined) return mismatches.host
     if (this.condition !== undefined && !this.condition(request)) return mismatches.condition
     // The method comes last: 405 is said only where another method would be answered.
-    if (this.schemes !== undefined && !this.schemes.includes(scheme)) return mismatches.scheme
+    if (this.schemes.length > 0 && !this.schemes.includes(scheme)) return mismatches.scheme
     if (this.#answered !== undefined && !this.#answered.has(request.method)) return mismatches.method
     if (found.names.length === 0 && onHost.names.length === 0) return this.#plainMatch
 

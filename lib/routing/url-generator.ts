@@ -2,7 +2,7 @@ import { parseHost } from '../http/host.ts'
 import type { Request } from '../http/request.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
 import { nearestNames } from './nearest-names.ts'
-import type { Pattern, Variables } from './pattern.ts'
+import type { Pattern, PatternMatch } from './pattern.ts'
 import type { PatternForm } from './pattern-form.ts'
 import type { Route } from './route.ts'
 import type { RouteCollection } from './route-collection.ts'
@@ -46,7 +46,9 @@ export class UrlGenerator {
     const route = this.#routes.find(name)
     if (route !== undefined) return route
     const nearest = nearestNames(name, this.#routes.names).map(other => `"${other}"`)
-    throw new ROUTE_UNKNOWN([name, nearest.length === 0 ? '' : `; is it ${nearest.join(' or ')}`])
+    const suggestion =
+      nearest.length > 0 ? `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}` : ''
+    throw new ROUTE_UNKNOWN([name, suggestion])
   }
 }
 
@@ -62,7 +64,8 @@ function readValues(route: Route, parameters: UrlParameters): Values {
   const needed: string[] = []
   for (const name of variablesOf(route)) {
     const preset = toText(route.defaults[name])
-    const value = readText(route, name, parameters[name]) ?? preset
+    const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+    const value = readText(route, name, given) ?? preset
     if (value !== undefined) all.set(name, value)
     if (value !== preset) needed.push(name)
   }
@@ -100,33 +103,37 @@ function findMissing(pattern: Pattern, values: Values): string[] {
 }
 
 /** Spells a pattern so that a request, which sees the text as `read` says, gets the same values out of it again. */
-function fill(route: Route, pattern: Pattern, values: Values, read: (text: string) => string | undefined): string {
+function fill(route: Route, pattern: Pattern, values: Values, read: (text: string) => string): string {
   let reason = ''
   for (const form of usableForms(pattern, values)) {
     if (!form.names.every(name => values.all.has(name))) continue
-    const text = form.fill(values.all)
-    const seen = read(text)
-    const found = seen === undefined ? undefined : pattern.match(seen)
-    if (found?.names !== undefined && hasValues(found, route, pattern, values)) return text
-    reason ||= found?.failed
-      ? `"${values.all.get(found.failed.name)}" is no value for "${found.failed.name}" (${found.failed.text})`
-      : `"${text}" would be read as something else`
+    const filled = form.fill(values.all)
+    const failed = pattern.findFailed({
+      names: form.names,
+      values: form.names.map(name => String(values.all.get(name))),
+    })
+    if (failed === undefined && isReadAs(values, pattern.match(read(filled)), pattern, route)) return filled
+    reason ||= failed
+      ? `"${values.all.get(failed.name)}" is no value for "${failed.name}" (${failed.text})`
+      : `"${filled}" would be read as something else`
   }
   throw new ROUTE_PARAMETER_INVALID([route.name, reason])
 }
 
-function hasValues({ names, values: read }: Variables, route: Route, pattern: Pattern, values: Values): boolean {
+function isReadAs(values: Values, found: PatternMatch | undefined, pattern: Pattern, route: Route): boolean {
+  if (found?.names === undefined) return false
+  const { names, values: read } = found
   const seen = (name: string) => read[names.indexOf(name)] ?? toText(route.defaults[name])
   return pattern.names.every(name => seen(name) === values.all.get(name))
 }
 
-/** The path as a request has it; none for what cannot be sent, and for dot segments, which clients resolve. */
-function readPath(path: string): string | undefined {
-  return path.isWellFormed() && !/\0|(?:^|\/)\.\.?(?:\/|$)/.test(path) ? path : undefined
+/** The path as a request has it: nothing of what cannot be sent, nor of dot segments, which clients resolve. */
+function readPath(path: string): string {
+  return path.isWellFormed() && !/\0|\/\.\.?(?:\/|$)/.test(path) ? path : ''
 }
 
-function readHost(host: string): string | undefined {
-  return parseHost(host)?.name
+function readHost(host: string): string {
+  return parseHost(host)?.name ?? ''
 }
 
 function encodePath(path: string): string {
@@ -137,7 +144,8 @@ function encodePath(path: string): string {
 
 /** Scheme and host, or nothing where the page's own are right. */
 function originOf(route: Route, host: string | undefined, { absolute = false, request }: UrlOptions): string {
-  const scheme = request && route.schemes?.includes(request.scheme) === false ? route.schemes[0] : request?.scheme
+  const scheme =
+    request && !route.schemes.includes(request.scheme) ? (route.schemes[0] ?? request.scheme) : request?.scheme
   if (!absolute && host === undefined && scheme === request?.scheme) return ''
   if (request === undefined || request.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
   // The port of one scheme says nothing about that of the other: its default is meant.
