@@ -9,7 +9,7 @@ import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
-import { createLogger } from '../lib/log/logger.ts'
+import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 
 const help = `Usage: bin/serve [options]
@@ -76,7 +76,7 @@ function readValues(commandLine: readonly string[]) {
 }
 
 async function start({ host, port, environment }: Options): Promise<void> {
-  const { variables } = readDotenv(directory, environment, process.env)
+  const { variables } = readDotenv(directory, process.env, environment)
   const config = parseConfig(variables)
   const redactor = new Redactor(variables)
   const format = config.environment === 'dev' ? 'readable' : 'json'

@@ -7,6 +7,7 @@ import type { RouteCollection } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
+import type { Controller, RequestHandler } from './controller/controller.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
 import type { HttpKernel } from './http-kernel.ts'
@@ -26,7 +27,7 @@ export interface Application {
   /** The project's root: templates, `var/` and sources are below it. */
   readonly directory: string
   readonly dispatcher: EventDispatcher
-  readonly routes: RouteCollection
+  readonly routes: RouteCollection<Controller | RequestHandler>
   readonly urls: UrlGenerator
   readonly view: View
   readonly files: StaticFiles

@@ -41,7 +41,7 @@ export class Kernel {
     const dispatcher = createEventDispatcher()
     const controllers = new ControllerResolver()
     const context = new RequestContext()
-    const routes = new RouteCollection()
+    const routes: Application['routes'] = new RouteCollection()
     const debugPolicy = {
       isDebug: config.environment === 'dev' && config.isDebug,
       hosts: config.hosts,

@@ -94,7 +94,9 @@ t.test('every error code has a row in the reference, and every row a code', asyn
     .filter(file => file.endsWith('/errors.ts'))
     .flatMap(file => [...readFileSync(file, 'utf8').matchAll(/export const ([A-Z_]+)\b[^']*?'([A-Z_]+)'/g)])
   for (const [, name, code] of codes) t.equal(name, code)
-  const documented = [...readFileSync('docs/reference/errors.md', 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(([, code]) => code)
+  const documented = [...readFileSync('docs/reference/errors.md', 'utf8').matchAll(/^\| `([A-Z_]+)`/gm)].map(
+    ([, code]) => code,
+  )
   t.strictSame(documented.toSorted(), codes.map(([, , code]) => code).toSorted())
 })
 

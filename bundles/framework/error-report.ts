@@ -65,7 +65,7 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const exceptions = chain(flattenError(error)).map(({ name, code, message, frames }) => ({
     name,
-    code: code ?? '',
+    code: String(code ?? ''),
     message: redactor.text(message),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
@@ -89,6 +89,6 @@ function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
   return {
     call: frame.function ?? 'anonymous',
     location: frame.line === undefined ? place : `${place}:${frame.line}`,
-    isApplication: isInside && !frame.isVendor,
+    isApplication: isInside && frame.origin === 'application',
   }
 }

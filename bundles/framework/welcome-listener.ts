@@ -40,11 +40,11 @@ export class WelcomeListener {
 }
 
 function toRow({ methods, name, path }: Route) {
-  const canBeVisited = path.names.length === 0 && (methods?.includes('GET') ?? true)
+  const canBeVisited = path.names.length === 0 && (methods.length === 0 || methods.includes('GET'))
   return {
     name,
     path: path.source,
-    methods: methods?.join(', ') ?? 'ANY',
+    methods: methods.join(', ') || 'ANY',
     link: canBeVisited ? path.source : '',
   }
 }

@@ -26,10 +26,9 @@ export const asInteger: Conversion<number> = {
 export const currentRequest: Argument<Request> = request => request
 
 /** A parameter of the matched route; one that cannot be converted means that there is no such page (404). */
-export function routeParameter<value = string>(
-  name: string,
-  conversion: Conversion<value> = asText as Conversion<value>,
-): Argument<value> {
+export function routeParameter(name: string): Argument<string>
+export function routeParameter<value>(name: string, conversion: Conversion<value>): Argument<value>
+export function routeParameter(name: string, conversion: Conversion<unknown> = asText): Argument {
   return request => {
     const text = request.attributes.get(name)
     if (text === undefined) throw new KERNEL_ARGUMENT_MISSING([name, String(request.attributes.get('_route'))])
@@ -40,11 +39,9 @@ export function routeParameter<value = string>(
 }
 
 /** A value of the query string; without a fallback, a request that lacks it is a bad one (400). */
-export function queryValue<value = string>(
-  name: string,
-  conversion: Conversion<value> = asText as Conversion<value>,
-  fallback?: value,
-): Argument<value> {
+export function queryValue(name: string): Argument<string>
+export function queryValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
+export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
   return request => {
     const text = request.query.get(name)
     if (text === null) {

@@ -30,7 +30,7 @@ export interface TestResponse {
 
 /** A client that talks to a kernel in the same process, and keeps cookies. Requests come from this machine, for localhost. */
 export class TestClient {
-  readonly cookies = new CookieJar()
+  readonly cookies: CookieJar = new CookieJar()
   readonly #kernel: HttpKernel
 
   constructor(kernel: HttpKernel) {

@@ -1,5 +1,6 @@
 import { parseConfig } from '../../lib/env/config.ts'
-import { createLogger, type LogRecord } from '../../lib/log/logger.ts'
+import { createLogger } from '../../lib/log/create-logger.ts'
+import type { LogRecord } from '../../lib/log/logger.ts'
 import { Redactor } from '../../lib/redact/redactor.ts'
 import type { Application, Bundle } from '../bundle.ts'
 import { Kernel } from '../kernel.ts'

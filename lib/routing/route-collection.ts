@@ -2,7 +2,7 @@ import { ROUTE_NAME_TAKEN } from './errors.ts'
 import { Route, type RouteDefinition } from './route.ts'
 
 /** The routes of an application, in the order in which they are tried: by priority, then as they were declared. */
-export class RouteCollection implements Iterable<Route> {
+export class RouteCollection<controller = unknown> implements Iterable<Route> {
   readonly #ordered: Route[] = []
   readonly #named = new Map<string, Route>()
 
@@ -15,7 +15,7 @@ export class RouteCollection implements Iterable<Route> {
   }
 
   /** Declares a route. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
-  add(definition: RouteDefinition): Route {
+  add(definition: RouteDefinition<controller>): Route {
     const route = new Route(definition)
     const taken = this.#named.get(route.name)
     if (taken !== undefined) throw new ROUTE_NAME_TAKEN([route.name, route.path.source, taken.path.source])

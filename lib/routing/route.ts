@@ -10,14 +10,14 @@ export type RouteMethod = (typeof knownMethods)[number]
 /** A scheme that a route may be asked by. */
 export type RouteScheme = (typeof knownSchemes)[number]
 
-/** How a route is declared. */
-export interface RouteDefinition {
+/** How a route is declared; what a controller may be is for the application to say. */
+export interface RouteDefinition<controller = unknown> {
   /** Stands for the route in logs, profiles and URL generation. */
   readonly name: string
   /** In the syntax of path-to-regexp: `/item{/:id}`, `/wild/*rest`. It is compared with the percent-decoded path. */
   readonly path: string
   /** What answers; routing only hands it on. */
-  readonly controller: unknown
+  readonly controller: controller
   /** Any method when left out. GET answers HEAD as well. */
   readonly methods?: readonly RouteMethod[]
   /** What the whole value of a variable must be like. A value that fails means that the path does not match. */

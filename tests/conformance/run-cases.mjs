@@ -27,22 +27,34 @@ function needsProfiler({ id, request, setup, expect }) {
 
 const profilerHeaders = ['x-debug-token', 'x-debug-token-link', 'x-previous-debug-token']
 
-const encode = text => encodeURIComponent(text.toWellFormed?.() ?? text).replace(/[!'()*]/g, c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
-const escape = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+const encode = text =>
+  encodeURIComponent(text.toWellFormed?.() ?? text).replace(
+    /[!'()*]/g,
+    c => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+const escapeRegExp = text => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 const decodeEntities = text =>
   text
     .replace(/&#x([0-9a-f]+);/gi, (_, hex) => String.fromCodePoint(Number.parseInt(hex, 16)))
     .replace(/&#(\d+);/g, (_, dec) => String.fromCodePoint(Number(dec)))
-    .replace(/&(quot|apos|lt|gt|nbsp|amp);/g, (_, name) => ({ quot: '"', apos: "'", lt: '<', gt: '>', nbsp: ' ', amp: '&' })[name])
+    .replace(
+      /&(quot|apos|lt|gt|nbsp|amp);/g,
+      (_, name) => ({ quot: '"', apos: "'", lt: '<', gt: '>', nbsp: ' ', amp: '&' })[name],
+    )
 
 function send({ method, path, headers = {}, body }) {
   return new Promise((resolve, reject) => {
-    const request = http.request({ host: base.hostname, port: base.port, method, path, headers, agent: false }, response => {
-      const chunks = []
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() }))
-      response.on('error', reject)
-    })
+    const request = http.request(
+      { host: base.hostname, port: base.port, method, path, headers, agent: false },
+      response => {
+        const chunks = []
+        response.on('data', chunk => chunks.push(chunk))
+        response.on('end', () =>
+          resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks).toString() }),
+        )
+        response.on('error', reject)
+      },
+    )
     request.on('error', reject)
     request.end(body ?? undefined)
   })
@@ -55,7 +67,8 @@ for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
   if (withoutProfiler && needsProfiler(test)) continue
   run++
   const known = { base_url: base.origin }
-  const fill = (text, wrap = value => value) => text.replace(/\{(base_url|T|S)\}/g, (all, name) => (name in known ? wrap(known[name]) : all))
+  const fill = (text, wrap = value => value) =>
+    text.replace(/\{(base_url|T|S)\}/g, (all, name) => (name in known ? wrap(known[name]) : all))
   const problems = []
   try {
     for (const step of test.setup ?? []) {
@@ -72,13 +85,17 @@ for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
       if (wanted.absent) {
         if (got !== undefined) problems.push(`${name} is present: ${got}`)
       } else if (got === undefined) problems.push(`${name} is missing`)
-      else if (wanted.exact !== undefined && got !== fill(wanted.exact)) problems.push(`${name}: ${got}, expected ${fill(wanted.exact)}`)
-      else if (wanted.urlencoded !== undefined && got !== encode(fill(wanted.urlencoded))) problems.push(`${name}: ${got}, expected ${encode(fill(wanted.urlencoded))}`)
-      else if (wanted.regex !== undefined && !new RegExp(fill(wanted.regex, escape)).test(got)) problems.push(`${name}: ${got} does not match ${wanted.regex}`)
+      else if (wanted.exact !== undefined && got !== fill(wanted.exact))
+        problems.push(`${name}: ${got}, expected ${fill(wanted.exact)}`)
+      else if (wanted.urlencoded !== undefined && got !== encode(fill(wanted.urlencoded)))
+        problems.push(`${name}: ${got}, expected ${encode(fill(wanted.urlencoded))}`)
+      else if (wanted.regex !== undefined && !new RegExp(fill(wanted.regex, escapeRegExp)).test(got))
+        problems.push(`${name}: ${got} does not match ${wanted.regex}`)
     }
     const text = decodeEntities(answer.body.replace(/<[^>]+>/g, '')).replace(/\s+/g, ' ')
     for (const part of expect.bodyContains ?? []) {
-      if (!answer.body.includes(fill(part)) && !text.includes(fill(part))) problems.push(`body lacks ${JSON.stringify(fill(part))}`)
+      if (!answer.body.includes(fill(part)) && !text.includes(fill(part)))
+        problems.push(`body lacks ${JSON.stringify(fill(part))}`)
     }
     for (const part of expect.bodyNotContains ?? []) {
       if (answer.body.includes(fill(part))) problems.push(`body has ${JSON.stringify(fill(part))}`)

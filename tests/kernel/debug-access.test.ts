@@ -5,10 +5,17 @@ import { Request } from '../../lib/http/request.ts'
 import { createAddressList, forwardingHeaders, TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { createRecorder } from '../support/recording-logger.ts'
 
-const policy: DebugPolicy = { isDebug: true, hosts: ['site.test', '*.dev.test'], allowedPeers: createAddressList(['192.0.2.7']) }
+const policy: DebugPolicy = {
+  isDebug: true,
+  hosts: ['site.test', '*.dev.test'],
+  allowedPeers: createAddressList(['192.0.2.7']),
+}
 const ours = { host: 'localhost:8000' }
 
-function decide(init: { headers?: Record<string, string>; peer?: string; httpVersion?: string; proxies?: string[] }, isDebug = true) {
+function decide(
+  init: { headers?: Record<string, string>; peer?: string; httpVersion?: string; proxies?: string[] },
+  isDebug = true,
+) {
   const request = new Request({
     target: '/',
     headers: init.headers ?? ours,
@@ -21,8 +28,17 @@ function decide(init: { headers?: Record<string, string>; peer?: string; httpVer
 
 t.test('the truth table: all of debug, peer, host, headers and version must be right', async t => {
   for (const isDebug of [true, false]) {
-    for (const [peer, isPeer] of [['127.0.0.1', true], ['192.0.2.7', true], ['203.0.113.9', false]] as const) {
-      for (const [host, isHost] of [['localhost', true], ['a.dev.test', true], ['evil.test', false], ['', false]] as const) {
+    for (const [peer, isPeer] of [
+      ['127.0.0.1', true],
+      ['192.0.2.7', true],
+      ['203.0.113.9', false],
+    ] as const) {
+      for (const [host, isHost] of [
+        ['localhost', true],
+        ['a.dev.test', true],
+        ['evil.test', false],
+        ['', false],
+      ] as const) {
         for (const forwarding of [undefined, ...forwardingHeaders]) {
           for (const httpVersion of ['1.1', '1.0', '2.0']) {
             const headers = { ...(host && { host }), ...(forwarding && { [forwarding]: '127.0.0.1' }) }
@@ -38,17 +54,29 @@ t.test('the truth table: all of debug, peer, host, headers and version must be r
 
 t.test('this machine has several addresses and names', async t => {
   for (const peer of ['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1']) t.ok(decide({ peer }).isAllowed, peer)
-  for (const peer of ['unknown', '128.0.0.1', '::2', '127.0.0.1.evil', '1127.0.0.1']) t.notOk(decide({ peer }).isAllowed, peer)
+  for (const peer of ['unknown', '128.0.0.1', '::2', '127.0.0.1.evil', '1127.0.0.1'])
+    t.notOk(decide({ peer }).isAllowed, peer)
   for (const host of ['localhost', 'LOCALHOST.', 'a.b.localhost:80', '127.0.0.1:8000', '[::1]:8000', 'site.test']) {
     t.ok(decide({ headers: { host } }).isAllowed, host)
   }
-  for (const host of ['localhost.evil.test', 'evillocalhost', '0.0.0.0', '2130706433', '.localhost', 'dev.test', 'xsite.test', '127.0.0.2']) {
+  for (const host of [
+    'localhost.evil.test',
+    'evillocalhost',
+    '0.0.0.0',
+    '2130706433',
+    '.localhost',
+    'dev.test',
+    'xsite.test',
+    '127.0.0.2',
+  ]) {
     t.notOk(decide({ headers: { host } }).isAllowed, host)
   }
 })
 
 t.test('what a stock nginx sends opens nothing', async t => {
-  t.match(decide({ headers: { host: '127.0.0.1:8000', connection: 'close' }, httpVersion: '1.0' }), { setting: 'TRUSTED_PROXIES' })
+  t.match(decide({ headers: { host: '127.0.0.1:8000', connection: 'close' }, httpVersion: '1.0' }), {
+    setting: 'TRUSTED_PROXIES',
+  })
   const rewritten = { host: 'localhost', 'x-forwarded-for': '203.0.113.9' }
   t.match(decide({ headers: rewritten }), { setting: 'TRUSTED_PROXIES' })
 })

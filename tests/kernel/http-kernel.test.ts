@@ -1,14 +1,20 @@
 import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
 import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
 import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
-import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
-import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import { Response } from '../../lib/http/response.ts'
 import { createBare, recordSequence } from '../support/bare-kernel.ts'
 import { probeBundle } from '../support/probe-bundle.ts'
 
-const page = ['kernel.request', 'kernel.controller', 'kernel.controller_arguments', 'kernel.response', 'kernel.finish_request']
+const page = [
+  'kernel.request',
+  'kernel.controller',
+  'kernel.controller_arguments',
+  'kernel.response',
+  'kernel.finish_request',
+]
 const sub = page.map(name => `${name} (sub)`)
 
 async function boot(t: Test): Promise<TestKernel & { sequence: string[] }> {
@@ -102,7 +108,10 @@ t.test('200 overlapping requests do not see anything of one another', async t =>
   for (const [id, response] of responses.entries()) {
     if (id % 5 === 0) {
       t.equal(response.status, 404)
-      t.equal(decodeURIComponent(response.headers.get('x-debug-exception') ?? ''), `No route found for "GET http://localhost/nope/${id}"`)
+      t.equal(
+        decodeURIComponent(response.headers.get('x-debug-exception') ?? ''),
+        `No route found for "GET http://localhost/nope/${id}"`,
+      )
     } else {
       t.equal(response.text, `slow ${id} ${id} ${id}`)
       t.equal(response.request.attributes.get('_route'), 'slow')
@@ -123,14 +132,20 @@ t.test('arguments that are waited for are waited for', async t => {
 t.test('the current request can be followed through awaits, once somebody asks for it', async t => {
   const context = new RequestContext()
   const request = createRequest()
-  t.equal(context.run(request, () => context.current), undefined)
+  t.equal(
+    context.run(request, () => context.current),
+    undefined,
+  )
   context.enable()
   context.enable()
   t.equal(context.current, undefined)
-  t.equal(await context.run(request, async () => {
-    await new Promise(setImmediate)
-    return context.current
-  }), request)
+  t.equal(
+    await context.run(request, async () => {
+      await new Promise(setImmediate)
+      return context.current
+    }),
+    request,
+  )
 })
 
 t.test('a request without a controller is answered, whoever listens', async t => {

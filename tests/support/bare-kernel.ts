@@ -10,12 +10,13 @@ import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
 import { ViewEvent } from '../../kernel/events/view-event.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
+import type { EventClass } from '../../lib/event-dispatcher/event.ts'
 import { createEventDispatcher, type EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 
 /** Every event of the lifecycle. */
-export const lifecycle = [
+export const lifecycle: readonly EventClass<KernelEvent>[] = [
   RequestEvent,
   ControllerEvent,
   ControllerArgumentsEvent,
@@ -24,7 +25,7 @@ export const lifecycle = [
   ResponseEvent,
   FinishRequestEvent,
   TerminateEvent,
-] as const
+]
 
 /** A kernel without listeners, a request that has its controller already, and the names of the events as they happen. */
 export interface Bare {
@@ -48,5 +49,5 @@ export function recordSequence(dispatcher: EventDispatcher, sequence: string[]):
   const note = (name: string) => (event: KernelEvent) => {
     sequence.push(event.isMainRequest ? name : `${name} (sub)`)
   }
-  for (const type of lifecycle) dispatcher.on<KernelEvent>(type, note(type.eventName), Number.POSITIVE_INFINITY)
+  for (const type of lifecycle) dispatcher.on(type, note(type.eventName), Number.POSITIVE_INFINITY)
 }

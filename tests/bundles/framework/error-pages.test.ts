@@ -131,7 +131,10 @@ t.test('a client that prefers text gets text', async t => {
 
 t.test('an unacceptable Accept still gets a page', async t => {
   const { client } = await boot(t)
-  t.equal((await client.get('/gone', { headers: { accept: 'image/png' } })).headers.get('content-type'), 'text/html; charset=UTF-8')
+  t.equal(
+    (await client.get('/gone', { headers: { accept: 'image/png' } })).headers.get('content-type'),
+    'text/html; charset=UTF-8',
+  )
 })
 
 t.test('secrets of the environment and of URLs are masked in what a developer sees', async t => {
@@ -180,7 +183,9 @@ t.test('the error page of production can be looked at in development', async t =
 t.test('a policy that the application sets for its pages is not that of a debug error page', async t => {
   const { app, client } = await boot(t)
   const { ResponseEvent } = await import('../../../kernel/events/response-event.ts')
-  app.dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('content-security-policy', "default-src 'self'"))
+  app.dispatcher.on(ResponseEvent, ({ response }) =>
+    response.headers.set('content-security-policy', "default-src 'self'"),
+  )
   t.ok((await client.get('/noslash')).headers.has('content-security-policy'))
   t.notOk((await client.get('/boom')).headers.has('content-security-policy'))
 })

@@ -9,17 +9,34 @@ import { Response } from '../../../lib/http/response.ts'
 /** Renders a template in an application of its own, as the page of `/page`. */
 async function render(t: Test, template: string, target = '/page') {
   const directory = t.testdir({
-    templates: { 'page.hbs': template, framework: { 'error.hbs': '{{status}}', 'debug-error.hbs': '{{message}}', 'welcome.hbs': '' } },
+    templates: {
+      'page.hbs': template,
+      framework: { 'error.hbs': '{{status}}', 'debug-error.hbs': '{{message}}', 'welcome.hbs': '' },
+    },
     bundles: { framework: { assets: {} }, own: { assets: { 'a.css': 'a{}' } } },
   })
   const own: Bundle = {
     name: 'own',
     register({ files, kernel, routes, view }) {
       files.add('own', `${directory}/bundles/own/assets`)
-      routes.add({ name: 'page', path: '/page', controller: async request => Response.html(await view.render('page', {}, request)) })
-      routes.add({ name: 'item', path: '/item/:id', controller: request => Response.html(`<i>${request.attributes.get('id')}</i>`) })
+      routes.add({
+        name: 'page',
+        path: '/page',
+        controller: async request => Response.html(await view.render('page', {}, request)),
+      })
+      routes.add({
+        name: 'item',
+        path: '/item/:id',
+        controller: request => Response.html(`<i>${request.attributes.get('id')}</i>`),
+      })
       routes.add({ name: 'bytes', path: '/bytes', controller: () => new Response(Buffer.from('x')) })
-      routes.add({ name: 'fails', path: '/fails', controller: () => { throw new Error('inner') } })
+      routes.add({
+        name: 'fails',
+        path: '/fails',
+        controller: () => {
+          throw new Error('inner')
+        },
+      })
       t.ok(kernel)
     },
   }
@@ -45,12 +62,18 @@ t.test('a fragment that fails, or is no text, fails the page', async t => {
   const failed = await render(t, `{{render '/fails'}}`)
   t.equal(failed.status, 500)
   t.match(failed.text, 'inner')
-  t.match((await render(t, `{{render '/bytes'}}`)).text, 'The fragment &quot;/bytes&quot; was answered with the status 200')
+  t.match(
+    (await render(t, `{{render '/bytes'}}`)).text,
+    'The fragment &quot;/bytes&quot; was answered with the status 200',
+  )
 })
 
 t.test('helpers that need the request say so when it was not passed', async t => {
   const { app } = await render(t, `{{url 'page'}}`)
-  t.throws(() => app.view.render('page', {}), { code: 'VIEW_RENDER_FAILED', message: /The helper "url" needs the request/ })
+  t.throws(() => app.view.render('page', {}), {
+    code: 'VIEW_RENDER_FAILED',
+    message: /The helper "url" needs the request/,
+  })
   t.equal(app.view.render('page', {}, createRequest()), 'http://localhost/page')
 })
 

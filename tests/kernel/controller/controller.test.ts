@@ -32,7 +32,10 @@ t.test('a controller is found itself, as a function, or by its registered name',
 
 t.test('a request without a controller, or with one that is none, is an error that says so', async t => {
   const resolver = new ControllerResolver()
-  t.throws(() => resolver.resolve(requestWith({}, '/here')), { code: 'KERNEL_CONTROLLER_MISSING', message: /path "\/here"/ })
+  t.throws(() => resolver.resolve(requestWith({}, '/here')), {
+    code: 'KERNEL_CONTROLLER_MISSING',
+    message: /path "\/here"/,
+  })
   for (const wanted of ['unknown', 5, null, {}, []]) {
     t.throws(() => resolver.resolve(requestWith({ _controller: wanted })), { code: 'KERNEL_CONTROLLER_INVALID' })
   }
@@ -41,7 +44,13 @@ t.test('a request without a controller, or with one that is none, is an error th
 t.test('arguments come from the request, the route and the query, in the types of their declaration', async t => {
   const controller = defineController(
     'item',
-    [routeParameter('id', asInteger), routeParameter('slug'), queryValue('page', asInteger, 1), queryValue('q'), currentRequest],
+    [
+      routeParameter('id', asInteger),
+      routeParameter('slug'),
+      queryValue('page', asInteger, 1),
+      queryValue('q'),
+      currentRequest,
+    ],
     (id: number, slug: string, page: number, q: string, request) => [id, slug, page, q, request],
   )
   const request = requestWith({ id: '7', slug: 'a' }, '/?q=x')
@@ -49,13 +58,17 @@ t.test('arguments come from the request, the route and the query, in the types o
 })
 
 t.test('a custom argument may have to be waited for', async t => {
-  const controller = defineController('mixed', [async () => 'user', () => 2], (user: string, two: number) => [user, two])
+  const controller = defineController('mixed', [async () => 'user', () => 2], (user: string, two: number) => [
+    user,
+    two,
+  ])
   t.strictSame(await resolveArguments(controller, createRequest()), ['user', 2])
 })
 
 t.test('an integer is all digits, and can be counted with', async t => {
   for (const text of ['1', '-5', '007']) t.equal(asInteger.convert(text), Number(text))
-  for (const text of ['', 'x', '1.5', '1e3', ' 1', '0x10', '99999999999999999999']) t.equal(asInteger.convert(text), undefined, text)
+  for (const text of ['', 'x', '1.5', '1e3', ' 1', '0x10', '99999999999999999999'])
+    t.equal(asInteger.convert(text), undefined, text)
 })
 
 t.test('a bad route value means no such page, a bad query value a bad request', async t => {
@@ -71,5 +84,9 @@ t.test('a bad route value means no such page, a bad query value a bad request', 
     message: 'The query parameter "page" must be an integer, not "x".',
   })
   t.throws(() => queryValue('q')(request), { code: 'KERNEL_QUERY_VALUE_MISSING', status: 400 })
-  t.throws(() => routeParameter('name')(request), { code: 'KERNEL_ARGUMENT_MISSING', status: 500, message: /"name".*"item"/ })
+  t.throws(() => routeParameter('name')(request), {
+    code: 'KERNEL_ARGUMENT_MISSING',
+    status: 500,
+    message: /"name".*"item"/,
+  })
 })

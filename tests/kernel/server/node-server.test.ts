@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
-import { NodeServer } from '../../../kernel/server/node-server.ts'
-import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
-import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
+import { NodeServer } from '../../../kernel/server/node-server.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
 
 const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
@@ -15,7 +15,9 @@ const statuses = (answer: string) => [...answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm
 t.test('a page has its length, and HEAD the same headers without the body', async t => {
   const { raw } = await startServer(t)
   const [get, getBody] = (await raw(`${head('/text')}Connection: close\r\n\r\n`)).split('\r\n\r\n')
-  const [only, headBody] = (await raw(`HEAD /text HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)).split('\r\n\r\n')
+  const [only, headBody] = (await raw(`HEAD /text HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)).split(
+    '\r\n\r\n',
+  )
   t.equal(getBody, 'text')
   t.equal(headBody, '')
   const names = (text?: string) => text?.split('\r\n').map(line => line.replace(/^(date:).*/i, '$1'))
@@ -97,9 +99,13 @@ t.test('kernel.terminate comes after the response, once, also when the client le
 
 t.test('bodies: JSON and text, whole and byte by byte, chunked and empty', async t => {
   const { raw, port } = await startServer(t)
-  const post = (body: string, headers: string) => `POST /echo HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n${body}`
+  const post = (body: string, headers: string) =>
+    `POST /echo HTTP/1.1\r\nHost: localhost\r\n${headers}Connection: close\r\n\r\n${body}`
   t.match(await raw(post('hello', 'Content-Type: text/plain\r\nContent-Length: 5\r\n')), /\r\n\r\nhello$/)
-  t.match(await raw(post('5\r\nhello\r\n0\r\n\r\n', 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n')), /\r\n\r\nhello$/)
+  t.match(
+    await raw(post('5\r\nhello\r\n0\r\n\r\n', 'Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n')),
+    /\r\n\r\nhello$/,
+  )
   t.match(await raw(post('', 'Content-Length: 0\r\n')), /200 OK/)
   const { socket, received } = openConnection(port)
   for (const byte of post('abc', 'Content-Type: text/plain\r\nContent-Length: 3\r\n')) socket.write(byte)
@@ -155,7 +161,9 @@ t.test('a client that asks to continue is told so when its body is wanted, and o
   const ask = async (target: string, length: number) => {
     const { socket, received } = openConnection(port)
     const type = 'Content-Type: text/plain\r\n'
-    socket.write(`POST ${target} HTTP/1.1\r\nHost: localhost\r\n${type}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`)
+    socket.write(
+      `POST ${target} HTTP/1.1\r\nHost: localhost\r\n${type}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`,
+    )
     while (received() === '') await wait(5)
     if (received().startsWith('HTTP/1.1 100')) {
       socket.write('hello')
@@ -188,9 +196,13 @@ t.test('bad requests get a clear answer', async t => {
 
 t.test('a response that cannot be sent becomes the last resort', async t => {
   const { app, url, records } = await startServer(t)
-  const remove = app.dispatcher.on(ResponseEvent, event => {
-    event.response = new Response(5 as unknown as string)
-  }, -5000)
+  const remove = app.dispatcher.on(
+    ResponseEvent,
+    event => {
+      event.response = new Response(5 as unknown as string)
+    },
+    -5000,
+  )
   const response = await fetch(`${url}/ok`)
   remove()
   t.equal(response.status, 500)
@@ -200,7 +212,9 @@ t.test('a response that cannot be sent becomes the last resort', async t => {
 
 t.test('what a stock nginx sends gets no debug output', async t => {
   const { raw, port } = await startServer(t)
-  const http10 = await raw(`GET /nope HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n`)
+  const http10 = await raw(
+    `GET /nope HTTP/1.0\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\nUser-Agent: curl/8\r\nAccept: */*\r\n\r\n`,
+  )
   const rewritten = await raw(
     `GET /nope HTTP/1.1\r\nHost: localhost\r\nX-Real-IP: 203.0.113.9\r\nX-Forwarded-For: 203.0.113.9\r\nConnection: close\r\n\r\n`,
   )
@@ -209,7 +223,10 @@ t.test('what a stock nginx sends gets no debug output', async t => {
     t.match(answer, /Oops! An Error Occurred/)
     t.notMatch(answer, /x-debug|No route found|kernel\//i)
   }
-  t.match(await raw(`GET /nope HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`), /x-debug-exception: No%20route/)
+  t.match(
+    await raw(`GET /nope HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`),
+    /x-debug-exception: No%20route/,
+  )
 })
 
 t.test('a trusted proxy says who the client is', async t => {
