@@ -26,7 +26,7 @@ export class ErrorListener {
 
   logException({ error }: ExceptionEvent): void {
     const status = error instanceof HttpError ? error.status : 500
-    const context = { ...describe(error), error }
+    const context = { ...describe(error), exception: error }
     const message = 'Uncaught {name}: "{message}" at {place}'
     if (status >= 500) this.#logger.critical(message, context)
     else this.#logger.error(message, context)

@@ -63,7 +63,7 @@ t.test('an error is logged with its place: critical, or error when the client is
       level: 'error',
       channel: 'request',
       message: /^Uncaught HttpError: "not here" at error-listener\.test\.[jt]s line \d+$/,
-      context: { error },
+      context: { exception: { name: 'HttpError', status: 404 } },
     },
     { level: 'critical' },
     { level: 'critical', message: /^Uncaught TypeError: "bug" at / },
