@@ -1,7 +1,7 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
-import { ROUTE_NOT_FOUND } from '../../lib/routing/errors.ts'
+import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../lib/routing/errors.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../lib/routing/route-matcher.ts'
 import { redirectController } from '../controller/redirect-controller.ts'
@@ -61,7 +61,10 @@ function createNotFound(request: Request, path: string): Error {
 
 function createMethodNotAllowed(request: Request, methods: readonly string[]): Error {
   const allow = methods.join(', ')
-  return new KERNEL_METHOD_NOT_ALLOWED([request.method, urlWithoutQuery(request), allow], { headers: { allow } })
+  return new KERNEL_METHOD_NOT_ALLOWED([request.method, urlWithoutQuery(request), allow], {
+    headers: { allow },
+    cause: new ROUTE_METHOD_NOT_ALLOWED([]),
+  })
 }
 
 function urlWithoutQuery({ origin, rawPath }: Request): string {

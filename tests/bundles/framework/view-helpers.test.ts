@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import type { Bundle } from '../../../kernel/bundle.ts'
@@ -17,7 +16,7 @@ async function render(t: Test, template: string, target = '/page') {
   })
   const own: Bundle = {
     name: 'own',
-    register({ files, kernel, routes, view }) {
+    register({ files, routes, view }) {
       files.add('own', `${directory}/bundles/own/assets`)
       routes.add({
         name: 'page',
@@ -37,7 +36,6 @@ async function render(t: Test, template: string, target = '/page') {
           throw new Error('inner')
         },
       })
-      t.ok(kernel)
     },
   }
   const { client, app } = await createTestKernel({ bundles: [frameworkBundle, own], directory })
@@ -75,10 +73,4 @@ t.test('helpers that need the request say so when it was not passed', async t =>
     message: /The helper "url" needs the request/,
   })
   t.equal(app.view.render('page', {}, createRequest()), 'http://localhost/page')
-})
-
-t.test('sessions are kept below var/, and a store that cannot be swept is reported', async t => {
-  const { app } = await render(t, '')
-  mkdirSync(`${app.directory}/var`, { recursive: true })
-  t.ok(app)
 })

@@ -75,6 +75,7 @@ t.test('another method: 405 that says which are allowed, without the referer', a
     status: 405,
     headers: { allow: 'GET, PUT' },
     message: 'No route found for "POST http://localhost/item/7": Method Not Allowed (Allow: GET, PUT)',
+    cause: { code: 'ROUTE_METHOD_NOT_ALLOWED', message: '' },
   })
 })
 

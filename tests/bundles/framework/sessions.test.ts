@@ -1,0 +1,46 @@
+import { cpSync, mkdirSync, readdirSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { probeBundle } from '../../support/probe-bundle.ts'
+
+/** An application in a folder of its own, so that sessions are written there. */
+async function boot(t: Test): Promise<TestKernel & { directory: string }> {
+  const directory = t.testdir()
+  for (const folder of ['templates', 'bundles/framework/assets'])
+    cpSync(folder, `${directory}/${folder}`, { recursive: true })
+  return { ...(await createTestKernel({ bundles: [frameworkBundle, probeBundle], directory })), directory }
+}
+
+t.test('a client is remembered by its cookie; sessions lie below var/', async t => {
+  const { client, directory } = await boot(t)
+  t.equal((await client.get('/count')).text, 'count 1')
+  t.equal((await client.get('/count')).text, 'count 2')
+  const { headers } = await client.get('/count')
+  t.equal(headers.get('cache-control'), 'max-age=0, must-revalidate, private')
+  t.equal(readdirSync(`${directory}/var/sessions`).length, 1)
+})
+
+t.test('a session on a stateless route is an error in debug', async t => {
+  const { client } = await boot(t)
+  const response = await client.get('/stateless')
+  t.equal(response.status, 500)
+  t.match(response.text, 'Session was used while the request was declared stateless.')
+})
+
+t.test('pages that use no session set no cookie', async t => {
+  const { client, directory } = await boot(t)
+  t.notOk((await client.get('/noslash')).headers.has('set-cookie'))
+  t.notOk(readdirSync(directory).includes('var'))
+})
+
+t.test('what cannot be swept is logged, and hurts nobody', async t => {
+  const { client, directory, records } = await boot(t)
+  // A folder in the place of a session cannot be removed like a file.
+  mkdirSync(`${directory}/var/sessions/${'0'.repeat(64)}.json`, { recursive: true })
+  t.equal((await client.get('/count')).status, 200)
+  const isTold = () => records.some(({ message }) => message.startsWith('Old sessions could not be removed'))
+  while (!isTold()) await wait(5)
+  t.ok(isTold())
+})
