@@ -1,0 +1,106 @@
+import { parseStack, type StackFrame } from '../stack/parse-stack.ts'
+import { readProperty } from '../stack/read-property.ts'
+
+/** An error as plain data, with what led to it. */
+export interface FlatError {
+  readonly name: string
+  readonly message: string
+  /** `ROUTE_NOT_FOUND`, `ENOENT`; some libraries number theirs. */
+  readonly code?: string | number
+  /** The status of the response that the error asks for. */
+  readonly status?: number
+  readonly frames: readonly StackFrame[]
+  readonly cause?: FlatError
+  /** The errors that an AggregateError gathers. */
+  readonly errors?: readonly FlatError[]
+  /** Says what was left out, and why. */
+  readonly note?: string
+}
+
+const depthLimit = 10
+const countLimit = 50
+
+/**
+ * Copies an error and its causes into plain data, at most ten deep and fifty in all. What is no error becomes one named
+ * `Thrown value`; of an object that was thrown only the names of its properties are told. Never throws.
+ */
+export function flattenError(error: unknown): FlatError {
+  return flatten(error, [], { left: countLimit - 1 })
+}
+
+function flatten(error: unknown, outer: readonly unknown[], budget: { left: number }): FlatError {
+  if (!isError(error)) return { name: 'Thrown value', message: describe(error), frames: [] }
+  const code = readProperty(error, 'code')
+  const status = readProperty(error, 'status')
+  return {
+    name: nameOf(error),
+    message: text(readProperty(error, 'message')) ?? '',
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    ...(Number.isInteger(status) && { status: Number(status) }),
+    frames: parseStack(error),
+    ...flattenInner(error, [...outer, error], budget),
+  }
+}
+
+function flattenInner(
+  error: unknown,
+  outer: readonly unknown[],
+  budget: { left: number },
+): Pick<FlatError, 'cause' | 'errors' | 'note'> {
+  let note: string | undefined
+  const inner = (value: unknown): FlatError[] => {
+    if (outer.includes(value)) note = 'It leads back to an error above, which is not repeated.'
+    else if (outer.length === depthLimit || budget.left === 0) note = 'What led to it further is left out.'
+    else {
+      budget.left--
+      return [flatten(value, outer, budget)]
+    }
+    return []
+  }
+  const [cause] = present(readProperty(error, 'cause')).flatMap(inner)
+  const errors = items(readProperty(error, 'errors')).flatMap(inner)
+  return { ...(cause && { cause }), ...(errors.length > 0 && { errors }), ...(note !== undefined && { note }) }
+}
+
+/** Errors of other realms, and what only behaves like one, are told by their message. */
+function isError(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    return value instanceof Error || typeof readProperty(value, 'message') === 'string'
+  } catch {
+    return false
+  }
+}
+
+function nameOf(error: unknown): string {
+  return text(readProperty(error, 'name')) || text(readProperty(readProperty(error, 'constructor'), 'name')) || 'Error'
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function present(value: unknown): unknown[] {
+  return value === undefined || value === null ? [] : [value]
+}
+
+function items(value: unknown): unknown[] {
+  try {
+    if (!Array.isArray(value)) return []
+    // More of them than the budget allows are never looked at; methods of the array may be anybody's.
+    return Array.from({ length: Math.min(value.length, countLimit) }, (_, index) => value[index])
+  } catch {
+    return []
+  }
+}
+
+function describe(value: unknown): string {
+  if (typeof value === 'function') return 'a function'
+  if (typeof value !== 'object' || value === null) return String(value)
+  try {
+    const names = Object.keys(value).slice(0, 10)
+    return names.length === 0 ? 'an object' : `an object with ${names.join(', ')}`
+  } catch {
+    return 'an object'
+  }
+}

@@ -1,0 +1,85 @@
+import { fileURLToPath } from 'node:url'
+import { readProperty } from './read-property.ts'
+
+/** One call of a stack, as plain data. */
+export interface StackFrame {
+  /** As V8 names it, such as `Router.match`, `new Kernel` or `get request [as request]`; absent at top level. */
+  readonly function?: string
+  /** A path, or V8's name for what is no file: `node:fs`, `[eval]`. Absent for functions built into the engine. */
+  readonly file?: string
+  /** From 1. */
+  readonly line?: number
+  /** From 1. */
+  readonly column?: number
+  /** Whose code it is: `vendor` lies below `node_modules`, `runtime` is Node or the engine itself. */
+  readonly origin: 'application' | 'vendor' | 'runtime'
+  readonly isAsync: boolean
+  /** Whether the code came from a string; file, line and column are those of the outermost `eval`. */
+  readonly isEval: boolean
+}
+
+const frameLimit = 100
+
+/**
+ * Reads the stack of an error, innermost call first, at most 100 frames. The message is cut off before anything is
+ * read, so that its lines never pass for frames; where it no longer stands in the stack there are none. Never throws.
+ */
+export function parseStack(error: unknown): StackFrame[] {
+  const stack = readProperty(error, 'stack')
+  const message = readProperty(error, 'message') ?? ''
+  if (typeof stack !== 'string' || typeof message !== 'string') return []
+  const lines = cutMessage(stack, message).split('\n', frameLimit)
+  // What libraries append, such as the stack of a cause, begins with a line of its own.
+  const end = lines.findIndex(line => !line.startsWith(indent))
+  return lines.slice(0, end === -1 ? lines.length : end).map(line => parseFrame(line.slice(indent.length)))
+}
+
+const indent = '    at '
+
+/**
+ * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, maybe below an excerpt of the
+ * source. Its first line has no line break before the message, so the first match is the message, whatever it contains.
+ */
+function cutMessage(stack: string, message: string): string {
+  const start = stack.indexOf(`${message}\n`)
+  if (start === -1) return ''
+  // Emptied after the stack was made: nobody knows any more where the old message ends.
+  if (message === '' && stack.lastIndexOf(':', start) !== -1) return ''
+  return stack.slice(start + message.length + 1)
+}
+
+function parseFrame(text: string): StackFrame {
+  const isAsync = text.startsWith('async ')
+  const call = isAsync ? text.slice('async '.length) : text
+  const open = call.endsWith(')') ? call.indexOf(' (') : -1
+  const name = open === -1 ? '' : call.slice(0, open)
+  const location = open === -1 ? call : call.slice(open + 2, -1)
+  const isEval = location.startsWith('eval at ')
+  const place = parseLocation(isEval ? location.slice(location.lastIndexOf('(') + 1, location.indexOf(')')) : location)
+  return {
+    ...(name !== '' && name !== '<anonymous>' && { function: name }),
+    ...place,
+    origin: originOf(place.file),
+    isAsync,
+    isEval,
+  }
+}
+
+function parseLocation(location: string): Pick<StackFrame, 'file' | 'line' | 'column'> {
+  const [, file, line, column] = /^(.+):(\d+):(\d+)$/.exec(location) ?? []
+  return file === undefined ? {} : { file: toPath(file), line: Number(line), column: Number(column) }
+}
+
+function toPath(file: string): string {
+  if (!file.startsWith('file:')) return file
+  try {
+    return fileURLToPath(file)
+  } catch {
+    return file
+  }
+}
+
+function originOf(file: string | undefined): StackFrame['origin'] {
+  if (file === undefined || file.startsWith('node:')) return 'runtime'
+  return /[\\/]node_modules[\\/]/.test(file) ? 'vendor' : 'application'
+}
