@@ -1,0 +1,113 @@
+import { mask, maskText } from './mask-text.ts'
+import { isSecretName } from './secret-names.ts'
+
+/** Environment variables by name. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+/** The environment variables whose values may be seen. */
+const shownVariables: readonly string[] = ['APP_ENV', 'APP_DEBUG', 'NODE_ENV', 'TZ', 'LANG', 'LOG_LEVEL']
+
+/** What a shell calls the working directory reads like a password. */
+const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
+
+const depthLimit = 10
+const entryLimit = 5000
+const shortestSecret = 8
+
+/**
+ * Masks secrets before anything is written down: `******` stands for a secret, an empty one stays empty.
+ *
+ * Beside what texts and names give away by themselves, it knows the environment. Of every variable that is not shown,
+ * {@link Redactor.environment} hides the value. Wherever such a value occurs inside a text it is hidden, too, when it
+ * is known to be a secret: its name is a secret's (`APP_SECRET`, `MAILER_DSN`), or it carries one (a `DATABASE_URL` with
+ * a password). Other values, such as those of `PATH`, `PWD` (which is no password) or `APP_HOSTS`, are parts of ordinary
+ * texts, and hiding them would wreck every stack and every URL; so would values shorter than 8 characters.
+ */
+export class Redactor {
+  readonly #variables: Variables
+  readonly #shown: ReadonlySet<string>
+  readonly #secrets: RegExp | undefined
+
+  constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
+    this.#variables = variables
+    this.#shown = new Set(shown)
+    this.#secrets = createPattern(Object.entries(variables).flatMap(entry => this.#secretsOf(...entry)))
+  }
+
+  /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
+  text(text: string): string {
+    return maskText(this.#secrets === undefined ? text : text.replace(this.#secrets, mask))
+  }
+
+  /**
+   * Copies plain data (what JSON can hold) with everything masked that a name or a text gives away; `name` is what
+   * holds the value. What lies deeper than 10 levels, exceeds 5,000 entries, or is no plain data, becomes `…`.
+   */
+  value(name: string, value: unknown): unknown {
+    return this.#copy(name, value, depthLimit, { left: entryLimit })
+  }
+
+  /** The environment, sorted by name: every name, and the values that may be seen. */
+  environment(): Record<string, string> {
+    const masked = Object.entries(this.#variables).map(([name, value = '']): [string, string] => [
+      name,
+      value === '' || this.#shown.has(name) ? value : mask,
+    ])
+    return Object.fromEntries(masked.sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  #copy(name: string, value: unknown, depth: number, entries: { left: number }): unknown {
+    if (value === undefined || value === null || value === '') return value
+    if (isSecretName(name)) return mask
+    if (typeof value === 'string') return this.text(value)
+    if (typeof value === 'number' || typeof value === 'boolean') return value
+    if (depth === 0) return '…'
+    const isWithin = () => entries.left-- > 0
+    if (Array.isArray(value)) return value.filter(isWithin).map(item => this.#copy('', item, depth - 1, entries))
+    if (!isRecord(value)) return '…'
+    const pairs = Object.entries(value)
+      .filter(isWithin)
+      .map(([key, item]) => [this.text(key), this.#copy(key, item, depth - 1, entries)])
+    return Object.fromEntries(pairs)
+  }
+
+  #secretsOf(name: string, value = ''): string[] {
+    const isSecret = isSecretName(name) && !workingDirectories.has(name)
+    if (this.#shown.has(name) || (!isSecret && maskText(value) === value)) return []
+    return [value, ...passwordOf(value)]
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+/** The password of a URL such as `smtp://user:password@host`, as it is written and as it is meant. */
+function passwordOf(value: string): string[] {
+  const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]*)@/i.exec(value)?.[1] ?? ''
+  try {
+    return [password, decodeURIComponent(password)]
+  } catch {
+    return [password]
+  }
+}
+
+/** Finds each secret as it is, percent-encoded, or escaped in JSON; longer ones first, as one may contain another. */
+function createPattern(secrets: readonly string[]): RegExp | undefined {
+  const forms = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
+  const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length)
+  return sorted.length === 0 ? undefined : new RegExp(sorted.map(escapeRegExp).join('|'), 'g')
+}
+
+function formsOf(secret: string): string[] {
+  const encoded = encodeURIComponent(secret.toWellFormed())
+  const lowerCase = encoded.replace(/%../g, code => code.toLowerCase())
+  const form = encoded.replaceAll('%20', '+')
+  return [secret, encoded, lowerCase, form, JSON.stringify(secret).slice(1, -1)]
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}
