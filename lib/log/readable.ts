@@ -1,0 +1,55 @@
+import { styleText } from 'node:util'
+import { escapeControls } from './escape-controls.ts'
+import type { LogLevel } from './levels.ts'
+import { isLogError, type LogError } from './log-error.ts'
+import type { LogRecord } from './logger.ts'
+import { placeholdersOf } from './record.ts'
+
+const colours = {
+  debug: 'gray',
+  info: 'cyan',
+  warning: 'yellow',
+  error: 'red',
+  critical: 'magenta',
+} as const satisfies Record<LogLevel, string>
+
+/**
+ * Writes a record for people: local time, level, channel, message, what of the context the message does not tell already,
+ * and each error with its stack on indented lines. Nothing in a record can begin a line or reach the terminal.
+ */
+export function formatReadable(record: LogRecord, isColoured: boolean): string {
+  const { level, channel, message, template = '', context = {} } = record
+  const style = (colour: Parameters<typeof styleText>[0], text: string) =>
+    isColoured ? styleText(colour, text, { validateStream: false }) : text
+
+  const told = new Set(placeholdersOf(template))
+  const rest = Object.entries(context).filter(([name, value]) => !told.has(name) && !isLogError(value))
+  const errors = Object.values(context).filter(isLogError)
+  const line = [
+    style('gray', toLocalTime(record.time)),
+    style(colours[level], level.toUpperCase().padEnd('CRITICAL'.length)),
+    `${escapeControls(channel)} `,
+    escapeControls(message),
+    ...(rest.length > 0 ? [style('gray', escapeControls(JSON.stringify(Object.fromEntries(rest))))] : []),
+  ].join(' ')
+  return [line, ...errors.flatMap(error => linesOf(error, ''))].map(text => `${text}\n`).join('')
+}
+
+function toLocalTime(time: string): string {
+  const date = new Date(time)
+  const pad = (value: number, length = 2) => String(value).padStart(length, '0')
+  const seconds = `${pad(date.getSeconds())}.${pad(date.getMilliseconds(), 3)}`
+  return `${pad(date.getHours())}:${pad(date.getMinutes())}:${seconds}`
+}
+
+function linesOf(error: LogError, relation: string): string[] {
+  const code = error.code === undefined || error.code === error.name ? '' : ` [${error.code}]`
+  const head = `  ${relation}${error.name}${code}: ${error.message}`
+  const frames = error.stack === '' ? [] : error.stack.split('\n').map(frame => `    ${frame}`)
+  const note = error.note === undefined ? [] : [`    ${error.note}`]
+  return [
+    ...[head, ...frames, ...note].map(escapeControls),
+    ...(error.cause ? linesOf(error.cause, 'caused by ') : []),
+    ...(error.errors ?? []).flatMap(inner => linesOf(inner, 'gathers ')),
+  ]
+}
