@@ -1,0 +1,58 @@
+import { safeParse } from 'valibot'
+import type { LogLevel } from '../log/levels.ts'
+import type { Environment } from './environments.ts'
+import { CONFIG_INVALID } from './errors.ts'
+import { createSettingsSchema, type Settings } from './settings.ts'
+
+/** What the environment configures. What is not set, or set to nothing, is `undefined` or an empty list. */
+export interface Config {
+  readonly environment: Environment
+  /** Whether details of errors may be shown. `NODE_ENV=production` always means no. */
+  readonly isDebug: boolean
+  /** Signs and encrypts; at least 32 characters, and never the shipped one in production. */
+  readonly secret: string
+  /** The names the site answers to, in lower case; `*.example.org` stands for its subdomains. */
+  readonly hosts: readonly string[]
+  /** Addresses and subnets, for `TrustedProxies`. */
+  readonly trustedProxies: readonly string[]
+  /** Addresses and subnets that may see debug output beside the loopback. */
+  readonly debugAllowedIps: readonly string[]
+  /** The least level that is logged. */
+  readonly logLevel: LogLevel
+  readonly databaseUrl: string | undefined
+  readonly mailerDsn: string | undefined
+  /** Set together with {@link Config.recaptcha3Secret}, or not at all. */
+  readonly recaptcha3Key: string | undefined
+  readonly recaptcha3Secret: string | undefined
+  readonly adminStatusToken: string | undefined
+}
+
+/**
+ * Reads the configuration from environment variables.
+ *
+ * @throws CONFIG_INVALID with a line for every mistake; values of secrets are not told
+ */
+export function parseConfig(variables: Readonly<Record<string, string | undefined>>): Config {
+  const result = safeParse(createSettingsSchema(), variables)
+  if (result.success) return toConfig(result.output)
+  const mistakes = result.issues.map(issue => `  ${issue.path?.[0].key} ${issue.message}`)
+  throw new CONFIG_INVALID([mistakes.join('\n')])
+}
+
+function toConfig(settings: Settings): Config {
+  const environment = settings.APP_ENV || 'dev'
+  return Object.freeze({
+    environment,
+    isDebug: settings.NODE_ENV !== 'production' && (settings.APP_DEBUG ?? environment !== 'prod'),
+    secret: settings.APP_SECRET,
+    hosts: Object.freeze(settings.APP_HOSTS),
+    trustedProxies: Object.freeze(settings.TRUSTED_PROXIES),
+    debugAllowedIps: Object.freeze(settings.DEBUG_ALLOWED_IPS),
+    logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
+    databaseUrl: settings.DATABASE_URL || undefined,
+    mailerDsn: settings.MAILER_DSN || undefined,
+    recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,
+    recaptcha3Secret: settings.RECAPTCHA3_SECRET || undefined,
+    adminStatusToken: settings.ADMIN_STATUS_TOKEN || undefined,
+  })
+}

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseEnv } from 'node:util'
+import { environments } from './environments.ts'
+import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
+
+/** The environment of the process, joined with what the `.env` files say. */
+export interface DotenvResult {
+  readonly variables: Readonly<Record<string, string>>
+  /** The names whose values come from a file; all others are regular environment variables. */
+  readonly dotenvNames: readonly string[]
+}
+
+/**
+ * Reads `.env`, `.env.local` (not for tests), `.env.<environment>` and `.env.<environment>.local` of a directory, as
+ * Symfony does: later files win over earlier ones, and the environment of the process wins over all. The environment is
+ * the one given, which then is `APP_ENV`, or what `APP_ENV` says. Files may be missing; variables are not expanded.
+ *
+ * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
+ */
+export function readDotenv(
+  directory: string,
+  processEnv: Readonly<Record<string, string | undefined>>,
+  environment?: string,
+): DotenvResult {
+  const regular = definedOf(environment === undefined ? processEnv : { ...processEnv, APP_ENV: environment })
+  const files: Record<string, string> = {}
+  const read = (name: string) => Object.assign(files, readFile(path.join(directory, name)))
+  const current = () => (regular.APP_ENV ?? files.APP_ENV) || 'dev'
+
+  read('.env')
+  if (current() !== 'test') read('.env.local')
+  const name = current()
+  // Any other name is a mistake that parseConfig tells of; it must not lead to a file.
+  if (environments.some(known => known === name)) {
+    read(`.env.${name}`)
+    read(`.env.${name}.local`)
+  }
+  return {
+    variables: { ...files, ...regular },
+    dotenvNames: Object.keys(files)
+      .filter(key => !Object.hasOwn(regular, key))
+      .sort(),
+  }
+}
+
+function definedOf(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const pairs = Object.entries(variables).filter((pair): pair is [string, string] => pair[1] !== undefined)
+  return Object.fromEntries(pairs)
+}
+
+function readFile(file: string): NodeJS.Dict<string> {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    const { code = 'unknown reason' } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return {}
+    throw new CONFIG_FILE_UNREADABLE([file, code], { cause: error })
+  }
+  return parseFile(text.replace(/^\uFEFF/, ''), file)
+}
+
+/**
+ * One statement at a time: given more, `parseEnv` reads on over what it does not understand, and joins or drops lines
+ * without a word.
+ */
+function parseFile(content: string, file: string): NodeJS.Dict<string> {
+  const statement =
+    /[ \t]*((?:export )?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
+  const variables: NodeJS.Dict<string> = {}
+  while (statement.lastIndex < content.length) {
+    const start = statement.lastIndex
+    const match = statement.exec(content)
+    if (match === null) throw new CONFIG_FILE_MALFORMED([file, content.slice(0, start).split('\n').length])
+    if (match[1] !== undefined) Object.assign(variables, parseEnv(match[1]))
+  }
+  return variables
+}
