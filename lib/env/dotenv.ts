@@ -58,17 +58,22 @@ function readFile(file: string): NodeJS.Dict<string> {
     if (code === 'ENOENT') return {}
     throw new CONFIG_FILE_UNREADABLE([file, code], { cause: error })
   }
-  const content = text.replace(/^\uFEFF/, '')
-  checkStatements(content, file)
-  return parseEnv(content)
+  return parseFile(text.replace(/^\uFEFF/, ''), file)
 }
 
-/** `parseEnv` reads on over what it does not understand, and joins or drops lines without a word. */
-function checkStatements(content: string, file: string): void {
+/**
+ * One statement at a time: given more, `parseEnv` reads on over what it does not understand, and joins or drops lines
+ * without a word.
+ */
+function parseFile(content: string, file: string): NodeJS.Dict<string> {
   const statement =
-    /[ \t]*(?:(?:export )?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
+    /[ \t]*((?:export )?[A-Za-z_]\w*[ \t]*=[ \t]*(?:"[^"]*"|'[^']*'|`[^`]*`|[^\s"'`#][^\r\n]*)?[ \t]*)?(?:#[^\r\n]*)?(?:\r?\n|$)/y
+  const variables: NodeJS.Dict<string> = {}
   while (statement.lastIndex < content.length) {
     const start = statement.lastIndex
-    if (!statement.test(content)) throw new CONFIG_FILE_MALFORMED([file, content.slice(0, start).split('\n').length])
+    const match = statement.exec(content)
+    if (match === null) throw new CONFIG_FILE_MALFORMED([file, content.slice(0, start).split('\n').length])
+    if (match[1] !== undefined) Object.assign(variables, parseEnv(match[1]))
   }
+  return variables
 }

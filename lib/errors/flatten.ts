@@ -86,8 +86,9 @@ function present(value: unknown): unknown[] {
 
 function items(value: unknown): unknown[] {
   try {
-    // More of them than the budget allows are never looked at.
-    return Array.isArray(value) ? value.slice(0, countLimit) : []
+    if (!Array.isArray(value)) return []
+    // More of them than the budget allows are never looked at; methods of the array may be anybody's.
+    return Array.from({ length: Math.min(value.length, countLimit) }, (_, index) => value[index])
   } catch {
     return []
   }

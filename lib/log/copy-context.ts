@@ -3,6 +3,7 @@ import { flattenError } from '../errors/flatten.ts'
 import { mask } from '../redact/mask-text.ts'
 import type { Redactor } from '../redact/redactor.ts'
 import { isSecretName } from '../redact/secret-names.ts'
+import { readProperty } from '../stack/read-property.ts'
 import { toLogError } from './log-error.ts'
 import type { LogContext } from './logger.ts'
 
@@ -18,7 +19,12 @@ const readLimit = 16_384
  * `toJSON` are not called.
  */
 export function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
-  return new Copier(redactor).record(context, depthLimit)
+  try {
+    return new Copier(redactor).record(context, depthLimit)
+  } catch {
+    // Proxies and overwritten iterators may throw; the message still deserves its record.
+    return { '…': 'The context could not be read.' }
+  }
 }
 
 /** Cuts a text, and says so by an ellipsis. */
@@ -73,7 +79,7 @@ class Copier {
     if (isSecretName(name)) return mask
     if (typeof value === 'string') return this.#text(value)
     if (typeof value === 'boolean' || Number.isFinite(value)) return value
-    if (typeof value === 'function') return `[function ${value.name}]`
+    if (typeof value === 'function') return '[function]'
     if (typeof value !== 'object') return String(value)
     return this.#copyObject(value, depth)
   }
@@ -90,7 +96,7 @@ class Copier {
     if (value instanceof Map) return this.#pairs(value, depth - 1)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === null || prototype === Object.prototype) return this.record(value, depth - 1)
-    return `[${value.constructor.name}]`
+    return `[${readProperty(value.constructor, 'name')}]`
   }
 
   #text(text: string): string {

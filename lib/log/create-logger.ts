@@ -1,7 +1,7 @@
 import { type Level as PinoLevel, type Logger as PinoLogger, pino } from 'pino'
 import { Redactor } from '../redact/redactor.ts'
 import { escapeControls } from './escape-controls.ts'
-import type { LogLevel } from './levels.ts'
+import { type LogLevel, logLevels } from './levels.ts'
 import type { LogContext, Logger, LogRecord } from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
@@ -103,9 +103,9 @@ function createSink({ level, format, stream }: LoggerOptions): PinoLogger {
   const settings = {
     level: pinoLevels[level],
     base: null,
-    // Time and level are those of the record.
+    // The time is that of the record.
     timestamp: false,
-    formatters: { level: () => ({}) },
+    formatters: { level: (label: string) => ({ level: logLevels.find(name => pinoLevels[name] === label) }) },
     messageKey: 'message',
     // Records are within bounds already.
     depthLimit: 100,
@@ -122,9 +122,9 @@ function createSink({ level, format, stream }: LoggerOptions): PinoLogger {
   })
 }
 
-function write(sink: PinoLogger, { message, context, ...fields }: LogRecord): void {
+function write(sink: PinoLogger, { level, message, context, ...fields }: LogRecord): void {
   const hasContext = Object.keys(context).length > 0
-  sink[pinoLevels[fields.level]](hasContext ? { ...fields, context } : fields, message)
+  sink[pinoLevels[level]](hasContext ? { ...fields, context } : fields, message)
 }
 
 /** Outside of strings JSON has no character to escape, except the line break at the end. */

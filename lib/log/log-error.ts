@@ -22,7 +22,10 @@ export function toLogError(error: FlatError, mask: (text: string) => string): Lo
   return {
     ...rest,
     message: mask(message),
-    stack: mask(frames.slice(0, frameLimit).map(formatFrame).join('\n')),
+    stack: frames
+      .slice(0, frameLimit)
+      .map(frame => mask(formatFrame(frame)))
+      .join('\n'),
     ...(cause && { cause: toLogError(cause, mask) }),
     ...(errors && { errors: errors.map(inner => toLogError(inner, mask)) }),
   }

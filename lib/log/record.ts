@@ -17,9 +17,15 @@ export function createRecord(
 ): LogRecord {
   const context = copyContext(values, redactor)
   const filled = fill(template, context)
-  const message = cut(redactor.text(filled), messageLimit)
-  const origin = filled === template ? undefined : { template }
-  return { time: time.toISOString(), level, channel, message, ...origin, context }
+  const toMessage = (text: string) => cut(redactor.text(text), messageLimit)
+  return {
+    time: time.toISOString(),
+    level,
+    channel,
+    message: toMessage(filled),
+    ...(filled !== template && { template: toMessage(template) }),
+    context,
+  }
 }
 
 /** The names of the placeholders of a message, in order. */
@@ -30,12 +36,12 @@ export function placeholdersOf(template: string): string[] {
 const placeholder = /\{([\w.-]+)\}/g
 
 function fill(template: string, context: Readonly<Record<string, unknown>>): string {
-  return template.replace(placeholder, (placeholder, name: string) =>
-    Object.hasOwn(context, name) ? toText(context[name]) : placeholder,
+  return template.replace(placeholder, (unfilled, name: string) =>
+    Object.hasOwn(context, name) ? toText(context[name]) : unfilled,
   )
 }
 
 function toText(value: unknown): string {
   if (isLogError(value)) return value.message
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  return typeof value === 'string' ? value : String(JSON.stringify(value))
 }

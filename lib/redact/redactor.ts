@@ -7,6 +7,9 @@ export type Variables = Readonly<Record<string, string | undefined>>
 /** The environment variables whose values may be seen. */
 const shownVariables: readonly string[] = ['APP_ENV', 'APP_DEBUG', 'NODE_ENV', 'TZ', 'LANG', 'LOG_LEVEL']
 
+/** What a shell calls the working directory reads like a password. */
+const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
+
 const depthLimit = 10
 const entryLimit = 5000
 const shortestSecret = 8
@@ -17,8 +20,8 @@ const shortestSecret = 8
  * Beside what texts and names give away by themselves, it knows the environment. Of every variable that is not shown,
  * {@link Redactor.environment} hides the value. Wherever such a value occurs inside a text it is hidden, too, when it
  * is known to be a secret: its name is a secret's (`APP_SECRET`, `MAILER_DSN`), or it carries one (a `DATABASE_URL` with
- * a password). Other values, such as those of `PATH`, `PWD` or `APP_HOSTS`, are parts of ordinary texts, and hiding them
- * would wreck every stack and every URL; so would values shorter than 8 characters.
+ * a password). Other values, such as those of `PATH`, `PWD` (which is no password) or `APP_HOSTS`, are parts of ordinary
+ * texts, and hiding them would wreck every stack and every URL; so would values shorter than 8 characters.
  */
 export class Redactor {
   readonly #variables: Variables
@@ -69,9 +72,9 @@ export class Redactor {
   }
 
   #secretsOf(name: string, value = ''): string[] {
-    if (this.#shown.has(name)) return []
-    if (isSecretName(name)) return [value, ...passwordOf(value)]
-    return maskText(value) === value ? [] : [value, ...passwordOf(value)]
+    const isSecret = isSecretName(name) && !workingDirectories.has(name)
+    if (this.#shown.has(name) || (!isSecret && maskText(value) === value)) return []
+    return [value, ...passwordOf(value)]
   }
 }
 

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import fc from 'fast-check'
+import t from 'tap'
+import { parseConfig } from '../../../lib/env/config.ts'
+import { readDotenv } from '../../../lib/env/dotenv.ts'
+import { shippedSecret } from '../../../lib/env/settings.ts'
+
+const APP_SECRET = 'a secret of more than thirty-two characters'
+
+t.test('dotenv', async t => {
+  t.test('later files win over earlier ones, and the process over all', async t => {
+    const directory = t.testdir({
+      '.env': 'APP_ENV=dev\nA=env\nB=env\nC=env\nD=env\nE=env',
+      '.env.local': 'B=local\nC=local\nD=local\nE=local',
+      '.env.dev': 'C=dev\nD=dev\nE=dev',
+      '.env.dev.local': 'D=dev.local\nE=dev.local',
+      '.env.prod': 'A=prod',
+    })
+    const { variables, dotenvNames } = readDotenv(directory, { E: 'process', F: 'process', G: undefined })
+    const { APP_ENV, ...rest } = variables
+    t.equal(APP_ENV, 'dev')
+    t.same(rest, { A: 'env', B: 'local', C: 'dev', D: 'dev.local', E: 'process', F: 'process' })
+    t.same(dotenvNames, ['APP_ENV', 'A', 'B', 'C', 'D'].sort())
+  })
+
+  t.test('the environment is the one given, or that of the process, or that of the files, or dev', async t => {
+    const files = {
+      '.env': 'APP_ENV=dev',
+      '.env.local': 'APP_ENV=prod',
+      '.env.dev': 'FROM=dev',
+      '.env.prod': 'FROM=prod',
+      '.env.test': 'FROM=test',
+    }
+    const directory = t.testdir({ all: files, none: { '.env.dev': 'FROM=dev' } })
+    const read = (folder: string, variables: Record<string, string>, name?: string) =>
+      readDotenv(path.join(directory, folder), variables, name).variables
+    t.match(read('all', { APP_ENV: 'dev' }, 'test'), { APP_ENV: 'test', FROM: 'test' })
+    t.match(read('all', { APP_ENV: 'test' }), { APP_ENV: 'test', FROM: 'test' })
+    t.match(read('all', { APP_ENV: '' }), { APP_ENV: '', FROM: 'dev' })
+    t.match(read('all', {}), { APP_ENV: 'prod', FROM: 'prod' })
+    t.match(read('none', {}), { FROM: 'dev' })
+  })
+
+  t.test('tests do not depend on .env.local', async t => {
+    const directory = t.testdir({ '.env': '', '.env.local': 'A=1', '.env.test.local': 'B=1' })
+    t.same(readDotenv(directory, {}, 'test').variables, { APP_ENV: 'test', B: '1' })
+  })
+
+  t.test('an environment that is none leads to no file', async t => {
+    const directory = t.testdir({ '.env': '', '.env.x': 'A=1', app: {} })
+    t.same(readDotenv(path.join(directory, 'app'), {}, '/../../.env.x').dotenvNames, [])
+    t.same(readDotenv(directory, { APP_ENV: 'local' }).dotenvNames, [])
+  })
+
+  t.test('files may be missing', async t => {
+    t.same(readDotenv(path.join(t.testdir({}), 'none'), { A: '1' }), { variables: { A: '1' }, dotenvNames: [] })
+  })
+
+  t.test('a file that cannot be read is named', async t => {
+    const directory = t.testdir({ '.env': {} })
+    const file = path.join(directory, '.env')
+    t.throws(() => readDotenv(directory, {}), {
+      code: 'CONFIG_FILE_UNREADABLE',
+      message: `The file "${file}" cannot be read: EISDIR.`,
+    })
+  })
+
+  t.test('what a .env file may contain', async t => {
+    const content =
+      '\uFEFF# comment\r\n\r\n  export A=1 \r\nB="two\nlines" # comment\nC=\'#\'\nD=a=b # c\nE=\nF=`"`\n  # end\nG=it\'s'
+    const expected = { A: '1', B: 'two\nlines', C: '#', D: 'a=b', E: '', F: '"', G: "it's" }
+    t.same(readDotenv(t.testdir({ '.env': content }), {}).variables, expected)
+  })
+
+  t.test('a malformed file is named with the line, and never shown', async t => {
+    const malformed: [content: string, line: number][] = [
+      ['A=1\n\nhunter2', 3],
+      ['A="hunter2\nB=1', 1],
+      ["A='hunter2's'", 1],
+      ['=hunter2', 1],
+      ['A B=hunter2', 1],
+      ['A="x\ny"\n1A=hunter2', 3],
+      ['A: hunter2', 1],
+      ['A="a\\"hunter2"', 1],
+    ]
+    for (const [content, line] of malformed) {
+      const directory = t.testdir({ '.env': 'A=1', '.env.dev': content })
+      t.throws(() => readDotenv(directory, {}), {
+        code: 'CONFIG_FILE_MALFORMED',
+        message: new RegExp(`^(?!.*hunter2).*\\.env\\.dev" is malformed at line ${line}:`),
+      })
+    }
+  })
+
+  t.test('every value that can be written is read back', async t => {
+    const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,5}$/).filter(name => name !== 'APP_ENV')
+    const value = fc.string({ unit: fc.constantFrom(...'ab =#$\n"{}\\') })
+    fc.assert(
+      fc.property(fc.dictionary(name, value), values => {
+        const lines = Object.entries(values).map(([name, value]) => `${name}='${value}'`)
+        const { variables } = readDotenv(t.testdir({ '.env': lines.join('\n') }), {})
+        t.strictSame({ ...variables }, { ...values })
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+t.test('config', async t => {
+  t.test('the shipped .env is a valid configuration for development', async t => {
+    const { variables } = readDotenv(process.cwd(), {}, 'dev')
+    t.equal(readFileSync('.env', 'utf8').includes(`APP_SECRET=${shippedSecret}`), true)
+    t.match(parseConfig(variables), { environment: 'dev', isDebug: true })
+  })
+
+  t.test('only a secret is needed', async t => {
+    t.strictSame(parseConfig({ APP_SECRET }), {
+      environment: 'dev',
+      isDebug: true,
+      secret: APP_SECRET,
+      hosts: [],
+      trustedProxies: [],
+      debugAllowedIps: [],
+      logLevel: 'debug',
+      databaseUrl: undefined,
+      mailerDsn: undefined,
+      recaptcha3Key: undefined,
+      recaptcha3Secret: undefined,
+      adminStatusToken: undefined,
+    })
+  })
+
+  t.test('every setting is read', async t => {
+    const config = parseConfig({
+      APP_ENV: 'prod',
+      APP_SECRET,
+      APP_HOSTS: 'Example.org, *.Example.org,,127.0.0.1,[::1]',
+      TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+      DEBUG_ALLOWED_IPS: '192.168.1.7',
+      LOG_LEVEL: 'error',
+      DATABASE_URL: 'postgres:///name',
+      MAILER_DSN: 'null://null',
+      RECAPTCHA3_KEY: 'key',
+      RECAPTCHA3_SECRET: 'secret',
+      ADMIN_STATUS_TOKEN: 'sixteen.letters.',
+      UNKNOWN: 'ignored',
+    })
+    t.strictSame(config, {
+      environment: 'prod',
+      isDebug: false,
+      secret: APP_SECRET,
+      hosts: ['example.org', '*.example.org', '127.0.0.1', '[::1]'],
+      trustedProxies: ['10.0.0.0/8', '::1'],
+      debugAllowedIps: ['192.168.1.7'],
+      logLevel: 'error',
+      databaseUrl: 'postgres:///name',
+      mailerDsn: 'null://null',
+      recaptcha3Key: 'key',
+      recaptcha3Secret: 'secret',
+      adminStatusToken: 'sixteen.letters.',
+    })
+  })
+
+  t.test('nobody can change it', async t => {
+    const config = parseConfig({ APP_SECRET, APP_HOSTS: 'a' })
+    t.ok(Object.isFrozen(config) && Object.isFrozen(config.hosts))
+    t.ok(Object.isFrozen(config.trustedProxies) && Object.isFrozen(config.debugAllowedIps))
+  })
+
+  t.test(
+    'debug is on in dev and test, off in prod, as APP_DEBUG says, and never where NODE_ENV is production',
+    async t => {
+      const isDebug = (variables: Record<string, string>) => parseConfig({ APP_SECRET, ...variables }).isDebug
+      for (const APP_ENV of ['dev', 'test', 'prod']) {
+        t.equal(isDebug({ APP_ENV }), APP_ENV !== 'prod')
+        for (const APP_DEBUG of ['1', 'true', 'YES', 'On']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), true)
+        for (const APP_DEBUG of ['0', 'false', 'No', 'OFF']) t.equal(isDebug({ APP_ENV, APP_DEBUG }), false)
+        t.equal(isDebug({ APP_ENV, APP_DEBUG: '1', NODE_ENV: 'production' }), false)
+      }
+    },
+  )
+
+  t.test('the log is talkative in dev only', async t => {
+    t.equal(parseConfig({ APP_SECRET, APP_ENV: 'test' }).logLevel, 'warning')
+    t.equal(parseConfig({ APP_SECRET, APP_ENV: 'prod' }).logLevel, 'warning')
+  })
+
+  t.test('every mistake is told at once, without the values of secrets', async t => {
+    const variables = {
+      APP_ENV: 'staging',
+      APP_DEBUG: 'maybe',
+      APP_SECRET: 'hunter2',
+      APP_HOSTS: 'a.org,b.org:80,c/d,*,e.,f:',
+      TRUSTED_PROXIES: 'proxy',
+      DEBUG_ALLOWED_IPS: '::1,10.0.0.0/33',
+      LOG_LEVEL: 'warn',
+      DATABASE_URL: 'localhost:hunter2',
+      MAILER_DSN: 'smtp://hunter2@[',
+      RECAPTCHA3_SECRET: 'hunter2',
+      ADMIN_STATUS_TOKEN: 'hunter2',
+    }
+    const host = 'is not a host name such as example.org or *.example.org.'
+    const address = 'is not an IP address or a subnet such as 10.0.0.0/8.'
+    const message = [
+      'The configuration has mistakes:',
+      '  APP_ENV "staging" is none of dev, prod, test.',
+      '  APP_DEBUG "maybe" is neither 1, true, yes, on nor 0, false, no, off.',
+      '  APP_SECRET is not set, or too short; it needs at least 32 random characters.',
+      ...['b.org:80', 'c/d', '*', 'e.', 'f:'].map(entry => `  APP_HOSTS "${entry}" ${host}`),
+      `  TRUSTED_PROXIES "proxy" ${address}`,
+      `  DEBUG_ALLOWED_IPS "10.0.0.0/33" ${address}`,
+      '  LOG_LEVEL "warn" is none of debug, info, warning, error, critical.',
+      '  DATABASE_URL is not a URL; it reads like postgres://user:password@localhost/name, or is empty.',
+      '  MAILER_DSN is not a DSN; it reads like smtp://user:password@localhost:25 or null://null, or is empty.',
+      '  ADMIN_STATUS_TOKEN is too short; it needs at least 16 characters, or none.',
+      '  RECAPTCHA3_KEY is set without RECAPTCHA3_SECRET, or the other way round; set both or none.',
+    ].join('\n')
+    t.throws(() => parseConfig(variables), { code: 'CONFIG_INVALID', message })
+    t.throws(() => parseConfig({}), { message: /APP_SECRET is not set/ })
+  })
+
+  t.test('production refuses the shipped secret, whatever else is wrong', async t => {
+    const variables = { APP_SECRET: shippedSecret, APP_ENV: 'prod', LOG_LEVEL: 'x' }
+    t.throws(() => parseConfig(variables), {
+      message: /LOG_LEVEL .*\n {2}APP_SECRET is the one that is shipped in \.env/,
+    })
+    t.ok(parseConfig({ APP_SECRET: shippedSecret, APP_ENV: 'test' }))
+  })
+})

@@ -1,0 +1,85 @@
+import { runInNewContext } from 'node:vm'
+import t from 'tap'
+import { defineError } from '../../../lib/errors/coded-error.ts'
+import { type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
+
+t.test('an error becomes plain data with its code, status, frames and causes', async t => {
+  const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')
+  const flat = flattenError(new NOT_FOUND(['x'], { cause: new TypeError('inner') }))
+  t.match(flat, { name: 'TEST_NOT_FOUND', code: 'TEST_NOT_FOUND', status: 404, message: 'No "x".' })
+  t.match(flat.cause, { name: 'TypeError', message: 'inner' })
+  t.match(flat.frames[0], { file: /flatten\.test/ })
+  t.same(JSON.parse(JSON.stringify(flat)), flat)
+})
+
+t.test('an AggregateError tells what it gathers', async t => {
+  const flat = flattenError(new AggregateError([new Error('a'), 'b'], 'all'))
+  t.same(
+    flat.errors?.map(error => `${error.name}: ${error.message}`),
+    ['Error: a', 'Thrown value: b'],
+  )
+})
+
+t.test('a circle of causes is cut with a note', async t => {
+  const error = new Error('outer')
+  error.cause = new Error('inner', { cause: error })
+  const flat = flattenError(error)
+  t.match(flat.cause, { message: 'inner', note: 'It leads back to an error above, which is not repeated.' })
+  t.equal(flat.cause?.cause, undefined)
+})
+
+t.test('causes end after ten levels, and errors after fifty in all', async t => {
+  let error = new Error('0')
+  for (let level = 1; level <= 20; level++) error = new Error(String(level), { cause: error })
+  const chain = [...chainOf(flattenError(error))]
+  t.equal(chain.length, 10)
+  t.equal(chain.at(-1)?.note, 'What led to it further is left out.')
+
+  const wide = (depth: number): Error =>
+    new AggregateError(depth === 0 ? [] : Array.from({ length: 9 }, () => wide(depth - 1)))
+  t.equal(JSON.stringify(flattenError(wide(3))).split('"frames"').length - 1, 50)
+})
+
+t.test('what is no error is told without the values of its properties', async t => {
+  const cases: [thrown: unknown, message: string][] = [
+    ['text', 'text'],
+    [42, '42'],
+    [undefined, 'undefined'],
+    [null, 'null'],
+    [Symbol('s'), 'Symbol(s)'],
+    [{}, 'an object'],
+    [{ status: 1, password: 'hunter2' }, 'an object with status, password'],
+    [() => 'x', 'a function'],
+  ]
+  for (const [thrown, message] of cases) t.same(flattenError(thrown), { name: 'Thrown value', message, frames: [] })
+})
+
+t.test('errors of other realms and what behaves like one are errors', async t => {
+  t.match(flattenError(runInNewContext('new RangeError("far")')), { name: 'RangeError', message: 'far' })
+  t.match(flattenError({ message: 'alike', code: 7, status: 'no' }), { name: 'Object', message: 'alike', code: 7 })
+})
+
+t.test('a name that was lost is that of the class, or Error', async t => {
+  t.equal(flattenError(Object.assign(new TypeError('x'), { name: 1 })).name, 'TypeError')
+  t.equal(flattenError(Object.assign(Object.create(null), { message: 'x' })).name, 'Error')
+})
+
+t.test('hostile errors do no harm', async t => {
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const getters = new Error('x')
+  for (const name of ['stack', 'name', 'message', 'code', 'status', 'cause', 'errors', 'constructor']) {
+    Object.defineProperty(getters, name, { get: refuse })
+  }
+  t.same(flattenError(getters), { name: 'Error', message: '', frames: [] })
+
+  const traps = { get: refuse, getPrototypeOf: refuse, ownKeys: refuse }
+  t.same(flattenError(new Proxy({}, traps)), { name: 'Thrown value', message: 'an object', frames: [] })
+  const errors = new Proxy([], { get: refuse })
+  t.notOk(flattenError(Object.assign(new Error('x'), { errors })).errors)
+})
+
+function* chainOf(error: FlatError): Generator<FlatError> {
+  for (let link: FlatError | undefined = error; link !== undefined; link = link.cause) yield link
+}

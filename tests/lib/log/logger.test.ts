@@ -1,0 +1,332 @@
+import { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import t from 'tap'
+import { createLogger, type LoggerOptions } from '../../../lib/log/create-logger.ts'
+import { logLevels } from '../../../lib/log/levels.ts'
+import type { Logger, LogRecord } from '../../../lib/log/logger.ts'
+import { Redactor } from '../../../lib/redact/redactor.ts'
+
+/** Local time, as readable lines tell it. */
+const now = new Date(2026, 10, 21, 12, 34, 56, 789)
+
+t.test('JSON lines', async t => {
+  t.test('a line is one object with time, level, channel, message, template and context', async t => {
+    const { logger, lines } = createTestLogger({ format: 'json' })
+    logger.channel('request').info('Matched route "{route}".', { route: 'home', parameters: { a: 1 } })
+    logger.debug('Nothing to fill.')
+    t.strictSame(lines().map(parse), [
+      {
+        level: 'info',
+        time: now.toISOString(),
+        channel: 'request',
+        template: 'Matched route "{route}".',
+        context: { route: 'home', parameters: { a: 1 } },
+        message: 'Matched route "home".',
+      },
+      { level: 'debug', time: now.toISOString(), channel: 'app', message: 'Nothing to fill.' },
+    ])
+  })
+
+  t.test('levels have their own names, and only those that matter enough are written', async t => {
+    for (const [index, level] of logLevels.entries()) {
+      const { logger, lines } = createTestLogger({ format: 'json', level })
+      for (const level of logLevels) logger[level]('x')
+      t.same(
+        lines().map(line => parse(line).level),
+        logLevels.slice(index),
+      )
+    }
+  })
+
+  t.test('an error is told with name, code, stack and causes', async t => {
+    const { logger, lines } = createTestLogger({ format: 'json' })
+    const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER' })
+    logger.error('Failed: {exception}', {
+      exception: new Error('outer', { cause }),
+      other: new AggregateError([cause]),
+    })
+    const { message, context } = parse(lines()[0])
+    t.equal(message, 'Failed: outer')
+    t.match(context.exception, { name: 'Error', message: 'outer', stack: /^at .*logger\.test.*\n *at / })
+    t.match(context.exception.cause, { name: 'TypeError', message: 'inner', code: 'E_INNER' })
+    t.match(context.other.errors, [{ message: 'inner' }])
+    t.equal(context.exception.frames, undefined)
+  })
+
+  t.test('no text forges a line or reaches a terminal, and none is lost', async t => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), hostile(), (text, controls) => {
+        const { logger, written } = createTestLogger({ format: 'json' })
+        logger.channel(controls).error(controls, { a: `${text}${controls}` })
+        t.match(written(), /^[^\p{Cc}\p{Bidi_Control}\u2028\u2029]*\n$/u)
+        t.equal(parse(written()).channel, controls)
+      }),
+    )
+  })
+})
+
+t.test('readable lines', async t => {
+  t.test('a line has local time, level, channel, message and what the message does not tell', async t => {
+    const { logger, lines } = createTestLogger({ format: 'readable' })
+    logger.channel('request').error('Uncaught at {path}', { path: '/x', status: 500, list: [1, 'a'] })
+    logger.info('Ready.')
+    t.strictSame(lines(), [
+      '12:34:56.789 ERROR    request  Uncaught at /x {"status":500,"list":[1,"a"]}',
+      '12:34:56.789 INFO     app  Ready.',
+    ])
+  })
+
+  t.test('errors follow with their stacks and causes on indented lines', async t => {
+    const { logger, lines } = createTestLogger({ format: 'readable' })
+    const cause: Error & { code?: string; cause?: unknown } = new TypeError('inner\nline')
+    const exception = new Error('outer', { cause })
+    Object.assign(cause, { code: 'E_INNER', cause: exception, stack: 'none' })
+    logger.error('Failed.', { exception, all: new AggregateError([Object.assign(new Error('one'), { stack: '' })]) })
+    const text = lines().filter(line => !line.startsWith('    at '))
+    t.ok(lines().length > text.length + 2)
+    t.strictSame(text, [
+      '12:34:56.789 ERROR    app  Failed.',
+      '  Error: outer',
+      '  caused by TypeError [E_INNER]: inner\\nline',
+      '    It leads back to an error above, which is not repeated.',
+      '  AggregateError: ',
+      '  gathers Error: one',
+    ])
+  })
+
+  t.test('an error whose name is its code is not called twice', async t => {
+    const { logger, lines } = createTestLogger({ format: 'readable' })
+    logger.error('Failed.', { exception: Object.assign(new Error('x'), { name: 'A_B', code: 'A_B', stack: '' }) })
+    t.equal(lines()[1], '  A_B: x')
+  })
+
+  t.test('no text forges a line or reaches a terminal', async t => {
+    fc.assert(
+      fc.property(hostile(), controls => {
+        const { logger, written } = createTestLogger({ format: 'readable' })
+        const exception = Object.assign(new Error(controls), { name: controls, code: controls })
+        logger.channel(controls).error(`${controls}{a}`, { a: controls, [controls]: controls, exception })
+        t.match(written(), /^\d\d:.*\n( {2}.*\n)+$/)
+        t.notMatch(written().replaceAll('\n', ''), /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u)
+      }),
+    )
+  })
+
+  t.test('only a terminal gets colours', async t => {
+    const [plain, coloured] = [false, true].map(isTTY => {
+      const { logger, written } = createTestLogger({ format: 'readable' }, { isTTY })
+      logger.error('x', { a: 1 })
+      return written()
+    })
+    t.not(plain, coloured)
+    t.equal(stripVTControlCharacters(String(coloured)), plain)
+  })
+})
+
+t.test('messages', async t => {
+  t.test('placeholders are filled from the context; one it lacks stays', async t => {
+    const context = {
+      text: 'a{n}',
+      n: 1,
+      no: null,
+      yes: true,
+      list: [1],
+      gone: undefined,
+      'a.b-c': 'dots',
+      password: 'x',
+    }
+    const template = '{text} {n} {no} {yes} {list} {gone} {a.b-c} {password} {lacking} {toString} { n }'
+    const expected = 'a{n} 1 null true [1] undefined dots ****** {lacking} {toString} { n }'
+    t.equal(record(logger => logger.info(template, context)).message, expected)
+  })
+
+  t.test('a message is cut to 4,096 characters', async t => {
+    const { message } = record(logger => logger.info('{a}{a}{a}', { a: '😀'.repeat(1020) }))
+    t.equal(message.length, 4096)
+    t.ok(message.isWellFormed() && message.endsWith('…'))
+  })
+
+  t.test('secrets are masked in messages, contexts, keys and stacks', async t => {
+    const secret = 'hunter2-hunter2'
+    const redactor = new Redactor({ APP_SECRET: secret })
+    const written = createTestLogger({ format: 'json', redactor })
+    written.logger.error(`It was ${secret}, {url} {exception}`, {
+      url: new URL('http://u:p4ss@host/?token=t0ken'),
+      password: { deep: 'p4ss' },
+      [secret]: secret,
+      list: [`Bearer t0ken`, { apiKey: 1234 }],
+      exception: new Error(secret, { cause: Object.assign(new Error(), { message: secret }) }),
+      // The cut goes through the secret: it must have been masked before.
+      long: `${'x'.repeat(2040)}${secret}`,
+    })
+    t.match(written.written(), /It was \*{6}, http:\/\/\*{6}@host\/\?token=\*{6} \*{6}/)
+    t.notMatch(written.written(), /hunter2|p4ss|t0ken|1234/)
+  })
+})
+
+t.test('contexts', async t => {
+  const contextOf = (context: Record<string, unknown>) => record(logger => logger.info('x', context)).context
+
+  t.test('values become plain data', async t => {
+    const values: [value: unknown, copy: unknown][] = [
+      [1n, '1'],
+      [Number.NaN, 'NaN'],
+      [Symbol('s'), 'Symbol(s)'],
+      [() => 1, '[function]'],
+      [new Date(0), '1970-01-01T00:00:00.000Z'],
+      [new Date(Number.NaN), 'Invalid Date'],
+      [new Set(['a']), ['a']],
+      [
+        new Map<unknown, unknown>([
+          ['a', { b: 1 }],
+          [2, 'c'],
+        ]),
+        { a: { b: 1 }, 2: 'c' },
+      ],
+      [Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
+      [new Uint8Array(3), '[Uint8Array]'],
+      [Object.create({}), '[Object]'],
+      [new Proxy({}, {}), '[Proxy]'],
+      [undefined, undefined],
+      [null, null],
+      ['', ''],
+      [false, false],
+      ['x'.repeat(3000), `${'x'.repeat(2047)}…`],
+    ]
+    for (const [value, copy] of values) t.strictSame(contextOf({ value }), { value: copy })
+    t.match(contextOf({ value: runInNewContext('new Error("far")') }), { value: { name: 'Error', message: 'far' } })
+  })
+
+  t.test('getters and hidden properties are left alone', async t => {
+    const value = Object.defineProperty(
+      {
+        get a() {
+          throw new Error('called')
+        },
+        b: 1,
+      },
+      'hidden',
+      { value: 1 },
+    )
+    t.strictSame(contextOf({ value }), { value: { a: '[getter]', b: 1 } })
+  })
+
+  t.test('depth and entries are bounded, and what was cut says so', async t => {
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    t.match(JSON.stringify(contextOf(circle)), /"…"/)
+    t.equal((contextOf({ list: Array(1000).fill(1) }).list as unknown[]).length, 500)
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`n${index}`, index]))
+    t.equal(Object.keys(contextOf(many)).length, 501)
+    t.equal(contextOf(many)['…'], '…')
+  })
+
+  t.test('a context that cannot be read costs only itself', async t => {
+    const refuse = () => {
+      throw new Error('refused')
+    }
+    t.same(contextOf(new Proxy({}, { ownKeys: refuse })), { '…': 'The context could not be read.' })
+  })
+})
+
+t.test('onRecord hears every record of every channel, as plain data', async t => {
+  const records: LogRecord[] = []
+  const { logger, lines } = createTestLogger({
+    format: 'json',
+    level: 'error',
+    onRecord: record => records.push(record),
+  })
+  logger.debug('Below {a}.', { a: 1 })
+  logger.channel('other').critical('Above.')
+  t.strictSame(records, [
+    {
+      time: now.toISOString(),
+      level: 'debug',
+      channel: 'app',
+      message: 'Below 1.',
+      template: 'Below {a}.',
+      context: { a: 1 },
+    },
+    { time: now.toISOString(), level: 'critical', channel: 'other', message: 'Above.', context: {} },
+  ])
+  t.equal(lines().length, 1)
+})
+
+t.test('a record that nobody wants is not made', async t => {
+  const { logger } = createTestLogger({
+    format: 'json',
+    level: 'error',
+    clock: () => t.fail('must not be asked') as never,
+  })
+  logger.debug('x')
+})
+
+t.test('a failing sink or listener never throws', async t => {
+  const refuse = () => {
+    throw new Error('EPIPE')
+  }
+  createLogger({ level: 'debug', format: 'json', stream: { write: refuse } }).error('x')
+  const { logger, lines } = createTestLogger({ format: 'readable', onRecord: refuse })
+  logger.error('x')
+  t.equal(lines().length, 1)
+
+  const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error('ENOSPC')) })
+  const failed = new Promise(resolve => full.once('close', resolve))
+  createLogger({ level: 'debug', format: 'json', stream: full }).error('x')
+  await failed
+  t.ok(full.errored)
+})
+
+t.test('the clock is that of the machine unless another is given', async t => {
+  const chunks: string[] = []
+  const before = Date.now()
+  createLogger({ level: 'debug', format: 'json', stream: { write: text => chunks.push(text) } }).error('x')
+  t.ok(Date.parse(parse(chunks[0]).time) >= before)
+})
+
+function createTestLogger(
+  options: Partial<LoggerOptions> & Pick<LoggerOptions, 'format'>,
+  stream: { isTTY?: boolean } = {},
+): { logger: Logger; written: () => string; lines: () => string[] } {
+  const chunks: string[] = []
+  const logger = createLogger({
+    level: 'debug',
+    clock: () => now,
+    stream: { write: text => chunks.push(text), ...stream },
+    ...options,
+  })
+  return { logger, written: () => chunks.join(''), lines: () => chunks.join('').split('\n').slice(0, -1) }
+}
+
+function record(log: (logger: Logger) => void): LogRecord {
+  const records: LogRecord[] = []
+  log(createTestLogger({ format: 'json', onRecord: record => records.push(record) }).logger)
+  const [only] = records
+  if (only === undefined) throw new Error('Nothing was logged.')
+  return only
+}
+
+/** Texts of characters that could do harm. */
+function hostile(): fc.Arbitrary<string> {
+  const characters = [
+    '\n',
+    '\r',
+    '\x1b[2J',
+    '\x9b',
+    '\x7f',
+    '\0',
+    '\u2028',
+    '\u2029',
+    '\u202e',
+    '\u2066',
+    '\u200f',
+    'a',
+  ]
+  return fc.array(fc.constantFrom(...characters), { minLength: 1, maxLength: 8 }).map(parts => parts.join(''))
+}
+
+function parse(line: string | undefined): ReturnType<typeof JSON.parse> {
+  return JSON.parse(line ?? '')
+}

@@ -1,0 +1,230 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Redactor } from '../../../lib/redact/redactor.ts'
+import { isSecretName } from '../../../lib/redact/secret-names.ts'
+
+const redactor = new Redactor()
+const canary = 'canary-9f3b'
+
+const denied =
+  'api auth token key secret pass signature http_cookie passw email _key crypt salt certificate otp ssn cvv cvc password credentials vcap_services authorization php-auth-pw password_confirmation cookie set-cookie proxy-authorization pwd dsn session sid jwt bearer credential private cert csrf xsrf nonce pin'.split(
+    ' ',
+  )
+
+t.test('every name of the deny-list is secret, however it is written', async t => {
+  for (const name of denied) {
+    const camel = name.replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase())
+    const variants = [
+      name,
+      name.toUpperCase(),
+      `x_${name}`,
+      `${name}_x`,
+      `x-${name}`,
+      `${name}1`,
+      `user[${name}]`,
+      camel,
+    ]
+    for (const variant of variants) t.ok(isSecretName(variant), variant)
+  }
+  for (const name of [
+    'apiKey',
+    'APIKey',
+    'userSSN',
+    'myPinCode',
+    'PHPSESSID',
+    'connect.sid',
+    'RECAPTCHA3_KEY',
+    'keyID',
+  ]) {
+    t.ok(isSecretName(name), name)
+  }
+})
+
+t.test('ordinary names and the identifiers of the profiler are not secret', async t => {
+  const ordinary =
+    'author authority className keyboard keywords passenger capital description inside shipping announcement certain host user-agent accept etag'
+  for (const name of ordinary.split(' ')) t.notOk(isSecretName(name), name)
+  for (const name of ['X-Debug-Token', 'x-debug-token-link', 'X-Previous-Debug-Token', '_stopwatch_token']) {
+    t.notOk(isSecretName(name), name)
+  }
+})
+
+t.test('a key of the deny-list is masked at any depth', async t => {
+  const path = fc.array(fc.constantFrom('a', 'list', 'user'), { maxLength: 8 })
+  fc.assert(
+    fc.property(fc.constantFrom(...denied), path, (key, path) => {
+      const inner: unknown = { [key]: canary, [`x_${key}`]: [canary], plain: 'kept' }
+      const value = path.reduceRight((held, name) => (name === 'list' ? [held] : { [name]: held }), inner)
+      const masked = JSON.stringify(redactor.value('data', value))
+      return !masked.includes(canary) && masked.includes('******') && masked.includes('kept')
+    }),
+  )
+  t.pass()
+})
+
+t.test('value masks by name and keeps the rest', async t => {
+  t.equal(redactor.value('password', 'x'), '******')
+  t.equal(redactor.value('password', 12), '******')
+  t.equal(redactor.value('password', { a: 1 }), '******')
+  t.same(redactor.value('data', { a: 1, b: true, c: null, d: ['x', { token: '' }], e: undefined, f: {} }), {
+    a: 1,
+    b: true,
+    c: null,
+    d: ['x', { token: '' }],
+    e: undefined,
+    f: {},
+  })
+  t.equal(redactor.value('password', ''), '')
+  t.same(Object.keys(redactor.value('', JSON.parse('{"__proto__":{"polluted":true}}')) as object), ['__proto__'])
+  t.same(redactor.value('', Object.assign(Object.create(null), { pin: 1 })), { pin: '******' })
+  t.same(redactor.value('', { 'http://u:p@h': 1 }), { 'http://******@h': 1 })
+})
+
+t.test('value stays within bounds and copies nothing but plain data', async t => {
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  t.match(JSON.stringify(redactor.value('', circle)), /"…"/)
+  t.equal((redactor.value('', Array(6000).fill(1)) as unknown[]).length, 5000)
+  t.same(redactor.value('', [new Map([['a', canary]]), () => canary, 1n, new Date(0)]), ['…', '…', '…', '…'])
+})
+
+t.test('secrets inside texts are masked by their form', async t => {
+  const cases: [text: string, masked: string][] = [
+    ['https://user:pass@host/a', 'https://******@host/a'],
+    ['see smtp://tok@mail:25, please', 'see smtp://******@mail:25, please'],
+    ['postgres://u:p/w@host/db', 'postgres://******@host/db'],
+    ['mongodb://u:p@a,b/x and //u:p@c', 'mongodb://******@a,b/x and //******@c'],
+    ['/a?token=abc&x=1#f', '/a?token=******&x=1#f'],
+    ['?x=1&user%5Bpassword%5D=abc def', '?x=1&user%5Bpassword%5D=****** def'],
+    ['?to=%2Flogin%3Ftoken%3Dabc&x=1', '?to=%2Flogin%3Ftoken%3D******&x=1'],
+    ['sid=abc; theme=dark', 'sid=******; theme=dark'],
+    ['password="two words" user=me', 'password="******" user=me'],
+    ["password='open end", "password='******"],
+    ['%zzkey=abc', '%zzkey=******'],
+    ['{"url":"/?token=abc\\"d"}', '{"url":"/?token=******\\"d"}'],
+    ['{"password":"a\\"b","pin":1234,"x":"y"}', '{"password":"******","pin":"******","x":"y"}'],
+    ["{ 'x-api-key': 'abc', 'a': 'b' }", "{ 'x-api-key': '******', 'a': 'b' }"],
+    ['Authorization: Digest a="b"', 'Authorization: ******"b"'],
+    ['proxy-authorization=Negotiate abc', 'proxy-authorization=******'],
+    ['Cookie: a=b; c=d\nHost: x', 'Cookie: ******\nHost: x'],
+    ['sent Bearer abc.def', 'sent Bearer ******'],
+    ['Basic Bearer abc', 'Basic Bearer ******'],
+    [`sent Basic ${btoa('me:pass')}`, 'sent Basic ******'],
+  ]
+  for (const [text, masked] of cases) {
+    t.equal(redactor.text(text), masked)
+    t.equal(redactor.text(masked), masked)
+  }
+})
+
+t.test('ordinary texts stay as they are', async t => {
+  const texts = [
+    'No route found for "GET http://localhost:8000/@user/a?page=2&empty=&token="',
+    'Invalid CSRF token: the form has expired.',
+    'Basic authentication, then a Bearer token.',
+    'at f (file:///app/node_modules/.pnpm/a@1.0.0/x.js:1:2)',
+    'http://[::1]:8000/@x and http://host//a',
+    '{"token":"","password":null,"a":{"b":1}}',
+    'Invalid cookie: the name is empty',
+    'a == b, c => d',
+  ]
+  for (const text of texts) t.equal(redactor.text(text), text)
+})
+
+t.test('masking twice is masking once, and no text makes it throw', async t => {
+  const piece = fc.constantFrom(
+    ...['token', 'x', '=', '%3D', '//', ':', '@', '/', '?', '&', ' ', '"', "'", '\\', 'Bearer ', 'Basic ', '\n'],
+    ...['authorization', 'cookie: ', '"pin":', '1', '%zz', btoa('me:pass'), '<', ';', '\ud800'],
+  )
+  const text = fc.oneof(
+    fc.array(piece, { maxLength: 30 }).map(pieces => pieces.join('')),
+    fc.string({ unit: 'binary' }),
+  )
+  fc.assert(
+    fc.property(text, text => redactor.text(redactor.text(text)) === redactor.text(text)),
+    { numRuns: 5000 },
+  )
+  const json = fc.jsonValue()
+  fc.assert(
+    fc.property(json, value => {
+      const once = redactor.value('data', value)
+      t.strictSame(redactor.value('data', once), once)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+t.test('long hostile texts take no longer than other long texts', async t => {
+  const pieces = [
+    'a',
+    '=',
+    'token=',
+    '%3D',
+    '//',
+    '//a:b/',
+    '@',
+    '"',
+    '"token":"',
+    'Bearer ',
+    'cookie:',
+    'authorization',
+    '\\',
+    ' ',
+    '"a":',
+  ]
+  for (const piece of pieces) t.type(redactor.text(piece.repeat(200_000 / piece.length)), 'string')
+})
+
+t.test('the environment names everything and shows only what may be seen', async t => {
+  const environment = new Redactor({ SECRET: 'x', APP_ENV: 'dev', PATH: '/bin', EMPTY: '', MISSING: undefined })
+  t.strictSame(Object.entries(environment.environment()), [
+    ['APP_ENV', 'dev'],
+    ['EMPTY', ''],
+    ['MISSING', ''],
+    ['PATH', '******'],
+    ['SECRET', '******'],
+  ])
+  t.same(new Redactor({ A: 'a', APP_ENV: 'dev' }, ['A']).environment(), { A: 'a', APP_ENV: '******' })
+})
+
+t.test('values of secret variables are masked wherever they occur, in each of their forms', async t => {
+  const secret = 'q"ué/ß +12'
+  const environment = new Redactor({ APP_SECRET: secret })
+  const forms = [
+    secret,
+    encodeURIComponent(secret),
+    encodeURIComponent(secret).toLowerCase(),
+    new URLSearchParams({ a: secret }).toString().slice(2),
+    JSON.stringify(secret).slice(1, -1),
+  ]
+  for (const form of forms) t.equal(environment.text(`<${form}>`), '<******>')
+})
+
+t.test('a longer secret wins over one that it contains', async t => {
+  const environment = new Redactor({ A_KEY: 'abcdefgh', B_KEY: 'abcdefgh.1234' })
+  t.equal(environment.text('abcdefgh.1234 abcdefgh'), '****** ******')
+})
+
+t.test('variables that carry a secret count as secrets, with the password they carry', async t => {
+  const environment = new Redactor({
+    DATABASE_URL: 'postgres://me:hunter%202000@db/name',
+    MAILER_DSN: 'smtp://me:100%25%zz-sure@mail',
+  })
+  t.equal(environment.text('it was postgres://me:hunter%202000@db/name'), 'it was ******')
+  t.equal(environment.text('hunter 2000 or hunter%202000 or 100%25%zz-sure'), '****** or ****** or ******')
+})
+
+t.test('variables that are parts of ordinary texts are left alone', async t => {
+  const environment = new Redactor({
+    PATH: '/usr/local/bin',
+    PWD: '/work/site',
+    APP_HOSTS: 'example.org',
+    TRUSTED_PROXIES: '127.0.0.1',
+    SITE_URL: 'https://example.org/',
+    SHORT_KEY: 'seven77',
+    TZ: 'Europe/Berlin',
+  })
+  const text = 'at f (/work/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
+  t.equal(environment.text(text), text)
+  t.equal(new Redactor({ APP_KEY: 'visible-value' }, ['APP_KEY']).text('visible-value'), 'visible-value')
+})

@@ -1,0 +1,149 @@
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import t from 'tap'
+import { formatFrame } from '../../../lib/stack/format-frame.ts'
+import { parseStack } from '../../../lib/stack/parse-stack.ts'
+
+const evil = 'x\n    at evil (/etc/passwd:1:1)'
+
+t.test('a real error leads to the line that made it', async t => {
+  const [frame] = parseStack(makeError('here'))
+  t.match(frame, { function: 'makeError', file: /parse-stack\.test\.[jt]s$/, origin: 'application', isEval: false })
+  t.ok(Number(frame?.line) > 1 && Number(frame?.column) > 1)
+})
+
+t.test('every form of a frame is read', async t => {
+  const forms: [line: string, frame: object][] = [
+    ['fn (/a b/(c)/x.ts:1:2)', { function: 'fn', file: '/a b/(c)/x.ts', line: 1, column: 2, origin: 'application' }],
+    ['/a/x.ts:1:2', { file: '/a/x.ts', line: 1, column: 2, origin: 'application' }],
+    ['<anonymous> (/a/x.ts:1:2)', { file: '/a/x.ts', line: 1, column: 2, origin: 'application' }],
+    ['file:///a%20b/x.ts:1:2', { file: '/a b/x.ts', line: 1, column: 2, origin: 'application' }],
+    ['file://host/x.ts:1:2', { file: 'file://host/x.ts', line: 1, column: 2, origin: 'application' }],
+    [
+      'new A (C:\\node_modules\\a\\x.js:1:2)',
+      { function: 'new A', file: 'C:\\node_modules\\a\\x.js', line: 1, column: 2, origin: 'vendor' },
+    ],
+    [
+      'get g [as g] (/a/x.ts:1:2)',
+      { function: 'get g [as g]', file: '/a/x.ts', line: 1, column: 2, origin: 'application' },
+    ],
+    ['Array.map (<anonymous>)', { function: 'Array.map', origin: 'runtime' }],
+    ['<anonymous>', { origin: 'runtime' }],
+    ['read (node:fs:1:2)', { function: 'read', file: 'node:fs', line: 1, column: 2, origin: 'runtime' }],
+  ]
+  for (const [line, frame] of forms) {
+    t.same(parseStack(stackOf(line)), [{ ...frame, isAsync: false, isEval: false }], line)
+    t.same(parseStack(stackOf(`async ${line}`)), [{ ...frame, isAsync: true, isEval: false }], `async ${line}`)
+  }
+})
+
+t.test('code from a string is placed where it was evaluated', async t => {
+  const [inner] = parseStack(stackOf('eval (eval at f (eval at g (file:///a/x.ts:4:7)), <anonymous>:1:7)'))
+  t.same(inner, {
+    function: 'eval',
+    file: '/a/x.ts',
+    line: 4,
+    column: 7,
+    origin: 'application',
+    isAsync: false,
+    isEval: true,
+  })
+})
+
+t.test('lines of the message are never frames', async t => {
+  const errors = [
+    makeError(evil),
+    makeError(`${evil}\n`),
+    makeError(`Error: ${evil}\nError: ${evil}`),
+    Object.assign(makeError(evil), { name: 'Error: x' }),
+    Object.assign(makeError(evil), { name: '' }),
+    new AggregateError([], evil),
+    runInNewContext('new RangeError(message)', { message: evil }),
+  ]
+  for (const error of errors) {
+    const frames = parseStack(error)
+    t.not(frames.length, 0)
+    t.notOk(frames.some(frame => frame.function === 'evil'))
+  }
+})
+
+t.test('whatever a message says, the frames stay the same', async t => {
+  const piece = fc.constantFrom('\n', '    at evil (/etc/passwd:1:1)', 'Error', ': ', 'x', ' ', '^')
+  const framesFor = (messages: string[]) => messages.map(message => parseStack(makeError(message)))
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 1 }), pieces => {
+      const [plain, tricky] = framesFor(['x', pieces.join('')])
+      t.strictSame(tricky, plain)
+    }),
+  )
+})
+
+t.test('a message that was changed after the stack was made leaves no frames', async t => {
+  for (const message of ['other', '']) {
+    const error = makeError(evil)
+    t.ok(error.stack)
+    t.same(parseStack(Object.assign(error, { message })), [])
+  }
+})
+
+t.test('an error without a message has its frames', async t => {
+  t.equal(parseStack(makeError(''))[0]?.function, 'makeError')
+})
+
+t.test('an excerpt of the source may stand before the header', async t => {
+  const stack = '/a/bad.cjs:3\n  at evil (/etc/passwd:1:1)\n  ^\n\nSyntaxError: bad\n    at wrap (node:vm:1:2)'
+  t.match(parseStack({ message: 'bad', stack }), [{ function: 'wrap' }])
+})
+
+t.test('a code in the header does not matter, and what follows the frames is no frame', async t => {
+  const stack = 'Error [ERR_X]: m\n    at f (/a.ts:1:2)\nCaused by: Error: n\n    at g (/b.ts:1:2)'
+  t.match(parseStack({ message: 'm', stack }), [{ function: 'f' }])
+  t.equal(parseStack({ message: 'm', stack }).length, 1)
+})
+
+t.test('at most 100 frames are read', async t => {
+  t.equal(parseStack(stackOf(Array(200).fill('f (/a.ts:1:2)').join('\n    at '))).length, 100)
+})
+
+t.test('what has no stack has no frames', async t => {
+  const hostile = {
+    get stack() {
+      throw new Error('no')
+    },
+  }
+  for (const value of [
+    undefined,
+    null,
+    'text',
+    {},
+    { stack: 1 },
+    { stack: 'x\n    at f (/a:1:2)', message: 1 },
+    hostile,
+  ]) {
+    t.same(parseStack(value), [])
+  }
+  t.same(parseStack({ message: 'm', stack: 'Error: m' }), [])
+})
+
+t.test('no text makes the parser throw', async t => {
+  const piece = fc.oneof(
+    fc.string(),
+    fc.constantFrom('    at ', ' (', ')', ':1:2', 'eval at ', 'async ', 'file://', '\n'),
+  )
+  fc.assert(fc.property(fc.array(piece), pieces => Array.isArray(parseStack(stackOf(pieces.join(''))))))
+  t.pass()
+})
+
+t.test('formatFrame writes a frame as V8 does', async t => {
+  for (const line of ['f (/a.ts:1:2)', '/a.ts:1:2', 'async f (/a.ts:1:2)', 'Array.map (<anonymous>)', '<anonymous>']) {
+    t.same(parseStack(stackOf(line)).map(formatFrame), [`at ${line}`])
+  }
+})
+
+function makeError(message: string): Error {
+  return new Error(message)
+}
+
+function stackOf(line: string): object {
+  return { message: 'm', stack: `Error: m\n    at ${line}` }
+}
