@@ -63,14 +63,15 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 }
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
-  const exceptions = chain(flattenError(error)).map(({ name, code, message, frames }) => ({
+  const flat = flattenError(error)
+  const exceptions = chain(flat).map(({ name, code, message, frames }) => ({
     name,
     code: String(code ?? ''),
     message: redactor.text(message),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
   return {
-    message: exceptions[0]?.message ?? '',
+    message: redactor.text(flat.message),
     method: request.method,
     url: redactor.text(request.url),
     exceptions,
