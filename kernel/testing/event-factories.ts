@@ -81,11 +81,14 @@ function common({ kernel, request, type }: EventInit): [HttpKernel, Request, Req
   return [kernel ?? createBareKernel(), request ?? createRequest(), type ?? RequestType.Main]
 }
 
-const silentLogger: Logger = {
-  debug() {},
-  info() {},
-  warning() {},
-  error() {},
-  critical() {},
+function ignore(): void {}
+
+/** A logger that says nothing. */
+export const silentLogger: Logger = {
+  debug: ignore,
+  info: ignore,
+  warning: ignore,
+  error: ignore,
+  critical: ignore,
   channel: () => silentLogger,
 }

@@ -87,9 +87,9 @@ export class TrustedProxies {
 export function createAddressList(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
-    const [address = '', bits] = entry.split('/')
+    const [address = '', bits, ...rest] = entry.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (isIP(address) === 0 || (bits !== undefined && !isPrefix(bits, family))) {
+    if (rest.length > 0 || isIP(address) === 0 || (bits !== undefined && !isPrefix(bits, family))) {
       throw new TypeError(`"${entry}" is neither an IP address nor a subnet such as 10.0.0.0/8.`)
     }
     if (bits === undefined) list.addAddress(address, family)
