@@ -32,8 +32,7 @@ export const frameworkBundle: Bundle = {
 function addListeners({ config, directory, dispatcher, files, logger, routes }: Application): void {
   const store = new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
-    onSweepError: error =>
-      logger.warning('Old sessions could not be removed: {reason}', { reason: String(error), error }),
+    onSweepError: error => logger.warning('Old sessions could not be removed.', { exception: error }),
   })
   const listeners = [
     new ValidateRequestListener(),

@@ -1,7 +1,7 @@
+import { flattenError } from '../../lib/errors/flatten.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../../lib/log/logger.ts'
-import { parseStack } from '../../lib/stack/parse-stack.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { RequestType } from '../request-type.ts'
 
@@ -44,9 +44,9 @@ export class ErrorListener {
   }
 }
 
+/** Also of what is no error, and cannot even be made a text. */
 function describe(error: unknown): { name: string; message: string; place: string } {
-  if (!(error instanceof Error)) return { name: 'value', message: String(error), place: 'unknown place' }
-  const frame = parseStack(error)[0]
-  const file = frame?.file?.split(/[\\/]/).at(-1)
-  return { name: error.name, message: error.message, place: file ? `${file} line ${frame?.line}` : 'unknown place' }
+  const { frames, message, name } = flattenError(error)
+  const file = frames[0]?.file?.split(/[\\/]/).at(-1)
+  return { name, message, place: file === undefined ? 'unknown place' : `${file} line ${frames[0]?.line}` }
 }

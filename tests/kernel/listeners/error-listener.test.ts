@@ -76,8 +76,10 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
   bare.stack = ''
   listener.logException(createExceptionEvent('just text'))
   listener.logException(createExceptionEvent(bare))
+  listener.logException(createExceptionEvent(Object.create(null)))
   t.match(records, [
-    { level: 'critical', message: 'Uncaught value: "just text" at unknown place' },
+    { level: 'critical', message: 'Uncaught Thrown value: "just text" at unknown place' },
     { message: 'Uncaught Error: "bare" at unknown place' },
+    { message: /^Uncaught Thrown value: / },
   ])
 })
