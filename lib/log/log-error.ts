@@ -7,7 +7,7 @@ export interface LogError {
   readonly message: string
   readonly code?: string | number
   readonly status?: number
-  /** A frame a line, without the message. */
+  /** A frame a line, without the message; empty for what the client is to blame for (a status below 500). */
   readonly stack: string
   readonly cause?: LogError
   readonly errors?: readonly LogError[]
@@ -17,17 +17,21 @@ export interface LogError {
 const frameLimit = 30
 
 /** Shortens an error for the log; `mask` is applied to its texts. */
-export function toLogError(error: FlatError, mask: (text: string) => string): LogError {
+export function toLogError(
+  error: FlatError,
+  mask: (text: string) => string,
+  hasStack: boolean = (error.status ?? 500) >= 500,
+): LogError {
   const { message, frames, cause, errors, ...rest } = error
   return {
     ...rest,
     message: mask(message),
     stack: frames
-      .slice(0, frameLimit)
+      .slice(0, hasStack ? frameLimit : 0)
       .map(frame => mask(formatFrame(frame)))
       .join('\n'),
-    ...(cause && { cause: toLogError(cause, mask) }),
-    ...(errors && { errors: errors.map(inner => toLogError(inner, mask)) }),
+    ...(cause && { cause: toLogError(cause, mask, hasStack) }),
+    ...(errors && { errors: errors.map(inner => toLogError(inner, mask, hasStack)) }),
   }
 }
 
