@@ -29,7 +29,7 @@ export const frameworkBundle: Bundle = {
   },
 }
 
-function addListeners({ config, directory, dispatcher, files, logger, routes }: Application): void {
+function addListeners({ config, debugGate, directory, dispatcher, files, logger, routes }: Application): void {
   const store = new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
     onSweepError: error => logger.warning('Old sessions could not be removed.', { exception: error }),
@@ -40,7 +40,7 @@ function addListeners({ config, directory, dispatcher, files, logger, routes }: 
     new StaticFileListener(files),
     new RouterListener(routes, logger),
     new BodyListener(),
-    new ErrorListener(logger),
+    new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)

@@ -23,16 +23,17 @@ export const forwardingHeaders = [
 
 /** The addresses and subnets whose forwarding headers are believed; without any, none is. */
 export class TrustedProxies {
-  readonly #addresses: BlockList
+  /** Absent when nobody is trusted: asking an empty list costs more than the rest of a request's reading. */
+  readonly #addresses: BlockList | undefined
 
   /** @throws TypeError naming the first entry that is neither an address nor a subnet */
   constructor(entries: readonly string[] = []) {
-    this.#addresses = createAddressList(entries)
+    this.#addresses = entries.length === 0 ? undefined : createAddressList(entries)
   }
 
   /** Whether an address belongs to a trusted proxy. */
   includes(address: string): boolean {
-    return includesAddress(this.#addresses, address)
+    return this.#addresses !== undefined && includesAddress(this.#addresses, address)
   }
 
   /**

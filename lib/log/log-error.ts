@@ -17,21 +17,17 @@ export interface LogError {
 const frameLimit = 30
 
 /** Shortens an error for the log; `mask` is applied to its texts. */
-export function toLogError(
-  error: FlatError,
-  mask: (text: string) => string,
-  hasStack: boolean = (error.status ?? 500) >= 500,
-): LogError {
+export function toLogError(error: FlatError, mask: (text: string) => string): LogError {
   const { message, frames, cause, errors, ...rest } = error
   return {
     ...rest,
     message: mask(message),
     stack: frames
-      .slice(0, hasStack ? frameLimit : 0)
+      .slice(0, frameLimit)
       .map(frame => mask(formatFrame(frame)))
       .join('\n'),
-    ...(cause && { cause: toLogError(cause, mask, hasStack) }),
-    ...(errors && { errors: errors.map(inner => toLogError(inner, mask, hasStack)) }),
+    ...(cause && { cause: toLogError(cause, mask) }),
+    ...(errors && { errors: errors.map(inner => toLogError(inner, mask)) }),
   }
 }
 
