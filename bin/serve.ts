@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { inspect, parseArgs } from 'node:util'
-import { bundles } from '../bundles/index.ts'
+import { bundles as ownBundles } from '../bundles/index.ts'
+import type { Bundle } from '../kernel/bundle.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
@@ -28,13 +29,13 @@ const usageError = 64
 const directory = path.join(import.meta.dirname, '../..')
 
 /** Serves the site with the options of a command line until SIGTERM or SIGINT; sets the exit code of the process. */
-export async function serve(commandLine: readonly string[]): Promise<void> {
+export async function serve(commandLine: readonly string[], bundles: readonly Bundle[] = ownBundles): Promise<void> {
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else await run(options)
+    else await run(options, bundles)
   } catch (error) {
-    process.stderr.write(`${describe(error)}\n`)
+    print(error)
     process.exitCode = usageErrors.some(type => error instanceof type) ? usageError : 1
   }
 }
@@ -78,11 +79,12 @@ function readValues(commandLine: readonly string[]) {
 }
 
 /** What is foreseen has a message that says all; everything else is shown with its stack and its causes. */
-function describe(error: unknown): string {
-  return error instanceof HttpError || error instanceof UsageError ? error.message : inspect(error)
+function print(error: unknown): void {
+  const isForeseen = error instanceof HttpError || error instanceof UsageError
+  process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
 }
 
-async function run({ host, port, environment }: Options): Promise<void> {
+async function run({ host, port, environment }: Options, bundles: readonly Bundle[]): Promise<void> {
   const { variables } = readDotenv(directory, process.env, environment)
   const config = parseConfig(variables)
   const isDevelopment = config.environment === 'dev'
@@ -93,25 +95,21 @@ async function run({ host, port, environment }: Options): Promise<void> {
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
   const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
   const url = await server.listen(host, port)
-  if (isDevelopment) reloadOnMessage(kernel)
   announce(url, config)
+  const reload = () => readAgain(kernel).catch(print)
+  if (isDevelopment) process.on('message', reload)
 
   await untilSignal()
+  process.off('message', reload)
   // Who restarts the site with each change does not want to wait for a page that is left open.
   await server.close(isDevelopment ? 1_000 : 10_000)
   await kernel.close()
 }
 
-/** Takes up changed templates and assets when the supervisor says so; with a mistake in them the old ones stay in use. */
-function reloadOnMessage({ app }: Kernel): void {
-  process.on('message', () => {
-    try {
-      app.files.load()
-      app.view.load()
-    } catch (error) {
-      process.stderr.write(`${describe(error)}\nThe old templates stay in use.\n`)
-    }
-  })
+/** Takes up changed templates and assets. When there is a mistake in them, the old ones stay in use. */
+async function readAgain({ app }: Kernel): Promise<void> {
+  app.files.load()
+  app.view.load()
 }
 
 /** Without JSON lines on stdout, people read there; with them, on stderr. */

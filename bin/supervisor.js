@@ -23,7 +23,7 @@ const stopTime = 5_000
 export function supervise(commandLine) {
   let child
   let ending
-  let isCompiled = true
+  let isCompiled
   let isStopping = false
   let isBusy = false
   let hasChanged = false
@@ -31,7 +31,7 @@ export function supervise(commandLine) {
 
   /** When the sources do not compile, the child that is there goes on. */
   async function restart() {
-    isCompiled = await build()
+    isCompiled = await build({ isThorough: isCompiled !== undefined })
     if (!isCompiled) console.error('Nothing is started: waiting for a change.')
     if (!isCompiled || isStopping) return
     await stop()
@@ -93,7 +93,7 @@ export function supervise(commandLine) {
   watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
   watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
   // The compiler reads the tests, too: a mistake that is made there is mended there.
-  watchFolders(below('tests'), file => isSource(file) && !isCompiled && onChange(true))
+  watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
   watch(root, (_event, name) => isSetting(name) && onChange(true))
   onChange(true)
 }
