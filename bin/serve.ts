@@ -1,9 +1,9 @@
-import { watch } from 'node:fs'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
-import { bundles } from '../bundles/index.ts'
+import { inspect, parseArgs } from 'node:util'
+import { bundles as ownBundles } from '../bundles/index.ts'
+import type { Bundle } from '../kernel/bundle.ts'
 import { Kernel } from '../kernel/kernel.ts'
-import { SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
+import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
@@ -22,26 +22,27 @@ Serves the site.
   --help            shows this
 `
 
-/** What no change of a source file can mend: wrong options, a taken port. */
+/** The exit code for what no change of a file can mend: wrong options, a taken port. The supervisor knows it, too. */
 const usageError = 64
 
 /** Compiled, this file lies in dist/bin. */
 const directory = path.join(import.meta.dirname, '../..')
 
 /** Serves the site with the options of a command line until SIGTERM or SIGINT; sets the exit code of the process. */
-export async function serve(commandLine: readonly string[]): Promise<void> {
+export async function serve(commandLine: readonly string[], bundles: readonly Bundle[] = ownBundles): Promise<void> {
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else await start(options)
+    else await run(options, bundles)
   } catch (error) {
-    const isKnown = error instanceof HttpError || error instanceof UsageError
-    process.stderr.write(`${isKnown ? error.message : String((error as Error).stack)}\n`)
-    process.exitCode = error instanceof UsageError || error instanceof SERVER_PORT_TAKEN ? usageError : 1
+    print(error)
+    process.exitCode = usageErrors.some(type => error instanceof type) ? usageError : 1
   }
 }
 
 class UsageError extends Error {}
+
+const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED]
 
 interface Options {
   readonly host: string
@@ -54,8 +55,10 @@ function parseOptions(commandLine: readonly string[]): Options | 'help' {
   if (values.help) return 'help'
   const port = Number(values.port)
   if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new UsageError(`--port must be a number from 0 to 65535, not "${values.port}".`)
+    throw new UsageError(`--port must be a number from 0 to 65535, not "${values.port}".\n\n${help}`)
   }
+  // Node would listen on every address.
+  if (values.host === '') throw new UsageError(`--host must not be empty.\n\n${help}`)
   return { host: values.host, port, environment: values.env }
 }
 
@@ -75,60 +78,63 @@ function readValues(commandLine: readonly string[]) {
   }
 }
 
-async function start({ host, port, environment }: Options): Promise<void> {
+/** What is foreseen has a message that says all; everything else is shown with its stack and its causes. */
+function print(error: unknown): void {
+  const isForeseen = error instanceof HttpError || error instanceof UsageError
+  process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
+}
+
+async function run({ host, port, environment }: Options, bundles: readonly Bundle[]): Promise<void> {
   const { variables } = readDotenv(directory, process.env, environment)
   const config = parseConfig(variables)
+  const isDevelopment = config.environment === 'dev'
   const redactor = new Redactor(variables)
-  const format = config.environment === 'dev' ? 'readable' : 'json'
+  const format = isDevelopment ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
 
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
-  const trustedProxies = new TrustedProxies(config.trustedProxies)
-  const server = new NodeServer({ ...kernel.app, trustedProxies })
+  const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
   const url = await server.listen(host, port)
   announce(url, config)
-  const stopWatching = config.environment === 'dev' ? watchTemplates(kernel) : () => undefined
+  const reload = () => readAgain(kernel).catch(print)
+  if (isDevelopment) process.on('message', reload)
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, async () => {
-      stopWatching()
-      await server.close()
-      await kernel.close()
-    })
-  }
+  await untilSignal()
+  process.off('message', reload)
+  // Who restarts the site with each change does not want to wait for a page that is left open.
+  await server.close(isDevelopment ? 1_000 : 10_000)
+  await kernel.close()
 }
 
-/** Takes up changed templates and assets without a restart; a mistake is logged, and the old ones stay in use. */
-function watchTemplates({ app }: Kernel): () => void {
-  const reload = () => {
-    try {
-      app.view.load()
-      app.files.load()
-    } catch (error) {
-      app.logger.error('The templates cannot be reloaded: {reason}', { reason: (error as Error).message })
-    }
-  }
-  let timer: NodeJS.Timeout | undefined
-  const onChange = () => {
-    clearTimeout(timer)
-    // Editors write a file in several steps.
-    timer = setTimeout(reload, 30)
-  }
-  const watchers = ['templates', 'bundles'].map(folder =>
-    watch(path.join(directory, folder), { recursive: true }, onChange),
-  )
-  return () => {
-    clearTimeout(timer)
-    for (const watcher of watchers) watcher.close()
-  }
+/** Takes up changed templates and assets. When there is a mistake in them, the old ones stay in use. */
+async function readAgain({ app }: Kernel): Promise<void> {
+  app.files.load()
+  app.view.load()
 }
 
+/** Without JSON lines on stdout, people read there; with them, on stderr. */
 function announce(url: string, { environment, isDebug }: Config): void {
   const debug = environment === 'dev' && isDebug
-  process.stdout.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'})\n`)
+  const stream = environment === 'dev' ? process.stdout : process.stderr
+  stream.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'})\n`)
   if (!debug) return
-  process.stdout.write(
+  stream.write(
     'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +
       'whoever comes through it looks like a client on this machine.\n',
   )
+}
+
+/** Milliseconds. Ctrl-C in `npm start` comes twice at once: from the terminal, and from npm. */
+const echoTime = 500
+
+/** Resolves with the first SIGTERM or SIGINT. Later ones end the process at once, as they do by default. */
+function untilSignal(): Promise<void> {
+  return new Promise(resolve => {
+    const onSignal = () => {
+      resolve()
+      setTimeout(ignore, echoTime).unref()
+    }
+    const ignore = () => process.off('SIGTERM', onSignal).off('SIGINT', onSignal)
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+  })
 }

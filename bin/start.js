@@ -1,4 +1,11 @@
-// The process that serves: started by bin/serve itself, or by its supervisor.
+// The process that serves: bin/serve itself, or a child of its supervisor.
+
+// The supervisor is gone, and nobody else would end its child.
+process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+process.channel?.unref()
+
 process.setSourceMapsEnabled(true)
 const { serve } = await import('../dist/bin/serve.js')
 await serve(process.argv.slice(2))
+// Whatever a bundle has left open must not keep the process.
+process.exit()

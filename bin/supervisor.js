@@ -1,71 +1,104 @@
 import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { watch } from 'node:fs'
 import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { build } from './build.js'
+import { watchFolders } from './watch.js'
 
 const root = path.join(import.meta.dirname, '..')
-const sources = ['lib', 'kernel', 'bundles', 'bin']
-const quietMilliseconds = 60
+const below = (...names) => names.map(name => path.join(root, name))
 
-/** Runs the site as a child process, and again whenever a source or .env file changes: also after a crash or a type error. */
-export async function supervise(options) {
+/** The exit code that bin/serve.ts gives to what no change of a file can mend, such as a port that is taken. */
+const usageError = 64
+
+/** Milliseconds. The site itself sets a deadline to what it still has to do; an endless loop knows none. */
+const quietTime = 60
+const stopTime = 5_000
+
+/**
+ * Runs the site as a child process, and a new one whenever a source or a .env file changes, also after a crash or a type
+ * error. When a template or an asset changes, the child is told to read them again.
+ */
+export function supervise(commandLine) {
   let child
+  let ending
+  let isCompiled
   let isStopping = false
   let isBusy = false
   let hasChanged = false
+  let isStale = false
 
-  /** Starts the child; gives false when the sources do not compile, and leaves the running one alone then. */
+  /** When the sources do not compile, the child that is there goes on. */
   async function restart() {
-    if (!(await build())) return console.error('The sources do not compile: waiting for a change.')
+    isCompiled = await build({ isThorough: isCompiled !== undefined })
+    if (!isCompiled) console.error('Nothing is started: waiting for a change.')
+    if (!isCompiled || isStopping) return
     await stop()
-    child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
-    child.once('exit', (code, signal) => {
+    if (!isStopping) start()
+  }
+
+  function start() {
+    child = fork(path.join(root, 'bin/start.js'), commandLine, { stdio: 'inherit' })
+    child.once('exit', function onExit(code, signal) {
       child = undefined
-      if (isStopping || signal === 'SIGTERM') return
-      // Wrong options do not heal with a change of the sources.
-      if (code === 64) process.exit(64)
-      if (code !== 0) console.error(`The site ended (${signal ?? `exit code ${code}`}): waiting for a change.`)
-      else process.exit(0)
+      if (this === ending) return
+      if (code === 0 || code === usageError) process.exit(code)
+      console.error(`The site has ended (${signal ?? `exit code ${code}`}): waiting for a change.`)
     })
   }
 
   async function stop() {
     if (child === undefined) return
-    const ending = child
-    await new Promise(resolve => {
-      ending.removeAllListeners('exit').once('exit', resolve)
-      ending.kill('SIGTERM')
-    })
-    child = undefined
+    ending = child
+    ending.kill('SIGTERM')
+    const timer = setTimeout(() => ending.kill('SIGKILL'), stopTime)
+    await once(ending, 'exit')
+    clearTimeout(timer)
   }
 
-  async function onChange() {
+  function onChange(mustRestart) {
     hasChanged = true
-    if (isBusy) return
+    isStale ||= mustRestart
+    if (!isBusy) void update()
+  }
+
+  /** One after another: what changes meanwhile has its turn afterwards. */
+  async function update() {
     isBusy = true
     while (hasChanged && !isStopping) {
-      hasChanged = false
-      // Editors write a file in several steps.
-      await new Promise(resolve => setTimeout(resolve, quietMilliseconds))
-      await restart()
+      // Editors write a file in several steps, and other tools many files at once.
+      while (hasChanged) {
+        hasChanged = false
+        await delay(quietTime)
+      }
+      if (isStale || child === undefined) {
+        isStale = false
+        await restart()
+      } else {
+        // Should it end just now, there is nothing to be told.
+        child.send('reload', () => undefined)
+      }
     }
     isBusy = false
   }
 
   for (const signal of ['SIGINT', 'SIGTERM']) {
-    process.once(signal, async () => {
+    process.on(signal, async () => {
       isStopping = true
       await stop()
       process.exit(0)
     })
   }
-  for (const folder of sources) {
-    watch(path.join(root, folder), { recursive: true }, (_event, file) => {
-      if (file?.endsWith('.ts')) void onChange()
-    })
-  }
-  watch(root, (_event, file) => {
-    if (file?.startsWith('.env') || file === 'tsconfig.json') void onChange()
-  })
-  await onChange()
+  watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
+  watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
+  // The compiler reads the tests, too: a mistake that is made there is mended there.
+  watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
+  watch(root, (_event, name) => isSetting(name) && onChange(true))
+  onChange(true)
 }
+
+const isSource = file => file.endsWith('.ts')
+const isSetting = name => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
+/** Editors keep their own files beside those that are edited. */
+const isVisible = file => !/^\.|~$/.test(path.basename(file))

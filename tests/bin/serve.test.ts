@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type Test, t } from 'tap'
+import { serve } from '../../bin/serve.ts'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { pause, startCounted, startSite } from './site-process.ts'
+
+t.setTimeout(180_000)
+
+const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
+
+interface Outcome {
+  readonly code: unknown
+  readonly output: string
+}
+
+/** Runs `serve` in this process, for as long as it takes to fail. */
+async function fail(
+  t: Test,
+  options: readonly string[],
+  variables: Record<string, string> = {},
+  bundles?: readonly Bundle[],
+): Promise<Outcome> {
+  const { env, exitCode } = process
+  const stderr = t.capture(process.stderr, 'write', () => true)
+  process.env = { ...env, ...variables }
+  await serve(options, bundles)
+  const code = process.exitCode
+  process.env = env
+  process.exitCode = exitCode
+  return {
+    code,
+    output: stderr()
+      .map(({ args: [text] }) => text)
+      .join(''),
+  }
+}
+
+t.test('help is shown', async t => {
+  const site = startSite(t, ['--help'])
+  t.equal(await site.end(), 0)
+  t.match(site.stdout, /^Usage: bin\/serve \[options]\n/)
+})
+
+t.test('options that are wrong are told, with those there are', async t => {
+  const cases: [option: string, message: string][] = [
+    ['--prot=1', "Unknown option '--prot'"],
+    ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
+    ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
+    ['--host=', '--host must not be empty.'],
+  ]
+  for (const [option, message] of cases) {
+    const { code, output } = await fail(t, [option])
+    t.equal(code, 64)
+    t.ok(output.startsWith(`${message}\n\nUsage: bin/serve`), output)
+  }
+})
+
+t.test('an address that cannot be listened on is told in one line', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const taken = `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`
+  t.strictSame(await fail(t, [`--port=${port}`]), { code: 64, output: taken })
+  const foreign = await fail(t, ['--port=0', '--host=192.0.2.1'])
+  t.equal(foreign.code, 64)
+  t.match(foreign.output, /^The server cannot listen on 192\.0\.2\.1:0: .*\n$/)
+})
+
+t.test('mistakes in the configuration are listed without a stack', async t => {
+  const { code, output } = await fail(t, ['--env=nowhere'], { APP_DEBUG: 'perhaps', MAILER_DSN: 'mail' })
+  t.equal(code, 1)
+  t.match(output, /^The configuration has mistakes:\n( {2}[A-Z_]+ .*\n){3}$/)
+})
+
+t.test('production does not start with the secret that everybody knows', async t => {
+  const { code, output } = await fail(t, ['--env=prod'])
+  t.equal(code, 1)
+  t.match(output, /^The configuration has mistakes:\n {2}APP_SECRET is the one that is shipped .*\n$/)
+})
+
+t.test('an error that nobody has foreseen is shown with its stack and its cause', async t => {
+  const failing: Bundle = {
+    name: 'failing',
+    register() {
+      throw new Error('the roof is on fire', { cause: new Error('a candle') })
+    },
+  }
+  const { code, output } = await fail(t, ['--port=0'], {}, [failing])
+  t.equal(code, 1)
+  t.match(output, /^Error: the roof is on fire\n {4}at .*serve\.test\.[jt]s:\d+[\s\S]*Error: a candle\n/)
+})
+
+t.test('it tells where it serves, reads files again when told so, and ends when its supervisor is gone', async t => {
+  const site = startCounted(t, ['--port=0'])
+  const url = await site.url()
+  await site.until(/ \(dev, debug on\)\nDebug output is for clients on this machine/)
+  t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+  for (const page of ['/star-photo-booth', '/partnership']) {
+    const response = await fetch(url + page)
+    t.equal(response.status, 200)
+    t.match(await response.text(), '</body></html>')
+    site.child.send('reload')
+  }
+  site.child.disconnect()
+  t.equal(await site.end(), 0)
+  t.equal(site.stderr, '')
+  await t.rejects(fetch(url))
+})
+
+t.test('address and environment are options; Ctrl-C, which npm passes on once more, ends it well', async t => {
+  const site = startSite(t, ['--port=0', '--host=::1', '--env=test'])
+  t.match(await site.url(), /^http:\/\/\[::1\]:\d+$/)
+  await site.until(/ \(test, debug off\)\n/)
+  for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) site.child.kill(signal)
+  t.equal(await site.end(), 0)
+})
+
+t.test('production writes nothing but JSON to stdout', async t => {
+  const site = startSite(t, ['--port=0', '--env=prod'], { ...ownSecret, LOG_LEVEL: 'debug' })
+  const url = await site.url()
+  t.equal((await fetch(`${url}/partnership`)).status, 200)
+  t.equal((await fetch(`${url}/nowhere`)).status, 404)
+  await site.until(/No route found/)
+  site.child.kill()
+  t.equal(await site.end(), 0)
+  for (const line of site.stdout.trimEnd().split('\n')) {
+    t.match(JSON.parse(line), { time: String, level: String, channel: String, message: String })
+  }
+})
+
+t.test('who does not want to wait for what is under way sends another signal', async t => {
+  const site = startCounted(t, ['--port=0', '--env=prod'], ownSecret)
+  const client = connect(Number(new URL(await site.url()).port), '127.0.0.1')
+  t.teardown(() => client.destroy())
+  client.on('error', () => undefined)
+  client.write('GET /partnership HTTP/1.1\r\n')
+  await once(client, 'ready')
+  while (site.child.signalCode === null && site.child.exitCode === null) {
+    site.child.kill()
+    await pause(2_000)
+  }
+  t.equal(await site.end(), 'SIGTERM')
+})

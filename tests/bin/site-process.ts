@@ -1,0 +1,96 @@
+import assert from 'node:assert'
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import path from 'node:path'
+import type { Readable } from 'node:stream'
+import type { Test } from 'tap'
+
+type Piped = ChildProcessByStdio<null, Readable, Readable>
+
+/** A process of the site and what it prints. It is killed when the test ends. */
+export class SiteProcess {
+  readonly child: Piped
+  stdout = ''
+  stderr = ''
+  #unread = ''
+  readonly #ended: Promise<unknown>
+
+  constructor(t: Test, child: ChildProcess) {
+    // What it prints is piped, which its type does not tell when there is a channel, too.
+    this.child = child as Piped
+    const { stdout, stderr } = this.child
+    // Node emits no "close" for a child that was disconnected.
+    this.#ended = Promise.all([once(child, 'exit'), once(stdout, 'close'), once(stderr, 'close')])
+    stdout.on('data', chunk => {
+      this.stdout += chunk
+      this.#unread += chunk
+    })
+    stderr.on('data', chunk => {
+      this.stderr += chunk
+      this.#unread += chunk
+    })
+    t.teardown(async () => {
+      child.kill('SIGKILL')
+      await this.#ended
+    })
+  }
+
+  /** Waits until something is printed, after what an earlier `until` has waited for. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    let found = pattern.exec(this.#unread)
+    for (let attempt = 0; found === null; attempt++) {
+      assert(this.child.exitCode === null && attempt < 2_000, `There was no ${pattern}: ${this.#unread}`)
+      await pause(20)
+      found = pattern.exec(this.#unread)
+    }
+    this.#unread = this.#unread.slice(found.index + found[0].length)
+    return found
+  }
+
+  /** Waits until it serves (again) and gives its URL. */
+  async url(): Promise<string> {
+    return String((await this.until(/Sinfonietta serves (http:\S+)/))[1])
+  }
+
+  /** Waits until it has ended; gives its exit code, or the signal that ended it. */
+  async end(): Promise<number | NodeJS.Signals | null> {
+    await this.#ended
+    return this.child.exitCode ?? this.child.signalCode
+  }
+}
+
+/** Starts the process that serves, from the project itself and without a supervisor. */
+export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
+  return start(t, uncounted, [process.execPath, 'bin/start.js', ...options], variables)
+}
+
+/** Starts it so that it counts for coverage, which takes it some seconds. */
+export function startCounted(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
+  return start(t, [], [process.execPath, 'bin/start.js', ...options], variables)
+}
+
+/** Starts `bin/serve` in a copy of the project. */
+export function startCopy(t: Test, directory: string, options: readonly string[] = ['--port=0']): SiteProcess {
+  return start(t, uncounted, [path.join(directory, 'bin/serve'), ...options])
+}
+
+/** For `env`, because tap adds to the environment of every child once more what makes it count. */
+const uncounted = ['-u', 'NODE_OPTIONS']
+
+function start(t: Test, options: string[], command: string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
+  const env = { ...process.env, ...variables }
+  return new SiteProcess(t, spawn('env', [...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))
+}
+
+/** Copies what the site consists of, so that a test may change it. */
+export function copyProject(directory: string): void {
+  const parts = ['bin', 'bundles', 'kernel', 'lib', 'templates', '.env', 'package.json', 'tsconfig.json']
+  for (const part of parts) cpSync(part, path.join(directory, part), { recursive: true })
+  mkdirSync(path.join(directory, 'tests'))
+  symlinkSync(path.resolve('node_modules'), path.join(directory, 'node_modules'))
+}
+
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds))
+}

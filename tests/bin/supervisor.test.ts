@@ -1,0 +1,200 @@
+import assert from 'node:assert'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { t } from 'tap'
+import { copyProject, pause, startCopy } from './site-process.ts'
+
+t.setTimeout(300_000)
+
+const directory = t.testdir()
+copyProject(directory)
+const inCopy = (file: string) => path.join(directory, file)
+const site = startCopy(t, directory)
+let url: string
+
+const bundle = 'bundles/site/site-bundle.ts'
+const template = 'templates/site/partnership.hbs'
+const stylesheet = 'bundles/site/assets/site.css'
+
+/** Replaces the file, as editors do that never leave half of one behind. */
+function replace(file: string, text: string): void {
+  writeFileSync(inCopy(`${file}~`), text)
+  renameSync(inCopy(`${file}~`), inCopy(file))
+}
+
+/** Adds to a file; gives what takes it back. */
+function add(file: string, text: string): () => void {
+  const before = readFileSync(inCopy(file), 'utf8')
+  replace(file, before + text)
+  return () => replace(file, before)
+}
+
+async function page(): Promise<string> {
+  return (await fetch(`${url}/partnership`)).text()
+}
+
+/** Asks the process that serves now until it shows what is waited for. With a new process there would be a new port. */
+async function shows(isShown: (page: string) => boolean): Promise<void> {
+  for (let attempt = 0; !isShown(await page()); attempt++) {
+    assert(attempt < 1_000, 'This is never shown.')
+    await pause(20)
+  }
+}
+
+t.test('it compiles, and serves', async t => {
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('a changed template or asset is used by the process that runs, however often it is replaced', async t => {
+  for (const text of ['1st text', '2nd text', '3rd text']) {
+    const restore = add(template, `<!-- ${text} -->`)
+    await shows(page => page.includes(text))
+    restore()
+    await shows(page => !page.includes(text))
+  }
+  const styled = await page()
+  const restore = add(stylesheet, '/* changed */')
+  await shows(page => page !== styled)
+  restore()
+  await shows(page => page === styled)
+  t.equal(site.stderr, '')
+})
+
+t.test('mistakes in templates are told, and the old ones stay in use', async t => {
+  const before = await page()
+  const restore = add(template, '{{> nowhere}}')
+  await site.until(/Templates cannot be used:\nsite\/partnership\.hbs: line \d+: there is no partial "nowhere"\n/)
+  t.equal(await page(), before)
+  restore()
+  add(template, '<!-- no mistake -->')
+  await shows(page => page.includes('no mistake'))
+})
+
+t.test('a changed source is served by a new process', async t => {
+  const old = url
+  add(bundle, '\n// a change\n')
+  url = await site.url()
+  t.not(url, old)
+  t.match(await page(), '</body></html>')
+  await t.rejects(fetch(old))
+})
+
+t.test('a type error is shown, and what was compiled last goes on', async t => {
+  const restore = add(bundle, 'export const wrong: number = "text"\n')
+  await site.until(/site-bundle\.ts.*TS2322[\s\S]*waiting for a change/)
+  t.match(await page(), '</body></html>')
+  restore()
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('a type error in a test does not matter until something has to be compiled, and heals where it is', async t => {
+  writeFileSync(inCopy('tests/wrong.test.ts'), 'export const wrong: number = "text"\n')
+  add(bundle, '\n// a change\n')
+  await site.until(/wrong\.test\.ts.*TS2322[\s\S]*waiting for a change/)
+  rmSync(inCopy('tests/wrong.test.ts'))
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('a crash is shown, when it starts and later, and heals', async t => {
+  for (const crash of ["throw new Error('on purpose')", "setTimeout(() => { throw new Error('on purpose') }, 50)"]) {
+    const restore = add(bundle, `\n${crash}\n`)
+    await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
+    restore()
+    url = await site.url()
+    t.match(await page(), '</body></html>')
+  }
+})
+
+t.test('a template that keeps it from starting is shown, and heals', async t => {
+  const restore = add(template, '{{#if}}')
+  await site.until(/Templates cannot be used/)
+  add(bundle, '\n// a change\n')
+  await site.until(/Templates cannot be used:\nsite\/partnership\.hbs:[\s\S]*waiting for a change/)
+  restore()
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('mistakes in the configuration are listed, and heal', async t => {
+  writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\nMAILER_DSN=mail\n')
+  await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\n {2}MAILER_DSN .*\nThe site has ended/)
+  rmSync(inCopy('.env.local'))
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('no change is lost while it restarts, and folders may be new', async t => {
+  mkdirSync(inCopy('lib/new/deep'), { recursive: true })
+  for (let version = 1; version <= 10; version++) {
+    writeFileSync(inCopy('lib/new/deep/version.ts'), `export const version: string = 'version ${version}'\n`)
+    await pause(100)
+  }
+  add(bundle, "\nimport { version } from '../../lib/new/deep/version.ts'\nprocess.stdout.write(version)\n")
+  await site.until(/version 10/)
+  url = await site.url()
+  writeFileSync(inCopy('lib/new/deep/version.ts'), "export const version: string = 'version 11'\n")
+  await site.until(/version 11/)
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('a port that is taken is told in one line, and no change is waited for', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const other = startCopy(t, directory, [`--port=${port}`])
+  t.equal(await other.end(), 64)
+  t.equal(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
+})
+
+t.test('wrong options are not waited with', async t => {
+  const other = startCopy(t, directory, ['--prot=1'])
+  t.equal(await other.end(), 64)
+  t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
+})
+
+t.test('SIGTERM ends it well', async t => {
+  site.child.kill()
+  t.equal(await site.end(), 0)
+  await t.rejects(fetch(url))
+})
+
+t.test('nothing of it outlives a supervisor that is killed', async t => {
+  const other = startCopy(t, directory)
+  const url = await other.url()
+  other.child.kill('SIGKILL')
+  // The child has the same pipes: they are closed when it has ended, too.
+  t.equal(await other.end(), 'SIGKILL')
+  await t.rejects(fetch(url))
+})
+
+t.test('what .env.local says decides about the supervisor, too', async t => {
+  writeFileSync(inCopy('.env.local'), 'APP_ENV=prod\n')
+  const other = startCopy(t, directory)
+  t.equal(await other.end(), 1)
+  t.match(other.stderr, /^The configuration has mistakes:\n {2}APP_SECRET .*\n$/)
+})
+
+t.test('what is compiled is enough where there is no compiler', async t => {
+  rmSync(inCopy('.env.local'))
+  rmSync(inCopy('node_modules'))
+  mkdirSync(inCopy('node_modules'))
+  for (const name of Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).dependencies)) {
+    mkdirSync(inCopy(`node_modules/${path.dirname(name)}`), { recursive: true })
+    symlinkSync(path.resolve('node_modules', name), inCopy(`node_modules/${name}`))
+  }
+  const other = startCopy(t, directory, ['--port=0', '--env=test'])
+  t.equal((await fetch(`${await other.url()}/partnership`)).status, 200)
+
+  rmSync(inCopy('dist'), { recursive: true })
+  const nothing = startCopy(t, directory, ['--port=0', '--env=test'])
+  t.equal(await nothing.end(), 2)
+  t.equal(nothing.stderr, 'There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".\n')
+})
