@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs'
+import { loadavg } from 'node:os'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { toMarkdown } from './report.js'
+
+const help = `Usage: npm run bench -- [options]
+
+  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router (comma-separated); http is
+                       the first three
+  --rounds <number>    default 20
+  --requests <number>  in a round; default 20000
+  --quick              3 rounds of 2000: shows that it works, and nothing else
+`
+
+/** @type {Readonly<Record<string, () => Promise<import('./report.js').Claim>>>} */
+const claims = {
+  page: async () => (await import('./claims/http.js')).page,
+  json: async () => (await import('./claims/http.js')).json,
+  'not-found': async () => (await import('./claims/http.js')).notFound,
+  'request-context': async () => (await import('./claims/http.js')).requestContext,
+  dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,
+  router: async () => (await import('./claims/router.js')).router,
+}
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: Object.keys(claims).join(',') },
+    rounds: { type: 'string' },
+    requests: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+const names = values.only.replace(/\bhttp\b/, 'page,json,not-found').split(',')
+const options = {
+  rounds: Number(values.rounds ?? (values.quick ? 3 : 20)),
+  requests: Number(values.requests ?? (values.quick ? 2_000 : 20_000)),
+}
+
+if (values.help) console.log(help)
+else if (!existsSync(path.join(import.meta.dirname, '../dist/kernel/kernel.js')))
+  fail('Build first: npm run build in the folder above.')
+else if (!names.every(name => Object.hasOwn(claims, name))) fail(help)
+else await run()
+
+async function run() {
+  console.log(`${options.rounds} rounds of ${options.requests} requests; Node ${process.version}; ${describeLoad()}\n`)
+  for (const name of names) {
+    const claim = await claims[name]?.()
+    if (claim !== undefined) console.log(`${toMarkdown(claim, await claim.measure(options))}\n`)
+  }
+  console.log(describeLoad())
+}
+
+function describeLoad() {
+  return `load average ${loadavg()[0]?.toFixed(1)}`
+}
+
+/** @param {string} reason */
+function fail(reason) {
+  console.error(reason)
+  process.exitCode = 64
+}

@@ -1,0 +1,31 @@
+import path from 'node:path'
+import { frameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
+import { siteBundle } from '../dist/bundles/site/site-bundle.js'
+import { Kernel } from '../dist/kernel/kernel.js'
+import { parseConfig } from '../dist/lib/env/config.js'
+import { createLogger } from '../dist/lib/log/create-logger.js'
+import { Redactor } from '../dist/lib/redact/redactor.js'
+
+/** What a production environment sets, secrets included: they are looked for in whatever is logged. */
+const variables = {
+  APP_ENV: 'prod',
+  NODE_ENV: 'production',
+  APP_SECRET: 'a secret for the benchmark, which nobody keeps',
+  DATABASE_URL: 'postgres://user:a-long-password@localhost/site',
+  MAILER_DSN: 'smtp://user:another-password@localhost:25',
+  RECAPTCHA3_KEY: 'a-key-of-recaptcha',
+  RECAPTCHA3_SECRET: 'a-secret-of-recaptcha',
+}
+
+/**
+ * Boots the kernel as bin/serve does in production: warnings are logged as JSON to the standard output.
+ *
+ * @param {readonly import('../dist/kernel/bundle.js').Bundle[]} [bundles] beside those of the framework and the site
+ */
+export function bootKernel(bundles = []) {
+  const directory = path.join(import.meta.dirname, '..')
+  const config = parseConfig(variables)
+  const redactor = new Redactor(variables)
+  const logger = createLogger({ level: config.logLevel, format: 'json', stream: process.stdout, redactor })
+  return Kernel.boot({ config, directory, bundles: [frameworkBundle, siteBundle, ...bundles], logger, redactor })
+}

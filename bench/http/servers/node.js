@@ -1,0 +1,27 @@
+import { createServer } from 'node:http'
+import { createPage } from '../page.js'
+import { cacheControl, greeting, host, targets } from '../work.js'
+
+/** Bare `node:http`: nothing is found out about a request but its URL. */
+export async function start() {
+  const renderPage = createPage()
+  const server = createServer((request, response) => {
+    if (request.url === targets.page) send(response, 200, 'text/html; charset=UTF-8', renderPage())
+    else if (request.url === targets.json) send(response, 200, 'application/json', JSON.stringify(greeting))
+    else send(response, 404, 'text/plain; charset=UTF-8', 'Not Found')
+  })
+  await new Promise(resolve => server.listen(0, host, () => resolve(undefined)))
+  return Number(Object(server.address()).port)
+}
+
+/**
+ * @param {import('node:http').ServerResponse} response
+ * @param {number} status
+ * @param {string} type
+ * @param {string} body
+ */
+function send(response, status, type, body) {
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': cacheControl })
+  response.end(body)
+}

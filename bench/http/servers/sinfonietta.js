@@ -1,0 +1,28 @@
+import { NodeServer } from '../../../dist/kernel/server/node-server.js'
+import { Response } from '../../../dist/lib/http/response.js'
+import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
+import { bootKernel } from '../../boot-kernel.js'
+import { greeting, host, targets } from '../work.js'
+
+/** @type {import('../../../dist/kernel/bundle.js').Bundle} */
+const benchBundle = {
+  name: 'bench',
+  register({ routes }) {
+    const controller = () => Response.json(greeting)
+    routes.add({ name: 'hello', path: targets.json, methods: ['GET'], controller })
+  },
+}
+
+/**
+ * This kernel as bin/serve starts it in production, with source maps.
+ *
+ * @param {string} [feature] `context` follows requests, as a bundle may ask
+ */
+export async function start(feature) {
+  process.setSourceMapsEnabled(true)
+  const { app } = await bootKernel([benchBundle])
+  if (feature === 'context') app.context.enable()
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies)
+  const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)
+  return Number(new URL(url).port)
+}

@@ -1,0 +1,19 @@
+/** What every server answers; anything else is its own 404. */
+export const targets = Object.freeze({ page: '/star-photo-booth', json: '/hello', notFound: '/blog/archive' })
+
+/** What the JSON target says. */
+export const greeting = Object.freeze({ hello: 'world' })
+
+/** The header that our kernel gives to every page, and that the peers send as well. */
+export const cacheControl = 'no-cache, private'
+
+export const host = '127.0.0.1'
+
+/** What a browser says of itself, shortened. */
+export const browserHeaders = Object.freeze({
+  'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101',
+  accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
+  'accept-language': 'en-GB,en;q=0.5',
+  'accept-encoding': 'gzip, deflate',
+  connection: 'keep-alive',
+})
