@@ -11,6 +11,7 @@ import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts
 import { ControllerEvent } from './events/controller-event.ts'
 import { ExceptionEvent } from './events/exception-event.ts'
 import { FinishRequestEvent } from './events/finish-request-event.ts'
+import type { RequestKernel } from './events/kernel-event.ts'
 import { RequestEvent } from './events/request-event.ts'
 import { ResponseEvent } from './events/response-event.ts'
 import { TerminateEvent } from './events/terminate-event.ts'
@@ -33,7 +34,7 @@ export interface HttpKernelServices {
  *     kernel.request → controller → controller_arguments → (the controller) [→ view] → response → finish_request
  *     anything thrown → exception → response → finish_request          after sending → terminate
  */
-export class HttpKernel {
+export class HttpKernel implements RequestKernel {
   readonly #dispatcher: EventDispatcher
   readonly #controllers: ControllerResolver
   readonly #context: RequestContext
@@ -72,7 +73,7 @@ export class HttpKernel {
     try {
       await this.#context.run(request, () => this.#dispatcher.dispatch(new TerminateEvent(this, request, response)))
     } catch (error) {
-      this.#logger.critical('A listener of kernel.terminate failed: {reason}', { reason: String(error), error })
+      this.#logger.critical('A listener of kernel.terminate failed.', { exception: error })
     }
   }
 
@@ -137,10 +138,7 @@ export class HttpKernel {
       return await this.#handleError(request, type, error)
     } catch (unanswered) {
       if (type === RequestType.Sub) throw unanswered
-      this.#logger.critical('An error could not be answered: {reason}', {
-        reason: String(unanswered),
-        error: unanswered,
-      })
+      this.#logger.critical('An error could not be answered.', { exception: unanswered })
       return lastResort()
     }
   }
@@ -157,8 +155,7 @@ export class HttpKernel {
     try {
       return await this.#filterResponse(request, type, response)
     } catch (failure) {
-      const context = { reason: String(failure), error: failure }
-      this.#logger.critical('A listener failed on the response to an error: {reason}', context)
+      this.#logger.critical('A listener failed on the response to an error.', { exception: failure })
       return response
     }
   }

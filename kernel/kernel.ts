@@ -61,9 +61,7 @@ export class Kernel {
       debugGate: new DebugGate(debugPolicy, logger),
       logger,
       redactor,
-      signals: createSignals(error =>
-        logger.error('A signal handler failed: {reason}', { reason: String(error), error }),
-      ),
+      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
     }
     const names = new Set<string>()
     for (const bundle of bundles) {

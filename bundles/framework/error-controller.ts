@@ -8,8 +8,7 @@ import type { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { View } from '../../lib/view/view.ts'
 import { addDebugHeaders } from './debug-headers.ts'
-import type { ErrorReport } from './error-report.ts'
-import { createErrorReport } from './error-report.ts'
+import { createErrorReport, type ErrorReport } from './error-report.ts'
 import { renderErrorHtml } from './render-error-html.ts'
 import { renderErrorProblem } from './render-error-problem.ts'
 import { renderErrorText } from './render-error-text.ts'
@@ -25,14 +24,16 @@ export interface ErrorControllerServices {
 
 type Renderer = (report: ErrorReport, view: View) => Response | Promise<Response>
 
-/** By media type; the first is for those who do not say what they prefer. */
-const renderers: ReadonlyMap<string, Renderer> = new Map<string, Renderer>([
-  ['text/html', renderErrorHtml],
-  ['application/problem+json', renderErrorProblem],
-  ['application/json', renderErrorProblem],
-  ['text/markdown', renderErrorText],
-  ['text/plain', renderErrorText],
-])
+/** The first is for those who do not say what they prefer. */
+const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
+
+const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
+  'text/html': renderErrorHtml,
+  'application/problem+json': renderErrorProblem,
+  'application/json': renderErrorProblem,
+  'text/markdown': renderErrorText,
+  'text/plain': renderErrorText,
+}
 
 /**
  * Creates the controller that answers errors, in the form that the client prefers: HTML, problem details (RFC 9457) or
@@ -55,5 +56,5 @@ export function createErrorController({ view, debugGate, redactor, directory }: 
 }
 
 function rendererFor({ headers }: Request): Renderer {
-  return renderers.get(preferredMediaType(headers, [...renderers.keys()]) ?? 'text/html') ?? renderErrorHtml
+  return renderers[preferredMediaType(headers, mediaTypes) ?? 'text/html']
 }

@@ -28,6 +28,7 @@ export interface ErrorDetails {
 /** One error of a chain of causes. */
 export interface ReportedException {
   readonly name: string
+  /** Empty when it has none, or is named by it. */
   readonly code: string
   readonly message: string
   readonly frames: readonly ReportedFrame[]
@@ -38,7 +39,7 @@ export interface ReportedFrame {
   readonly call: string
   /** `kernel/http-kernel.ts:41` below the project's root, else the whole path. */
   readonly location: string
-  /** Whether it is neither of node nor of a package. */
+  /** Whether it is the application's own, and not of the kernel, a package or node. */
   readonly isApplication: boolean
 }
 
@@ -63,14 +64,15 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 }
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
-  const exceptions = chain(flattenError(error)).map(({ name, code, message, frames }) => ({
+  const flat = flattenError(error)
+  const exceptions = chain(flat).map(({ name, code, message, frames }) => ({
     name,
-    code: String(code ?? ''),
+    code: code === undefined || code === name ? '' : String(code),
     message: redactor.text(message),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
   return {
-    message: exceptions[0]?.message ?? '',
+    message: redactor.text(flat.message),
     method: request.method,
     url: redactor.text(request.url),
     exceptions,
@@ -86,9 +88,10 @@ function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
   const { file } = frame
   const isInside = file?.startsWith(directory + path.sep) ?? false
   const place = file === undefined ? 'native code' : isInside ? path.relative(directory, file) : file
+  const isKernel = place.startsWith(`lib${path.sep}`) || place.startsWith(`kernel${path.sep}`)
   return {
     call: frame.function ?? 'anonymous',
     location: frame.line === undefined ? place : `${place}:${frame.line}`,
-    isApplication: isInside && frame.origin === 'application',
+    isApplication: isInside && !isKernel && frame.origin === 'application',
   }
 }

@@ -29,11 +29,10 @@ export const frameworkBundle: Bundle = {
   },
 }
 
-function addListeners({ config, directory, dispatcher, files, logger, routes }: Application): void {
+function addListeners({ config, debugGate, directory, dispatcher, files, logger, routes }: Application): void {
   const store = new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
-    onSweepError: error =>
-      logger.warning('Old sessions could not be removed: {reason}', { reason: String(error), error }),
+    onSweepError: error => logger.warning('Old sessions could not be removed.', { exception: error }),
   })
   const listeners = [
     new ValidateRequestListener(),
@@ -41,7 +40,7 @@ function addListeners({ config, directory, dispatcher, files, logger, routes }: 
     new StaticFileListener(files),
     new RouterListener(routes, logger),
     new BodyListener(),
-    new ErrorListener(logger),
+    new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)

@@ -1,8 +1,7 @@
 import type { Request } from '../../lib/http/request.ts'
 import type { Controller } from '../controller/controller.ts'
-import type { HttpKernel } from '../http-kernel.ts'
 import type { RequestType } from '../request-type.ts'
-import { KernelEvent } from './kernel-event.ts'
+import { KernelEvent, type RequestKernel } from './kernel-event.ts'
 
 /** The controller's arguments are resolved: listeners may replace them, and the controller. */
 export class ControllerArgumentsEvent extends KernelEvent {
@@ -10,7 +9,7 @@ export class ControllerArgumentsEvent extends KernelEvent {
   controller: Controller
   arguments: unknown[]
 
-  constructor(kernel: HttpKernel, request: Request, type: RequestType, controller: Controller, values: unknown[]) {
+  constructor(kernel: RequestKernel, request: Request, type: RequestType, controller: Controller, values: unknown[]) {
     super(kernel, request, type)
     this.controller = controller
     this.arguments = values

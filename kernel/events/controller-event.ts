@@ -1,15 +1,14 @@
 import type { Request } from '../../lib/http/request.ts'
 import type { Controller } from '../controller/controller.ts'
-import type { HttpKernel } from '../http-kernel.ts'
 import type { RequestType } from '../request-type.ts'
-import { KernelEvent } from './kernel-event.ts'
+import { KernelEvent, type RequestKernel } from './kernel-event.ts'
 
 /** A controller is chosen: listeners may put another in its place. */
 export class ControllerEvent extends KernelEvent {
   static readonly eventName = 'kernel.controller'
   controller: Controller
 
-  constructor(kernel: HttpKernel, request: Request, type: RequestType, controller: Controller) {
+  constructor(kernel: RequestKernel, request: Request, type: RequestType, controller: Controller) {
     super(kernel, request, type)
     this.controller = controller
   }

@@ -1,15 +1,21 @@
 import { Event } from '../../lib/event-dispatcher/event.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { HttpKernel } from '../http-kernel.ts'
-import type { RequestType } from '../request-type.ts'
+import type { Response } from '../../lib/http/response.ts'
+import { RequestType } from '../request-type.ts'
+
+/** What a listener can ask of the kernel that dispatches to it. */
+export interface RequestKernel {
+  /** Handles a request; see `HttpKernel.handle`. */
+  handle(request: Request, type?: RequestType, catchErrors?: boolean): Promise<Response>
+}
 
 /** A step in the life of a request. */
 export abstract class KernelEvent extends Event {
-  readonly kernel: HttpKernel
+  readonly kernel: RequestKernel
   readonly request: Request
   readonly type: RequestType
 
-  constructor(kernel: HttpKernel, request: Request, type: RequestType) {
+  constructor(kernel: RequestKernel, request: Request, type: RequestType) {
     super()
     this.kernel = kernel
     this.request = request
@@ -18,6 +24,6 @@ export abstract class KernelEvent extends Event {
 
   /** Whether the request came from outside, and not from another request. */
   get isMainRequest(): boolean {
-    return this.type === 'main'
+    return this.type === RequestType.Main
   }
 }

@@ -1,7 +1,8 @@
+import { flattenError } from '../../lib/errors/flatten.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../../lib/log/logger.ts'
-import { parseStack } from '../../lib/stack/parse-stack.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../errors.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { RequestType } from '../request-type.ts'
 
@@ -11,12 +12,18 @@ const logPriority = 0
 /** After everyone who may have a better answer. */
 const handlePriority = -128
 
+/** How loudly requests are logged that no route takes (404, 405). */
+export type MissLevel = 'error' | 'info'
+
 /** Logs errors, and lets the error controller answer them: a sub-request that is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
+  readonly #missLevel: MissLevel
 
-  constructor(logger: Logger) {
+  /** A developer wants to see a miss; in production, scanners would fill the log with them. */
+  constructor(logger: Logger, missLevel: MissLevel) {
     this.#logger = logger.channel('request')
+    this.#missLevel = missLevel
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -25,11 +32,19 @@ export class ErrorListener {
   }
 
   logException({ error }: ExceptionEvent): void {
-    const status = error instanceof HttpError ? error.status : 500
-    const context = { ...describe(error), exception: error }
-    const message = 'Uncaught {name}: "{message}" at {place}'
-    if (status >= 500) this.#logger.critical(message, context)
-    else this.#logger.error(message, context)
+    if (!(error instanceof HttpError) || error.status >= 500) {
+      const context = { ...describe(error), exception: error }
+      this.#logger.critical('Uncaught {name}: "{message}" at {place}', context)
+      return
+    }
+    const { code, message, name } = error
+    const isMiss = code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code
+    // The client is to blame: where that was noticed is no news.
+    this.#logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
+      name,
+      message,
+      exception: error,
+    })
   }
 
   async onException(event: ExceptionEvent): Promise<void> {
@@ -44,9 +59,9 @@ export class ErrorListener {
   }
 }
 
+/** Also of what is no error, and cannot even be made a text. */
 function describe(error: unknown): { name: string; message: string; place: string } {
-  if (!(error instanceof Error)) return { name: 'value', message: String(error), place: 'unknown place' }
-  const frame = parseStack(error)[0]
-  const file = frame?.file?.split(/[\\/]/).at(-1)
-  return { name: error.name, message: error.message, place: file ? `${file} line ${frame?.line}` : 'unknown place' }
+  const { frames, message, name } = flattenError(error)
+  const file = frames[0]?.file?.split(/[\\/]/).at(-1)
+  return { name, message, place: file === undefined ? 'unknown place' : `${file} line ${frames[0]?.line}` }
 }

@@ -5,11 +5,12 @@ import { type Connection, Request } from '../../lib/http/request.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
 /** Makes a request of a node one. `onBodyRead` is called before the first byte of its body is read. */
-export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead?: () => void): Request {
+export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead: () => void): Request {
   const headers = Headers.fromRaw(message.rawHeaders)
   return new Request({
-    method: message.method ?? 'GET',
-    target: message.url ?? '/',
+    // What a server receives has both.
+    method: message.method as string,
+    target: message.url as string,
     httpVersion: message.httpVersion,
     headers,
     // A TLS socket says that it is encrypted; a plain one says nothing.
@@ -24,15 +25,13 @@ function hasBody(headers: Headers): boolean {
   return headers.has('content-length') || headers.has('transfer-encoding')
 }
 
-function readBodyOf(message: IncomingMessage, headers: Headers, onRead: (() => void) | undefined): RequestBody {
+function readBodyOf(message: IncomingMessage, headers: Headers, onRead: () => void): RequestBody {
   const length = headers.get('content-length')
-  const contentType = headers.get('content-type')
-  const contentEncoding = headers.get('content-encoding')
   return new RequestBody({
     stream: message,
-    ...(length !== null && { length: Number(length) }),
-    ...(contentType !== null && { contentType }),
-    ...(contentEncoding !== null && { contentEncoding }),
-    ...(onRead !== undefined && { onRead }),
+    length: length === null ? undefined : Number(length),
+    contentType: headers.get('content-type') ?? undefined,
+    contentEncoding: headers.get('content-encoding') ?? undefined,
+    onRead,
   })
 }

@@ -99,7 +99,7 @@ export class NodeServer {
     try {
       toNode(response, target)
     } catch (error) {
-      this.#services.logger.critical('A response could not be sent: {reason}', { reason: String(error), error })
+      this.#services.logger.critical('A response could not be sent.', { exception: error })
       toNode(lastResort(), target)
     }
   }

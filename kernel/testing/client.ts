@@ -74,9 +74,9 @@ export class TestClient {
     const connection = { remoteAddress: '127.0.0.1' }
     if (body === undefined) return new Request({ method, target, headers, connection })
 
-    if (!headers.has('content-type')) headers.set('content-type', body.contentType)
+    const contentType = headers.get('content-type') ?? body.contentType
+    headers.set('content-type', contentType)
     headers.set('content-length', String(body.bytes.length))
-    const contentType = headers.get('content-type') ?? ''
     const source = { stream: Readable.from([body.bytes]), length: body.bytes.length, contentType }
     return new Request({ method, target, headers, connection, body: new RequestBody(source) })
   }

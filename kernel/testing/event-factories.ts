@@ -8,6 +8,7 @@ import { ControllerArgumentsEvent } from '../events/controller-arguments-event.t
 import { ControllerEvent } from '../events/controller-event.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { FinishRequestEvent } from '../events/finish-request-event.ts'
+import type { RequestKernel } from '../events/kernel-event.ts'
 import { RequestEvent } from '../events/request-event.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 import { TerminateEvent } from '../events/terminate-event.ts'
@@ -20,7 +21,7 @@ import { RequestType } from '../request-type.ts'
 export interface EventInit {
   readonly request?: Request
   readonly type?: RequestType
-  readonly kernel?: HttpKernel
+  readonly kernel?: RequestKernel
   readonly response?: Response
 }
 
@@ -77,15 +78,18 @@ export function createTerminateEvent(init: EventInit = {}): TerminateEvent {
   return new TerminateEvent(kernel, request, init.response ?? new Response())
 }
 
-function common({ kernel, request, type }: EventInit): [HttpKernel, Request, RequestType] {
+function common({ kernel, request, type }: EventInit): [RequestKernel, Request, RequestType] {
   return [kernel ?? createBareKernel(), request ?? createRequest(), type ?? RequestType.Main]
 }
 
-const silentLogger: Logger = {
-  debug() {},
-  info() {},
-  warning() {},
-  error() {},
-  critical() {},
+function ignore(): void {}
+
+/** A logger that says nothing. */
+export const silentLogger: Logger = {
+  debug: ignore,
+  info: ignore,
+  warning: ignore,
+  error: ignore,
+  critical: ignore,
   channel: () => silentLogger,
 }

@@ -22,13 +22,20 @@ const countLimit = 50
 
 /**
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. What is no error becomes one named
- * `Thrown value`; of an object that was thrown only the names of its properties are told. Never throws.
+ * `Thrown value`; of an object that was thrown only the names of its properties are told. Without frames no stack is
+ * read, which is costly. Never throws.
  */
-export function flattenError(error: unknown): FlatError {
-  return flatten(error, [], { left: countLimit - 1 })
+export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
+  return flatten(error, [], { left: countLimit - 1, hasFrames })
 }
 
-function flatten(error: unknown, outer: readonly unknown[], budget: { left: number }): FlatError {
+/** What is shared by an error and all that it leads to. */
+interface Budget {
+  left: number
+  readonly hasFrames: boolean
+}
+
+function flatten(error: unknown, outer: readonly unknown[], budget: Budget): FlatError {
   if (!isError(error)) return { name: 'Thrown value', message: describe(error), frames: [] }
   const code = readProperty(error, 'code')
   const status = readProperty(error, 'status')
@@ -37,7 +44,7 @@ function flatten(error: unknown, outer: readonly unknown[], budget: { left: numb
     message: text(readProperty(error, 'message')) ?? '',
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(Number.isInteger(status) && { status: Number(status) }),
-    frames: parseStack(error),
+    frames: budget.hasFrames ? parseStack(error) : [],
     ...flattenInner(error, [...outer, error], budget),
   }
 }
@@ -45,7 +52,7 @@ function flatten(error: unknown, outer: readonly unknown[], budget: { left: numb
 function flattenInner(
   error: unknown,
   outer: readonly unknown[],
-  budget: { left: number },
+  budget: Budget,
 ): Pick<FlatError, 'cause' | 'errors' | 'note'> {
   let note: string | undefined
   const inner = (value: unknown): FlatError[] => {

@@ -16,9 +16,9 @@ export interface RegisteredListener {
 }
 
 /** Tells events to their listeners, by priority, until one of them stops the event. */
-export interface EventDispatcher {
+export abstract class EventDispatcher {
   /** Adds a function; returns what removes it again. */
-  on<event extends Event>(
+  abstract on<event extends Event>(
     type: EventClass<event>,
     listener: Listener<event>,
     priority?: number,
@@ -30,20 +30,22 @@ export interface EventDispatcher {
     type: EventClass<event>,
     object: ListeningObject<event, method>,
     method: method,
-    priority?: number,
-  ): () => void
+    priority = 0,
+  ): () => void {
+    return this.on(type, object[method].bind(object), priority, `${object.constructor.name}.${method}`)
+  }
 
   /**
    * Calls the listeners of the event's class. Returns a promise only once a listener has returned one: whoever
    * dispatches awaits what is there, and nothing when nothing is pending. A listener's error ends the dispatch.
    */
-  dispatch(event: Event): Promise<void> | undefined
+  abstract dispatch(event: Event): Promise<void> | undefined
 
   /** The listeners of an event class in the order in which they are called. */
-  listeners(type: EventClass): readonly RegisteredListener[]
+  abstract listeners(type: EventClass): readonly RegisteredListener[]
 
   /** The event classes that have, or had, a listener. */
-  types(): Iterable<EventClass>
+  abstract types(): Iterable<EventClass>
 }
 
 const nobody: readonly RegisteredListener[] = []
@@ -53,10 +55,10 @@ export function createEventDispatcher(): EventDispatcher {
   return new PlainEventDispatcher()
 }
 
-class PlainEventDispatcher implements EventDispatcher {
+class PlainEventDispatcher extends EventDispatcher {
   readonly #listeners = new Map<EventClass, readonly RegisteredListener[]>()
 
-  on<event extends Event>(
+  override on<event extends Event>(
     type: EventClass<event>,
     listener: Listener<event>,
     priority = 0,
@@ -76,24 +78,15 @@ class PlainEventDispatcher implements EventDispatcher {
     }
   }
 
-  subscribe<event extends Event, method extends string>(
-    type: EventClass<event>,
-    object: ListeningObject<event, method>,
-    method: method,
-    priority = 0,
-  ): () => void {
-    return this.on(type, object[method].bind(object), priority, `${object.constructor.name}.${method}`)
-  }
-
-  dispatch(event: Event): Promise<void> | undefined {
+  override dispatch(event: Event): Promise<void> | undefined {
     return callFrom(0, this.listeners(event.constructor as unknown as EventClass), event)
   }
 
-  listeners(type: EventClass): readonly RegisteredListener[] {
+  override listeners(type: EventClass): readonly RegisteredListener[] {
     return this.#listeners.get(type) ?? nobody
   }
 
-  types(): Iterable<EventClass> {
+  override types(): Iterable<EventClass> {
     return this.#listeners.keys()
   }
 }

@@ -1,11 +1,5 @@
 import type { Event, EventClass } from './event.ts'
-import {
-  type EventDispatcher,
-  isThenable,
-  type Listener,
-  type ListeningObject,
-  type RegisteredListener,
-} from './event-dispatcher.ts'
+import { EventDispatcher, isThenable, type Listener, type RegisteredListener } from './event-dispatcher.ts'
 
 /** Ends what a tracer has begun, with the error that ended it, if one did. */
 export type EndTrace = (error?: unknown) => void
@@ -20,16 +14,17 @@ export interface DispatchTracer {
  * An event dispatcher that tells a tracer of each dispatch and each listener's call. Order, stopping and waiting stay
  * those of the dispatcher it decorates. Listeners registered before it existed are called, but not traced.
  */
-export class TraceableEventDispatcher implements EventDispatcher {
+export class TraceableEventDispatcher extends EventDispatcher {
   readonly #inner: EventDispatcher
   readonly #tracer: DispatchTracer
 
   constructor(inner: EventDispatcher, tracer: DispatchTracer) {
+    super()
     this.#inner = inner
     this.#tracer = tracer
   }
 
-  on<event extends Event>(
+  override on<event extends Event>(
     type: EventClass<event>,
     listener: Listener<event>,
     priority = 0,
@@ -40,25 +35,16 @@ export class TraceableEventDispatcher implements EventDispatcher {
     return this.#inner.on(type, traced, priority, name)
   }
 
-  subscribe<event extends Event, method extends string>(
-    type: EventClass<event>,
-    object: ListeningObject<event, method>,
-    method: method,
-    priority = 0,
-  ): () => void {
-    return this.on(type, object[method].bind(object), priority, `${object.constructor.name}.${method}`)
-  }
-
-  dispatch(event: Event): Promise<void> | undefined {
+  override dispatch(event: Event): Promise<void> | undefined {
     const end = this.#tracer.beginDispatch(event, this.listeners(event.constructor as unknown as EventClass))
     return traceCall(end, () => this.#inner.dispatch(event))
   }
 
-  listeners(type: EventClass): readonly RegisteredListener[] {
+  override listeners(type: EventClass): readonly RegisteredListener[] {
     return this.#inner.listeners(type)
   }
 
-  types(): Iterable<EventClass> {
+  override types(): Iterable<EventClass> {
     return this.#inner.types()
   }
 }

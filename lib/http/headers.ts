@@ -8,7 +8,7 @@ export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<
  * of the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
-  /** Names and values in turn, as node:http reads and writes them. */
+  /** Names and values in turn, as node:http reads and writes them: every even index has a name, the next its value. */
   #fields: string[]
 
   constructor(init: HeadersInit = []) {
@@ -62,7 +62,7 @@ export class Headers implements Iterable<[string, string]> {
   }
 
   *[Symbol.iterator](): Iterator<[string, string]> {
-    for (let at = 0; at < this.#fields.length; at += 2) yield [this.#fields[at] ?? '', this.#value(at)]
+    for (let at = 0; at < this.#fields.length; at += 2) yield [this.#fields[at] as string, this.#value(at)]
   }
 
   /** Names and values in turn, for `writeHead`; not to be changed. */
@@ -74,14 +74,14 @@ export class Headers implements Iterable<[string, string]> {
   #find(name: string, from: number): number {
     const fields = this.#fields
     for (let at = from; at < fields.length; at += 2) {
-      const other = fields[at] ?? ''
+      const other = fields[at] as string
       if (other.length === name.length && (other === name || other.toLowerCase() === name.toLowerCase())) return at
     }
     return -1
   }
 
   #value(at: number): string {
-    return this.#fields[at + 1] ?? ''
+    return this.#fields[at + 1] as string
   }
 
   #remove(name: string, from: number): void {

@@ -23,16 +23,17 @@ export const forwardingHeaders = [
 
 /** The addresses and subnets whose forwarding headers are believed; without any, none is. */
 export class TrustedProxies {
-  readonly #addresses: BlockList
+  /** Absent when nobody is trusted: asking an empty list costs more than the rest of a request's reading. */
+  readonly #addresses: BlockList | undefined
 
   /** @throws TypeError naming the first entry that is neither an address nor a subnet */
   constructor(entries: readonly string[] = []) {
-    this.#addresses = createAddressList(entries)
+    this.#addresses = entries.length === 0 ? undefined : createAddressList(entries)
   }
 
   /** Whether an address belongs to a trusted proxy. */
   includes(address: string): boolean {
-    return includesAddress(this.#addresses, address)
+    return this.#addresses !== undefined && includesAddress(this.#addresses, address)
   }
 
   /**
@@ -87,9 +88,9 @@ export class TrustedProxies {
 export function createAddressList(entries: readonly string[]): BlockList {
   const list = new BlockList()
   for (const entry of entries) {
-    const [address = '', bits] = entry.split('/')
+    const [address = '', bits, ...rest] = entry.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (isIP(address) === 0 || (bits !== undefined && !isPrefix(bits, family))) {
+    if (rest.length > 0 || isIP(address) === 0 || (bits !== undefined && !isPrefix(bits, family))) {
       throw new TypeError(`"${entry}" is neither an IP address nor a subnet such as 10.0.0.0/8.`)
     }
     if (bits === undefined) list.addAddress(address, family)

@@ -87,7 +87,9 @@ class Copier {
   #copyObject(value: object, depth: number): unknown {
     if (types.isProxy(value)) return '[Proxy]'
     if (types.isNativeError(value) || value instanceof Error) {
-      return toLogError(flattenError(value), text => this.#text(text))
+      // Where a client's mistake was noticed is no news, and reading a stack is costly.
+      const isClientError = Number(readProperty(value, 'status')) < 500
+      return toLogError(flattenError(value, { hasFrames: !isClientError }), text => this.#text(text))
     }
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
     if (value instanceof URL) return this.#text(value.href)

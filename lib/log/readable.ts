@@ -24,7 +24,9 @@ export function formatReadable(record: LogRecord, isColoured: boolean): string {
 
   const told = new Set(placeholdersOf(template))
   const rest = Object.entries(context).filter(([name, value]) => !told.has(name) && !isLogError(value))
-  const errors = Object.values(context).filter(isLogError)
+  // Whoever has no stack to show, and stands in the message already, has nothing to add.
+  const hasNews = ({ message: own, stack }: LogError) => stack !== '' || !message.includes(own)
+  const errors = Object.values(context).filter(isLogError).filter(hasNews)
   const line = [
     style('gray', toLocalTime(record.time)),
     style(colours[level], level.toUpperCase().padEnd('CRITICAL'.length)),

@@ -25,6 +25,8 @@ export interface UrlOptions {
  */
 export class UrlGenerator {
   readonly #routes: RouteCollection
+  /** The paths of routes without variables: they stand on every page, and never change. */
+  readonly #fixedPaths = new Map<Route, string>()
 
   constructor(routes: RouteCollection) {
     this.#routes = routes
@@ -33,12 +35,17 @@ export class UrlGenerator {
   /** @throws ROUTE_UNKNOWN ROUTE_PARAMETER_MISSING ROUTE_PARAMETER_INVALID ROUTE_ORIGIN_UNKNOWN (all 500) */
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
     const route = this.#findRoute(name)
+    const fixedPath = this.#fixedPaths.get(route)
+    if (fixedPath !== undefined)
+      return `${originOf(route, undefined, options)}${fixedPath}${toQuery(route, parameters)}`
+
     const values = readValues(route, parameters)
     const missing = [route.path, route.host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
     if (missing.length > 0) throw new ROUTE_PARAMETER_MISSING([name, missing.map(other => `"${other}"`).join(', ')])
 
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
+    if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
     return `${originOf(route, host, options)}${path}${toQuery(route, parameters)}`
   }
 
@@ -154,6 +161,7 @@ function originOf(route: Route, host: string | undefined, { absolute = false, re
 }
 
 function toQuery(route: Route, parameters: UrlParameters): string {
+  if (Object.keys(parameters).length === 0) return ''
   const query = new URLSearchParams()
   const variables = variablesOf(route)
   for (const [name, given] of Object.entries(parameters)) {

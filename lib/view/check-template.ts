@@ -56,7 +56,7 @@ function mistakeOf(node: Node, { templates, helpers }: KnownNames): string | und
 }
 
 function hasArguments(node: Node): boolean {
-  return (node.params?.length ?? 0) > 0 || (node.hash?.pairs.length ?? 0) > 0
+  return node.params?.length !== 0 || node.hash !== undefined
 }
 
 function unknownHelper(node: Node, helpers: ReadonlySet<string>): string | undefined {

@@ -143,5 +143,5 @@ interface RenderData {
 /** Handlebars is synchronous: what comes later takes the place of its marker when all of it is there. */
 async function fill(page: string, pending: Pending): Promise<string> {
   const fragments = await Promise.all(pending.values())
-  return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => fragments[index] ?? ''), page)
+  return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => String(fragments[index])), page)
 }

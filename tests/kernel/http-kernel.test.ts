@@ -84,7 +84,11 @@ t.test('an error inside the error controller ends in the last resort', async t =
     'kernel.finish_request (sub)',
     'kernel.terminate',
   ])
-  t.match(records.at(-1), { level: 'critical', message: 'An error could not be answered: Error: worse' })
+  t.match(records.at(-1), {
+    level: 'critical',
+    message: 'An error could not be answered.',
+    context: { exception: { message: 'worse' } },
+  })
 })
 
 t.test('a forward is a sub-request whose response is the answer', async t => {

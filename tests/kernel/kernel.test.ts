@@ -60,7 +60,9 @@ t.test('a signal handler that throws is logged', async t => {
     throw new Error('deaf')
   })
   app.signals.emit('test.kernel', undefined)
-  t.match(records, [{ level: 'error', message: 'A signal handler failed: Error: deaf' }])
+  t.match(records, [
+    { level: 'error', message: 'A signal handler failed.', context: { exception: { message: 'deaf' } } },
+  ])
 })
 
 t.test('debug is for the environment dev alone', async t => {

@@ -6,11 +6,11 @@ import { createTestKernel, type TestKernel } from '../../../kernel/testing/creat
 import { probeBundle } from '../../support/probe-bundle.ts'
 
 /** An application in a folder of its own, so that sessions are written there. */
-async function boot(t: Test): Promise<TestKernel & { directory: string }> {
+async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel & { directory: string }> {
   const directory = t.testdir()
   for (const folder of ['templates', 'bundles/framework/assets'])
     cpSync(folder, `${directory}/${folder}`, { recursive: true })
-  return { ...(await createTestKernel({ bundles: [frameworkBundle, probeBundle], directory })), directory }
+  return { ...(await createTestKernel({ bundles: [frameworkBundle, probeBundle], directory, variables })), directory }
 }
 
 t.test('a client is remembered by its cookie; sessions lie below var/', async t => {
@@ -27,6 +27,10 @@ t.test('a session on a stateless route is an error in debug', async t => {
   const response = await client.get('/stateless')
   t.equal(response.status, 500)
   t.match(response.text, 'Session was used while the request was declared stateless.')
+  const production = await boot(t, { APP_ENV: 'prod' })
+  t.equal((await production.client.get('/stateless')).status, 200)
+  const errors = production.records.filter(({ level }) => level === 'error')
+  t.match(errors, [{ message: 'Session was used while the request was declared stateless.' }])
 })
 
 t.test('pages that use no session set no cookie', async t => {

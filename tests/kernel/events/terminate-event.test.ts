@@ -33,5 +33,11 @@ t.test('a listener that throws is logged, and hurts nobody', async t => {
     throw new Error('too late')
   })
   await createBareKernel(dispatcher, undefined, logger).terminate(createRequest(), new Response())
-  t.match(records, [{ level: 'critical', message: 'A listener of kernel.terminate failed: Error: too late' }])
+  t.match(records, [
+    {
+      level: 'critical',
+      message: 'A listener of kernel.terminate failed.',
+      context: { exception: { message: 'too late' } },
+    },
+  ])
 })

@@ -1,16 +1,17 @@
 import { t } from 'tap'
 import { toController } from '../../../kernel/controller/controller.ts'
 import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
-import { ErrorListener } from '../../../kernel/listeners/error-listener.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
+import { ErrorListener, type MissLevel } from '../../../kernel/listeners/error-listener.ts'
 import { createBareKernel, createExceptionEvent, createRequest } from '../../../kernel/testing/event-factories.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 
-function createListener() {
+function createListener(missLevel: MissLevel = 'error') {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger), records }
+  return { listener: new ErrorListener(logger, missLevel), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -52,22 +53,36 @@ t.test('an error inside the error controller is thrown on', async t => {
   t.equal(event.response, undefined)
 })
 
-t.test('an error is logged with its place: critical, or error when the client is to blame', async t => {
+t.test('an error is critical, and logged with its place', async t => {
   const { listener, records } = createListener()
-  const error = new HttpError(404, 'not here')
-  listener.logException(createExceptionEvent(error))
   listener.logException(createExceptionEvent(new HttpError(503, 'not now')))
   listener.logException(createExceptionEvent(new TypeError('bug')))
   t.match(records, [
     {
-      level: 'error',
+      level: 'critical',
       channel: 'request',
-      message: /^Uncaught HttpError: "not here" at error-listener\.test\.[jt]s line \d+$/,
-      context: { exception: { name: 'HttpError', status: 404 } },
+      message: /^Uncaught HttpError: "not now" at error-listener\.test\.[jt]s line \d+$/,
+      context: { exception: { name: 'HttpError', status: 503 } },
     },
-    { level: 'critical' },
     { level: 'critical', message: /^Uncaught TypeError: "bug" at / },
   ])
+})
+
+t.test('what the client is to blame for is an error without a place', async t => {
+  const { listener, records } = createListener('info')
+  listener.logException(createExceptionEvent(new HttpError(404, 'not here')))
+  t.match(records, [
+    { level: 'error', message: 'Uncaught HttpError: "not here"', context: { exception: { status: 404 } } },
+  ])
+})
+
+t.test('that no route takes a request is as loud as it is wanted to be', async t => {
+  const misses = [new KERNEL_NO_ROUTE(['GET', '/', '']), new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET'])]
+  for (const level of ['error', 'info'] as const) {
+    const { listener, records } = createListener(level)
+    for (const miss of misses) listener.logException(createExceptionEvent(miss))
+    t.match(records, [{ level }, { level }])
+  }
 })
 
 t.test('what is thrown and has no stack is logged all the same', async t => {
@@ -76,8 +91,10 @@ t.test('what is thrown and has no stack is logged all the same', async t => {
   bare.stack = ''
   listener.logException(createExceptionEvent('just text'))
   listener.logException(createExceptionEvent(bare))
+  listener.logException(createExceptionEvent(Object.create(null)))
   t.match(records, [
-    { level: 'critical', message: 'Uncaught value: "just text" at unknown place' },
+    { level: 'critical', message: 'Uncaught Thrown value: "just text" at unknown place' },
     { message: 'Uncaught Error: "bare" at unknown place' },
+    { message: /^Uncaught Thrown value: / },
   ])
 })

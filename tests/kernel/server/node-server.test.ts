@@ -31,6 +31,13 @@ t.test('a page has its length, and HEAD the same headers without the body', asyn
   t.match(get, /^content-length: 4$/m)
 })
 
+t.test('an empty response has the length 0', async t => {
+  const { url } = await startServer(t)
+  const response = await fetch(`${url}/empty`)
+  t.equal(response.headers.get('content-length'), '0')
+  t.equal(await response.text(), '')
+})
+
 t.test('the length is counted in bytes', async t => {
   const { url } = await startServer(t)
   const response = await fetch(`${url}/echo`, { method: 'POST', body: 'é日' })

@@ -11,7 +11,7 @@ t.test('addresses and subnets of both families are known, also IPv4 written as I
 })
 
 t.test('an entry that is no address is named', async t => {
-  for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '']) {
+  for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/8/9', '']) {
     t.throws(
       () => new TrustedProxies([entry]),
       { message: new RegExp(`"${entry}" is neither an IP address nor a subnet`) },

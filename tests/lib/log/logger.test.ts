@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
+import { HttpError } from '../../../lib/errors/http-error.ts'
 import { createLogger, type LoggerOptions } from '../../../lib/log/create-logger.ts'
 import { logLevels } from '../../../lib/log/levels.ts'
 import type { Logger, LogRecord } from '../../../lib/log/logger.ts'
@@ -277,6 +278,18 @@ t.test('a failing sink or listener never throws', async t => {
   createLogger({ level: 'debug', format: 'json', stream: full }).error('x')
   await failed
   t.ok(full.errored)
+})
+
+t.test('an error that the client is to blame for is told without its stack', async t => {
+  const cause = new Error('why')
+  const exception = new HttpError(404, 'not here', { cause })
+  const { context } = record(logger => logger.error('Uncaught "{message}"', { message: 'not here', exception }))
+  t.match(context.exception, { name: 'HttpError', status: 404, stack: '', cause: { message: 'why', stack: '' } })
+  const { logger, lines } = createTestLogger({ format: 'readable' })
+  logger.error('Uncaught "{message}"', { message: 'not here', exception })
+  t.equal(lines().length, 1, 'the message says it all')
+  logger.error('Uncaught', { exception })
+  t.strictSame(lines().slice(2), ['  HttpError [HTTP_ERROR]: not here', '  caused by Error: why'])
 })
 
 t.test('the clock is that of the machine unless another is given', async t => {

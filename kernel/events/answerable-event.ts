@@ -1,0 +1,17 @@
+import type { Response } from '../../lib/http/response.ts'
+import { KernelEvent } from './kernel-event.ts'
+
+/** A step that a listener can end with a response. */
+export abstract class AnswerableEvent extends KernelEvent {
+  #response: Response | undefined
+
+  get response(): Response | undefined {
+    return this.#response
+  }
+
+  /** Gives the response; no further listener is called. */
+  respond(response: Response): void {
+    this.#response = response
+    this.stopPropagation()
+  }
+}

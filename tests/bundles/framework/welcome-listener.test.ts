@@ -1,0 +1,42 @@
+import { type Test, t } from 'tap'
+import { WelcomeListener } from '../../../bundles/framework/welcome-listener.ts'
+import { DebugGate } from '../../../kernel/debug-gate.ts'
+import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
+import type { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { createExceptionEvent, createRequest, silentLogger } from '../../../kernel/testing/event-factories.ts'
+import { createAddressList } from '../../../lib/http/trusted-proxies.ts'
+import { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { createView } from '../../../lib/view/view.ts'
+
+const noRoute = new KERNEL_NO_ROUTE(['GET', 'http://localhost/', ''])
+
+async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefined> {
+  const template = '{{version}}{{#each routes}} {{name}}|{{methods}}|{{this.path}}|{{link}}{{/each}}'
+  const view = createView(t.testdir({ framework: { 'welcome.hbs': template } }))
+  view.load()
+  const routes = new RouteCollection()
+  routes.add({ name: 'page', path: '/page', methods: ['GET', 'POST'], controller: undefined })
+  routes.add({ name: 'any', path: '/any', controller: undefined })
+  routes.add({ name: 'change', path: '/change', methods: ['PUT'], controller: undefined })
+  routes.add({ name: 'item', path: '/item/:id', controller: undefined })
+  const debugGate = new DebugGate({ isDebug: true, hosts: [], allowedPeers: createAddressList([]) }, silentLogger)
+  await new WelcomeListener({ routes, view, debugGate, version: '1.0' }).onException(event)
+  return event.response?.body?.toString()
+}
+
+t.test('a developer is shown the routes, with a link to those that can be visited', async t => {
+  const event = createExceptionEvent(noRoute, { request: createRequest('/') })
+  t.equal(
+    await welcome(t, event),
+    '1.0 page|GET, POST|/page|/page any|ANY|/any|/any change|PUT|/change| item|ANY|/item/:id|',
+  )
+  t.equal(event.response?.status, 404)
+  t.ok(event.isPropagationStopped)
+})
+
+t.test('any other path, error or client is left to the error page', async t => {
+  const elsewhere = createExceptionEvent(noRoute, { request: createRequest('/nope') })
+  const failure = createExceptionEvent(new Error('lost'), { request: createRequest('/') })
+  const stranger = createExceptionEvent(noRoute, { request: createRequest('/', { headers: { host: 'evil.test' } }) })
+  for (const event of [elsewhere, failure, stranger]) t.equal(await welcome(t, event), undefined)
+})

@@ -1,0 +1,16 @@
+import { t } from 'tap'
+import { RobotsListener } from '../../../kernel/listeners/robots-listener.ts'
+import { createResponseEvent } from '../../../kernel/testing/event-factories.ts'
+import { Response } from '../../../lib/http/response.ts'
+
+t.test('a development site is kept out of search engines', async t => {
+  const event = createResponseEvent()
+  new RobotsListener().onResponse(event)
+  t.equal(event.response.headers.get('x-robots-tag'), 'noindex')
+})
+
+t.test('a page may say something else', async t => {
+  const event = createResponseEvent({ response: new Response('', { headers: { 'x-robots-tag': 'all' } }) })
+  new RobotsListener().onResponse(event)
+  t.equal(event.response.headers.get('x-robots-tag'), 'all')
+})
