@@ -95,11 +95,12 @@ async function run({ host, port, environment }: Options, bundles: readonly Bundl
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
   const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
   const url = await server.listen(host, port)
-  announce(url, config)
+  const signalled = untilSignal()
   const reload = () => readAgain(kernel).catch(print)
   if (isDevelopment) process.on('message', reload)
+  announce(url, config)
 
-  await untilSignal()
+  await signalled
   process.off('message', reload)
   // Who restarts the site with each change does not want to wait for a page that is left open.
   await server.close(isDevelopment ? 1_000 : 10_000)

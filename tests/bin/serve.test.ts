@@ -38,7 +38,7 @@ async function fail(
 }
 
 t.test('help is shown', async t => {
-  const site = startSite(t, ['--help'])
+  const site = startCounted(t, ['--help'])
   t.equal(await site.end(), 0)
   t.match(site.stdout, /^Usage: bin\/serve \[options]\n/)
 })
