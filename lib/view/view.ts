@@ -44,6 +44,9 @@ export function createView(directory: string): View {
 
 type Template = Handlebars.TemplateDelegate
 
+/** What Handlebars hands from a template to its partials: the helpers, and all else that is the same for every page. */
+type Surroundings = Handlebars.RuntimeOptions
+
 /** Fragments that a page still waits for, by the marker that stands in their place. */
 type Pending = Map<string, Promise<string>>
 
@@ -51,6 +54,7 @@ class HandlebarsView implements View {
   readonly #directory: string
   readonly #helpers = new Map<string, Helper>()
   #templates = new Map<string, Template>()
+  #surroundings: Surroundings = {}
 
   constructor(directory: string) {
     this.#directory = directory
@@ -71,6 +75,7 @@ class HandlebarsView implements View {
     const templates = new Map([...sources].map(([name, source]) => [name, handlebars.compile(source, options)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#templates = templates
+    this.#surroundings = prepareSurroundings(handlebars)
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
@@ -79,12 +84,28 @@ class HandlebarsView implements View {
     const pending: Pending = new Map()
     let page: string
     try {
-      page = template(model, { data: { request, pending } })
+      page = template(model, { ...this.#surroundings, data: { root: model, request, pending } })
     } catch (error) {
       throw new VIEW_RENDER_FAILED([name, error instanceof Error ? error.message : String(error)], { cause: error })
     }
     return pending.size === 0 ? page : fill(page, pending)
   }
+}
+
+/**
+ * Handlebars wraps every helper anew for each page, which costs as much as a small page, and keeps its garbage collector
+ * busy with closures that grow old. So each page is rendered as a partial of one root template, whose surroundings are
+ * made once: here they are caught on their way to a partial.
+ */
+function prepareSurroundings(handlebars: typeof Handlebars): Surroundings {
+  let surroundings: Surroundings = {}
+  handlebars.registerPartial('page', (_model: unknown, options: Handlebars.RuntimeOptions = {}) => {
+    surroundings = options
+    return ''
+  })
+  handlebars.compile('{{> page}}')({})
+  handlebars.unregisterPartial('page')
+  return surroundings
 }
 
 function readTemplates(directory: string): Map<string, string> {
