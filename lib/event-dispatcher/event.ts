@@ -1,15 +1,11 @@
 /** Something that happens, told to listeners one after another until one of them stops it. */
 export abstract class Event {
-  #stopped = false
-
-  /** Whether a listener has kept the rest from hearing of this. */
-  get isPropagationStopped(): boolean {
-    return this.#stopped
-  }
+  /** Whether a listener has kept the rest from hearing of this. A plain field: several events are made per request. */
+  isPropagationStopped: boolean = false
 
   /** Keeps the listeners that have not been called yet from being called. */
   stopPropagation(): void {
-    this.#stopped = true
+    this.isPropagationStopped = true
   }
 }
 
