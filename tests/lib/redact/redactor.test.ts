@@ -217,14 +217,14 @@ t.test('variables that carry a secret count as secrets, with the password they c
 t.test('variables that are parts of ordinary texts are left alone', async t => {
   const environment = new Redactor({
     PATH: '/usr/local/bin',
-    PWD: '/work/site',
+    PWD: '/srv/site',
     APP_HOSTS: 'example.org',
     TRUSTED_PROXIES: '127.0.0.1',
     SITE_URL: 'https://example.org/',
     SHORT_KEY: 'seven77',
     TZ: 'Europe/Berlin',
   })
-  const text = 'at f (/work/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
+  const text = 'at f (/srv/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
   t.equal(environment.text(text), text)
   t.equal(new Redactor({ APP_KEY: 'visible-value' }, ['APP_KEY']).text('visible-value'), 'visible-value')
 })
