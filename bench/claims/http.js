@@ -30,12 +30,12 @@ export const json = {
 }
 
 /**
- * Ours is a whole error page, made by a sub-request and logged with its stack; the peers answer with a constant text.
+ * Ours is a whole error page, made by a sub-request; the peers answer with a constant text.
  *
  * @type {Claim}
  */
 export const notFound = {
-  title: '404: ours is an error page by sub-request, logged with its stack; the peers send a fixed text',
+  title: '404: ours is an error page by sub-request; the peers send a fixed text',
   unit: 'CPU µs/request',
   comparisons: [
     { name: 'our page / our 404', numerator: 'our page', denominator: 'Sinfonietta', goal: { atLeast: 0.5 } },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
@@ -156,6 +157,7 @@ t.test('the page for / welcomes a developer and lists the routes; nobody else le
   const welcome = await client.get('/')
   t.equal(welcome.status, 404)
   t.match(welcome.text, 'Welcome to Sinfonietta')
+  t.match(welcome.text, JSON.parse(readFileSync('package.json', 'utf8')).version)
   t.match(welcome.text, '<a href="/star-photo-booth">')
   t.match(welcome.text, '/item{/:id}')
   t.notOk(welcome.headers.has('x-debug-exception'))
