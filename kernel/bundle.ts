@@ -7,6 +7,7 @@ import type { RouteCollection } from '../lib/routing/route-collection.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
+import type { Collector } from './collector.ts'
 import type { Controller, RequestHandler } from './controller/controller.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
@@ -16,26 +17,36 @@ import type { RequestContext } from './request-context.ts'
 /** A feature: it adds its routes, listeners, templates' helpers and files to the application when the kernel boots. */
 export interface Bundle {
   readonly name: string
+  /** Wraps what the application is built upon, before any bundle is registered: how tracing is added. */
+  decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
   /** Gives back what the bundle holds when the kernel closes; bundles are closed in reverse order. */
   close?(): void | Promise<void>
 }
 
-/** What a bundle may use. */
-export interface Application {
+/** What an application is built upon. */
+export interface Foundation {
   readonly config: Config
   /** The project's root: templates, `var/` and sources are below it. */
   readonly directory: string
   readonly dispatcher: EventDispatcher
+  readonly view: View
+  readonly context: RequestContext
+  readonly logger: Logger
+  readonly redactor: Redactor
+}
+
+/** What a bundle may use. */
+export interface Application extends Foundation {
   readonly routes: RouteCollection<Controller | RequestHandler>
   readonly urls: UrlGenerator
-  readonly view: View
   readonly files: StaticFiles
   readonly controllers: ControllerResolver
   readonly kernel: HttpKernel
-  readonly context: RequestContext
   readonly debugGate: DebugGate
-  readonly logger: Logger
-  readonly redactor: Redactor
   readonly signals: Signals
+  /** The names of all bundles, in the order in which they are registered. */
+  readonly bundles: readonly string[]
+  /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
+  readonly collectors: Collector[]
 }

@@ -69,9 +69,10 @@ export class HttpKernel implements RequestKernel {
   }
 
   /** Tells that the response was sent or its client has left. Once for each main request; never rejects. */
-  async terminate(request: Request, response: Response): Promise<void> {
+  async terminate(request: Request, response: Response, isSent = true): Promise<void> {
     try {
-      await this.#context.run(request, () => this.#dispatcher.dispatch(new TerminateEvent(this, request, response)))
+      const event = new TerminateEvent(this, request, response, isSent)
+      await this.#context.run(request, () => this.#dispatcher.dispatch(event))
     } catch (error) {
       this.#logger.critical('A listener of kernel.terminate failed.', { exception: error })
     }

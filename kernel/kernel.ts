@@ -9,7 +9,7 @@ import { RouteCollection } from '../lib/routing/route-collection.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
-import type { Application, Bundle } from './bundle.ts'
+import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller/controller-resolver.ts'
 import { DebugGate } from './debug-gate.ts'
 import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
@@ -38,9 +38,22 @@ export class Kernel {
 
   /** Registers the bundles one after another, in their order. @throws VIEW_TEMPLATE_INVALID KERNEL_BUNDLE_REPEATED */
   static async boot({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
-    const dispatcher = createEventDispatcher()
+    const names = bundles.map(({ name }) => name)
+    const repeated = names.find((name, index) => names.indexOf(name) < index)
+    if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
+
+    let foundation: Foundation = {
+      config,
+      directory,
+      dispatcher: createEventDispatcher(),
+      view: createView(path.join(directory, 'templates')),
+      context: new RequestContext(),
+      logger,
+      redactor,
+    }
+    for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation
+
     const controllers = new ControllerResolver()
-    const context = new RequestContext()
     const routes: Application['routes'] = new RouteCollection()
     const debugPolicy = {
       isDebug: config.environment === 'dev' && config.isDebug,
@@ -48,28 +61,19 @@ export class Kernel {
       allowedPeers: createAddressList(config.debugAllowedIps),
     }
     const app: Application = {
-      config,
-      directory,
-      dispatcher,
+      ...foundation,
       routes,
       urls: new UrlGenerator(routes),
-      view: createView(path.join(directory, 'templates')),
       files: new StaticFiles(),
       controllers,
-      kernel: new HttpKernel({ dispatcher, controllers, context, logger }),
-      context,
-      debugGate: new DebugGate(debugPolicy, logger),
-      logger,
-      redactor,
-      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
+      kernel: new HttpKernel({ ...foundation, controllers }),
+      debugGate: new DebugGate(debugPolicy, foundation.logger),
+      signals: createSignals(error => foundation.logger.error('A signal handler failed.', { exception: error })),
+      bundles: names,
+      collectors: [],
     }
-    const names = new Set<string>()
-    for (const bundle of bundles) {
-      if (names.has(bundle.name)) throw new KERNEL_BUNDLE_REPEATED([bundle.name])
-      names.add(bundle.name)
-      // In order: a bundle may build on what those before it have registered.
-      await bundle.register(app)
-    }
+    // In order: a bundle may build on what those before it have registered.
+    for (const bundle of bundles) await bundle.register(app)
     app.view.load()
     return new Kernel(app, bundles)
   }

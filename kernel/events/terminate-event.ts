@@ -7,9 +7,12 @@ import { KernelEvent, type RequestKernel } from './kernel-event.ts'
 export class TerminateEvent extends KernelEvent {
   static readonly eventName = 'kernel.terminate'
   readonly response: Response
+  /** Whether all of the response was sent; the client may have left before. */
+  readonly isSent: boolean
 
-  constructor(kernel: RequestKernel, request: Request, response: Response) {
+  constructor(kernel: RequestKernel, request: Request, response: Response, isSent = true) {
     super(kernel, request, RequestType.Main)
     this.response = response
+    this.isSent = isSent
   }
 }

@@ -88,7 +88,7 @@ export class NodeServer {
   }
 
   #send(request: Request, response: Response, target: ServerResponse, mustClose: boolean): void {
-    const terminate = () => void this.#services.kernel.terminate(request, response)
+    const terminate = () => void this.#services.kernel.terminate(request, response, target.writableFinished)
     if (target.destroyed) {
       terminate()
       return

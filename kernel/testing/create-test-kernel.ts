@@ -30,13 +30,8 @@ export async function createTestKernel({ bundles, variables, directory }: TestKe
   const config = parseConfig(settings)
   const redactor = new Redactor(settings)
   const stream = { write: () => true }
-  const logger = createLogger({
-    level: 'debug',
-    format: 'json',
-    stream,
-    redactor,
-    onRecord: record => records.push(record),
-  })
+  const logger = createLogger({ level: 'debug', format: 'json', stream, redactor })
+  logger.observe(record => records.push(record))
   const kernel = await Kernel.boot({ config, directory: directory ?? process.cwd(), bundles, logger, redactor })
   return { app: kernel.app, client: new TestClient(kernel.app.kernel), records, close: () => kernel.close() }
 }

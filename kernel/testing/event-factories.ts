@@ -92,4 +92,5 @@ export const silentLogger: Logger = {
   error: ignore,
   critical: ignore,
   channel: () => silentLogger,
+  observe: () => ignore,
 }

@@ -158,6 +158,11 @@ export class Request {
     return this.body.formData()
   }
 
+  /** The request that this one was made from, when it is a sub-request. */
+  get parent(): Request | undefined {
+    return this.#parent
+  }
+
   /** The session: made when it is first asked for, read when it is first used. @throws TypeError without a SessionListener */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session

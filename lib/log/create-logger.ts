@@ -2,7 +2,7 @@ import { type Level as PinoLevel, type Logger as PinoLogger, pino } from 'pino'
 import { Redactor } from '../redact/redactor.ts'
 import { escapeControls } from './escape-controls.ts'
 import { type LogLevel, logLevels } from './levels.ts'
-import type { LogContext, Logger, LogRecord } from './logger.ts'
+import type { LogContext, Logger, LogObserver, LogRecord } from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
 
@@ -14,7 +14,7 @@ export interface LogStream {
   on?(event: 'error', listener: () => void): unknown
 }
 
-/** How records are written, and who else hears of them. */
+/** How records are written. */
 export interface LoggerOptions {
   /** The least level that is written. */
   readonly level: LogLevel
@@ -23,21 +23,19 @@ export interface LoggerOptions {
   readonly stream: LogStream
   readonly clock?: () => Date
   readonly redactor?: Redactor
-  /** Hears every record of every channel, also those below the level. */
-  readonly onRecord?: (record: LogRecord) => void
 }
 
 /** Creates the logger of the channel `app`; its method `channel` gives those of the others. */
 export function createLogger(options: LoggerOptions): Logger {
-  const { clock = () => new Date(), redactor = new Redactor(), onRecord = undefined } = options
-  return new ChannelLogger('app', { sink: createSink(options), clock, redactor, onRecord })
+  const { clock = () => new Date(), redactor = new Redactor() } = options
+  return new ChannelLogger('app', { sink: createSink(options), clock, redactor, observers: new Set() })
 }
 
 interface Parts {
   readonly sink: PinoLogger
   readonly clock: () => Date
   readonly redactor: Redactor
-  readonly onRecord: ((record: LogRecord) => void) | undefined
+  readonly observers: Set<LogObserver>
 }
 
 class ChannelLogger implements Logger {
@@ -73,14 +71,20 @@ class ChannelLogger implements Logger {
     return new ChannelLogger(name, this.#parts)
   }
 
+  observe(observer: LogObserver): () => void {
+    const { observers } = this.#parts
+    observers.add(observer)
+    return () => observers.delete(observer)
+  }
+
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
-    const { sink, clock, redactor, onRecord } = this.#parts
+    const { sink, clock, redactor, observers } = this.#parts
     const isWritten = sink.isLevelEnabled(pinoLevels[level])
-    if (!isWritten && onRecord === undefined) return
+    if (!isWritten && observers.size === 0) return
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor)
       if (isWritten) write(sink, record)
-      onRecord?.(record)
+      for (const observer of observers) observer(record)
     } catch {
       // Whoever logs is often handling an error already: that a context cannot be read must not hide it.
     }

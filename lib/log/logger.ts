@@ -15,7 +15,12 @@ export interface Logger {
   critical(message: string, context?: LogContext): void
   /** A logger whose records name another channel. */
   channel(name: string): Logger
+  /** Tells every record of every channel, also those below the level; returns what ends that. */
+  observe(observer: LogObserver): () => void
 }
+
+/** Hears of a record while it is being logged: its caller is still on the stack. */
+export type LogObserver = (record: LogRecord) => void
 
 /** A record as it is logged: plain data, masked and within bounds, ready to be kept. */
 export interface LogRecord {

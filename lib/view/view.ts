@@ -37,27 +37,35 @@ export interface View {
   render(name: string, model: ViewModel, request?: Request): string | Promise<string>
 }
 
+/** Puts a function of the same kind in the place of a template's: pages and partials are rendered by it. */
+export type TemplateDecorator = (name: string, template: Template) => Template
+
 /** Creates a view of the `.hbs` files in and below a directory. Each is also a partial under its name. */
-export function createView(directory: string): View {
-  return new HandlebarsView(directory)
+export function createView(directory: string, decorate: TemplateDecorator = keep): View {
+  return new HandlebarsView(directory, decorate)
 }
 
-type Template = Handlebars.TemplateDelegate
+const keep: TemplateDecorator = (_name, template) => template
+
+/** What renders a model, and what Handlebars hands on from page to partial. */
+export type Template = (model: unknown, options?: Surroundings) => string
 
 /** What Handlebars hands from a template to its partials: the helpers, and all else that is the same for every page. */
-type Surroundings = Handlebars.RuntimeOptions
+export type Surroundings = Handlebars.RuntimeOptions
 
 /** Fragments that a page still waits for, by the marker that stands in their place. */
 type Pending = Map<string, Promise<string>>
 
 class HandlebarsView implements View {
   readonly #directory: string
+  readonly #decorate: TemplateDecorator
   readonly #helpers = new Map<string, Helper>()
   #templates = new Map<string, Template>()
   #surroundings: Surroundings = {}
 
-  constructor(directory: string) {
+  constructor(directory: string, decorate: TemplateDecorator) {
     this.#directory = directory
+    this.#decorate = decorate
   }
 
   addHelper(name: string, helper: Helper): void {
@@ -72,7 +80,8 @@ class HandlebarsView implements View {
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
-    const templates = new Map([...sources].map(([name, source]) => [name, handlebars.compile(source, options)]))
+    const compile = (name: string, source: string) => this.#decorate(name, handlebars.compile(source, options))
+    const templates = new Map([...sources].map(([name, source]) => [name, compile(name, source)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#templates = templates
     this.#surroundings = prepareSurroundings(handlebars)

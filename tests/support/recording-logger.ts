@@ -5,6 +5,7 @@ import type { Logger, LogRecord } from '../../lib/log/logger.ts'
 export function createRecorder(): { logger: Logger; records: readonly LogRecord[] } {
   const records: LogRecord[] = []
   const stream = { write: () => true }
-  const logger = createLogger({ level: 'debug', format: 'json', stream, onRecord: record => records.push(record) })
+  const logger = createLogger({ level: 'debug', format: 'json', stream })
+  logger.observe(record => records.push(record))
   return { logger, records }
 }

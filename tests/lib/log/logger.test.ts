@@ -232,15 +232,14 @@ t.test('contexts', async t => {
   })
 })
 
-t.test('onRecord hears every record of every channel, as plain data', async t => {
+t.test('an observer hears every record of every channel, as plain data, until it is removed', async t => {
   const records: LogRecord[] = []
-  const { logger, lines } = createTestLogger({
-    format: 'json',
-    level: 'error',
-    onRecord: record => records.push(record),
-  })
+  const { logger, lines } = createTestLogger({ format: 'json', level: 'error' })
+  const remove = logger.observe(record => records.push(record))
   logger.debug('Below {a}.', { a: 1 })
   logger.channel('other').critical('Above.')
+  remove()
+  logger.debug('Unheard.')
   t.strictSame(records, [
     {
       time: now.toISOString(),
@@ -269,7 +268,8 @@ t.test('a failing sink or listener never throws', async t => {
     throw new Error('EPIPE')
   }
   createLogger({ level: 'debug', format: 'json', stream: { write: refuse } }).error('x')
-  const { logger, lines } = createTestLogger({ format: 'readable', onRecord: refuse })
+  const { logger, lines } = createTestLogger({ format: 'readable' })
+  logger.observe(refuse)
   logger.error('x')
   t.equal(lines().length, 1)
 
@@ -315,7 +315,9 @@ function createTestLogger(
 
 function record(log: (logger: Logger) => void): LogRecord {
   const records: LogRecord[] = []
-  log(createTestLogger({ format: 'json', onRecord: record => records.push(record) }).logger)
+  const { logger } = createTestLogger({ format: 'json' })
+  logger.observe(record => records.push(record))
+  log(logger)
   const [only] = records
   if (only === undefined) throw new Error('Nothing was logged.')
   return only

@@ -1,0 +1,80 @@
+import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
+
+/** A profile to be kept: its summary for the index, and all of it as one line of masked JSON. */
+export interface ProfileRecord {
+  readonly summary: ProfileSummary
+  readonly text: string
+}
+
+/** A profile as it was kept, with the facts of the process that it was made in. */
+export interface StoredProfile {
+  readonly profile: Profile
+  readonly facts: ProcessFacts
+  readonly isPinned: boolean
+}
+
+/** The fields of a summary. */
+export type SummaryField = keyof ProfileSummary
+
+/**
+ * One condition on a field. `contains` and `lacks` look for a text in the field written as text, with upper and lower
+ * case told apart; `from` and `until` are inclusive bounds of a number.
+ */
+export type ProfileFilter =
+  | { readonly field: SummaryField; readonly test: 'contains' | 'lacks'; readonly value: string }
+  | { readonly field: SummaryField; readonly test: 'from' | 'until'; readonly value: number }
+
+/** Which profiles are wanted: all conditions hold. */
+export interface ProfileQuery {
+  readonly filters?: readonly ProfileFilter[]
+  /** Newest first (the order in which they were kept, reversed) unless told else. */
+  readonly sort?: { readonly field: SummaryField; readonly direction: 'ascending' | 'descending' }
+  readonly offset?: number
+  readonly limit: number
+}
+
+/** A page of what was found. */
+export interface ProfileSearchResult {
+  readonly summaries: readonly ProfileSummary[]
+  /** How many match, on all pages together. */
+  readonly total: number
+}
+
+/** What a store holds, and what it could not. */
+export interface StorageUsage {
+  readonly profiles: number
+  readonly bytes: number
+  /** Profiles that were dropped since the process began, because the disk was full or slower than they came. */
+  readonly dropped: number
+  /** Why the last one was dropped. */
+  readonly problem: string | undefined
+}
+
+/** Keeps profiles, within limits. Nothing here throws or rejects for a state of the disk: what is damaged does not exist. */
+export interface ProfileStorage {
+  /**
+   * Keeps a profile; returns at once, and from then on `find` and `search` know it. Facts are kept once for all
+   * profiles that are given the same text of them.
+   */
+  append(record: ProfileRecord, facts: string): void
+  /** Keeps a newer version of a profile that was appended: the last one wins. */
+  amend(record: ProfileRecord, facts: string): void
+  /** Lets a profile outlive all limits, or no longer; false when it is not known. */
+  pin(token: string, isPinned: boolean): Promise<boolean>
+  /** Whether this process has kept a profile of this token, or knows of one. */
+  has(token: string): boolean
+  /** One that is not known yet is looked for in what other processes write, for up to a second. */
+  find(token: string): Promise<StoredProfile | undefined>
+  search(query: ProfileQuery): Promise<ProfileSearchResult>
+  /** Tells of every profile, of all processes, from now on; returns what ends that. */
+  tail(listener: (summary: ProfileSummary) => void): () => void
+  /** Forgets everything but what is pinned, and what other processes that still run are about to write. */
+  purge(): Promise<void>
+  usage(): Promise<StorageUsage>
+  /** Resolves when everything appended so far was written or dropped. */
+  flush(): Promise<void>
+  /** Writes what waits to be written before it returns: for a process that is about to end. */
+  flushNow(): void
+  /** Flushes, and lets go of what is open. */
+  close(): Promise<void>
+}
