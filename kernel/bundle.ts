@@ -34,6 +34,11 @@ export interface Foundation {
   readonly context: RequestContext
   readonly logger: Logger
   readonly redactor: Redactor
+  readonly signals: Signals
+  /** The names of all bundles, in the order in which they are registered. */
+  readonly bundles: readonly string[]
+  /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
+  readonly collectors: Collector[]
 }
 
 /** What a bundle may use. */
@@ -44,9 +49,4 @@ export interface Application extends Foundation {
   readonly controllers: ControllerResolver
   readonly kernel: HttpKernel
   readonly debugGate: DebugGate
-  readonly signals: Signals
-  /** The names of all bundles, in the order in which they are registered. */
-  readonly bundles: readonly string[]
-  /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
-  readonly collectors: Collector[]
 }

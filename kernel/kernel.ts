@@ -50,6 +50,9 @@ export class Kernel {
       context: new RequestContext(),
       logger,
       redactor,
+      signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
+      bundles: names,
+      collectors: [],
     }
     for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation
 
@@ -68,9 +71,6 @@ export class Kernel {
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers }),
       debugGate: new DebugGate(debugPolicy, foundation.logger),
-      signals: createSignals(error => foundation.logger.error('A signal handler failed.', { exception: error })),
-      bundles: names,
-      collectors: [],
     }
     // In order: a bundle may build on what those before it have registered.
     for (const bundle of bundles) await bundle.register(app)

@@ -21,9 +21,13 @@ export class Pass implements CollectedRequest {
   duration: number | undefined
   outcome: Outcome = 'unfinished'
   response: Response | undefined
+  /** The name of the controller. */
+  controller: string | undefined
   error: unknown
   /** Whether it will become a profile. */
   isRecorded = true
+  /** Whether its profile was kept; what is learnt later amends it. */
+  isSaved = false
   /** Masked records of what was logged while the request was handled. */
   readonly logs: LogRecord[] = []
 

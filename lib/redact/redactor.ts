@@ -36,7 +36,12 @@ export class Redactor {
 
   /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
   text(text: string): string {
-    return maskText(this.#secrets === undefined ? text : text.replace(this.#secrets, mask))
+    return maskText(this.knownSecrets(text))
+  }
+
+  /** Masks the values of secret environment variables alone; JSON stays JSON. */
+  knownSecrets(text: string): string {
+    return this.#secrets === undefined ? text : text.replace(this.#secrets, mask)
   }
 
   /**

@@ -1,0 +1,49 @@
+import { ControllerArgumentsEvent } from '../../kernel/events/controller-arguments-event.ts'
+import { FinishRequestEvent } from '../../kernel/events/finish-request-event.ts'
+import { KernelEvent } from '../../kernel/events/kernel-event.ts'
+import { RequestEvent } from '../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
+import type { RequestContext } from '../../kernel/request-context.ts'
+import type { Event } from '../../lib/event-dispatcher/event.ts'
+import type { RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchTracer, EndTrace } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Pass } from './pass.ts'
+import type { Profiler } from './profiler.ts'
+
+/**
+ * Follows requests by their events: a pass begins with the first dispatch of its request, and is collected when the last
+ * one is over, so that nothing a listener does at the end is missed.
+ */
+export class ProfilerTracer implements DispatchTracer {
+  readonly #profiler: Profiler
+  readonly #context: RequestContext
+
+  constructor(profiler: Profiler, context: RequestContext) {
+    this.#profiler = profiler
+    this.#context = context
+  }
+
+  beginDispatch(event: Event, _listeners: readonly RegisteredListener[]): EndTrace {
+    const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
+    return pass === undefined ? ignore : () => this.#take(event, pass)
+  }
+
+  beginCall(_event: Event, _listener: RegisteredListener): EndTrace {
+    return ignore
+  }
+
+  #passOf(event: Event): Pass | undefined {
+    return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
+  }
+
+  /** Takes note of what an event has brought. */
+  #take(event: Event, pass: Pass): void {
+    if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
+    else if (event instanceof ResponseEvent) pass.response = event.response
+    else if (event instanceof FinishRequestEvent) this.#profiler.finish(pass)
+    else if (event instanceof TerminateEvent) void this.#profiler.terminate(pass, event.response, event.isSent)
+  }
+}
+
+function ignore(): void {}
