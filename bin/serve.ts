@@ -1,7 +1,8 @@
 import path from 'node:path'
 import { inspect, parseArgs } from 'node:util'
-import { bundles as ownBundles } from '../bundles/index.ts'
+import { loadBundles } from '../bundles/index.ts'
 import type { Bundle } from '../kernel/bundle.ts'
+import { isDebugOn } from '../kernel/debug-access.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
@@ -29,16 +30,19 @@ const usageError = 64
 const directory = path.join(import.meta.dirname, '../..')
 
 /** Serves the site with the options of a command line until SIGTERM or SIGINT; sets the exit code of the process. */
-export async function serve(commandLine: readonly string[], bundles: readonly Bundle[] = ownBundles): Promise<void> {
+export async function serve(commandLine: readonly string[], load: LoadBundles = loadBundles): Promise<void> {
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else await run(options, bundles)
+    else await run(options, load)
   } catch (error) {
     print(error)
     process.exitCode = usageErrors.some(type => error instanceof type) ? usageError : 1
   }
 }
+
+/** Gives the bundles of the application. */
+export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
 class UsageError extends Error {}
 
@@ -84,7 +88,7 @@ function print(error: unknown): void {
   process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
 }
 
-async function run({ host, port, environment }: Options, bundles: readonly Bundle[]): Promise<void> {
+async function run({ host, port, environment }: Options, load: LoadBundles): Promise<void> {
   const { variables } = readDotenv(directory, process.env, environment)
   const config = parseConfig(variables)
   const isDevelopment = config.environment === 'dev'
@@ -92,6 +96,7 @@ async function run({ host, port, environment }: Options, bundles: readonly Bundl
   const format = isDevelopment ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
 
+  const bundles = await load(config)
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
   const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
   const url = await server.listen(host, port)
@@ -114,8 +119,9 @@ async function readAgain({ app }: Kernel): Promise<void> {
 }
 
 /** Without JSON lines on stdout, people read there; with them, on stderr. */
-function announce(url: string, { environment, isDebug }: Config): void {
-  const debug = environment === 'dev' && isDebug
+function announce(url: string, config: Config): void {
+  const { environment } = config
+  const debug = isDebugOn(config)
   const stream = environment === 'dev' ? process.stdout : process.stderr
   stream.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'})\n`)
   if (!debug) return

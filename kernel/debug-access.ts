@@ -1,4 +1,5 @@
 import type { BlockList } from 'node:net'
+import type { Config } from '../lib/env/config.ts'
 import type { Request } from '../lib/http/request.ts'
 import { forwardingHeaders, includesAddress } from '../lib/http/trusted-proxies.ts'
 
@@ -10,6 +11,11 @@ export interface DebugPolicy {
   readonly hosts: readonly string[]
   /** Peers beside those of this machine. */
   readonly allowedPeers: BlockList
+}
+
+/** Whether the process was started for debugging: only then is there anything that a client could be shown. */
+export function isDebugOn({ environment, isDebug }: Config): boolean {
+  return environment === 'dev' && isDebug
 }
 
 /** Whether a client may see debug output; if not, why, and the setting that would allow it. */

@@ -11,6 +11,7 @@ import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller/controller-resolver.ts'
+import { isDebugOn } from './debug-access.ts'
 import { DebugGate } from './debug-gate.ts'
 import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
@@ -59,7 +60,7 @@ export class Kernel {
     const controllers = new ControllerResolver()
     const routes: Application['routes'] = new RouteCollection()
     const debugPolicy = {
-      isDebug: config.environment === 'dev' && config.isDebug,
+      isDebug: isDebugOn(config),
       hosts: config.hosts,
       allowedPeers: createAddressList(config.debugAllowedIps),
     }

@@ -25,7 +25,7 @@ async function fail(
   const { env, exitCode } = process
   const stderr = t.capture(process.stderr, 'write', () => true)
   process.env = { ...env, ...variables }
-  await serve(options, bundles)
+  await serve(options, bundles && (async () => bundles))
   const code = process.exitCode
   process.env = env
   process.exitCode = exitCode

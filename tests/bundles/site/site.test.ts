@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap'
-import { bundles } from '../../../bundles/index.ts'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 
 const pages = [
@@ -9,7 +10,7 @@ const pages = [
 
 /** As a visitor sees it: in production, over the name of the site. */
 async function boot(t: Test): Promise<TestKernel> {
-  const kernel = await createTestKernel({ bundles, variables: { APP_ENV: 'prod' } })
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle], variables: { APP_ENV: 'prod' } })
   t.teardown(() => kernel.close())
   return kernel
 }
