@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { startSite } from './site-process.ts'
+
+t.test('in production there is no trace of the profiler', async t => {
+  const coverage = t.testdir()
+  const variables = {
+    APP_ENV: 'prod',
+    APP_SECRET: 'of one’s own, and long enough for production',
+    NODE_V8_COVERAGE: coverage,
+  }
+  const site = startSite(t, ['--port=0'], variables)
+  const url = await site.url()
+
+  const unknown = await ask(`${url}/no/such/page`)
+  for (const target of [
+    '/_profiler',
+    '/_profiler/',
+    '/_profiler/latest',
+    '/_profiler/abcdef?panel=request',
+    '/_wdt/abcdef',
+  ]) {
+    t.strictSame(await ask(url + target), unknown, target)
+  }
+  t.strictSame(await ask(`${url}/_profiler/purge`, 'POST'), await ask(`${url}/no/such/page`, 'POST'))
+  const page = await ask(`${url}/partnership`)
+  t.notOk(page.headers.some(([name]) => name.startsWith('x-debug')))
+
+  site.child.kill()
+  t.equal(await site.end(), 0)
+  const loaded = loadedFiles(coverage)
+  t.ok(
+    loaded.some(file => file.endsWith('/bundles/site/site-bundle.js')),
+    'the coverage knows what was loaded',
+  )
+  t.strictSame(
+    loaded.filter(file => file.includes('profiler')),
+    [],
+  )
+})
+
+/** All of a response that may not differ; no path stands in a production page. */
+async function ask(url: string, method = 'GET') {
+  const response = await fetch(url, { method, redirect: 'manual' })
+  const headers = [...response.headers].filter(([name]) => name !== 'date')
+  return { status: response.status, headers, text: await response.text() }
+}
+
+/** The files that Node has loaded, as its coverage tells. */
+function loadedFiles(directory: string): string[] {
+  return readdirSync(directory).flatMap(file => {
+    const report: { result: { url: string }[] } = JSON.parse(readFileSync(path.join(directory, file), 'utf8'))
+    return report.result.map(({ url }) => url)
+  })
+}
