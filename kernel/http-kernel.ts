@@ -78,39 +78,34 @@ export class HttpKernel implements RequestKernel {
     }
   }
 
+  /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */
   async #handle(request: Request, type: RequestType, catchErrors: boolean): Promise<Response> {
     try {
-      return await this.#handleRaw(request, type)
+      const requested = new RequestEvent(this, request, type)
+      const requesting = this.#dispatcher.dispatch(requested)
+      if (requesting !== undefined) await requesting
+      if (requested.response) return await this.#filterResponse(request, type, requested.response)
+
+      const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
+      const choosing = this.#dispatcher.dispatch(chosen)
+      if (choosing !== undefined) await choosing
+
+      const values = resolveArguments(chosen.controller, request)
+      const known = Array.isArray(values) ? values : await values
+      const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
+      const preparing = this.#dispatcher.dispatch(prepared)
+      if (preparing !== undefined) await preparing
+
+      const returned = prepared.controller.call(...prepared.arguments)
+      const result = isThenable(returned) ? await returned : returned
+      const response = result instanceof Response ? result : await this.#view(request, type, result)
+      const filtered = this.#filterResponse(request, type, response)
+      return filtered instanceof Response ? filtered : await filtered
     } catch (error) {
-      if (!catchErrors) {
-        await this.#finishRequest(request, type)
-        throw error
-      }
-      return this.#answerError(request, type, error)
+      if (catchErrors) return this.#answerError(request, type, error)
+      await this.#finishRequest(request, type)
+      throw error
     }
-  }
-
-  /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */
-  async #handleRaw(request: Request, type: RequestType): Promise<Response> {
-    const requested = new RequestEvent(this, request, type)
-    const requesting = this.#dispatcher.dispatch(requested)
-    if (requesting !== undefined) await requesting
-    if (requested.response) return this.#filterResponse(request, type, requested.response)
-
-    const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
-    const choosing = this.#dispatcher.dispatch(chosen)
-    if (choosing !== undefined) await choosing
-
-    const values = resolveArguments(chosen.controller, request)
-    const known = Array.isArray(values) ? values : await values
-    const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
-    const preparing = this.#dispatcher.dispatch(prepared)
-    if (preparing !== undefined) await preparing
-
-    const returned = prepared.controller.call(...prepared.arguments)
-    const result = isThenable(returned) ? await returned : returned
-    const response = result instanceof Response ? result : await this.#view(request, type, result)
-    return this.#filterResponse(request, type, response)
   }
 
   async #view(request: Request, type: RequestType, result: unknown): Promise<Response> {
@@ -120,13 +115,12 @@ export class HttpKernel implements RequestKernel {
     return viewed.response
   }
 
-  async #filterResponse(request: Request, type: RequestType, response: Response): Promise<Response> {
-    const filtered = new ResponseEvent(this, request, type, response)
-    const filtering = this.#dispatcher.dispatch(filtered)
-    if (filtering !== undefined) await filtering
-    const finishing = this.#finishRequest(request, type)
-    if (finishing !== undefined) await finishing
-    return filtered.response
+  #filterResponse(request: Request, type: RequestType, response: Response): Response | Promise<Response> {
+    const event = new ResponseEvent(this, request, type, response)
+    const filtering = this.#dispatcher.dispatch(event)
+    const finish = () => this.#finishRequest(request, type)
+    const finishing = filtering === undefined ? finish() : filtering.then(finish)
+    return finishing === undefined ? event.response : finishing.then(() => event.response)
   }
 
   #finishRequest(request: Request, type: RequestType): Promise<void> | undefined {

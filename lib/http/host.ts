@@ -8,8 +8,16 @@ export interface Host {
 
 const grammar = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?$/
 
+/** The last host that was read: nearly all requests name the same one. */
+let last: { readonly value: string; readonly host: Host | undefined } = { value: '', host: undefined }
+
 /** Reads a Host header (RFC 9110, section 7.2); `undefined` when it is not one. */
 export function parseHost(value: string): Host | undefined {
+  if (value !== last.value) last = { value, host: readHost(value) }
+  return last.host
+}
+
+function readHost(value: string): Host | undefined {
   if (value.length > 255) return undefined
   const [, name, port] = grammar.exec(value.toLowerCase()) ?? []
   if (name === undefined || Number(port) > 65_535) return undefined

@@ -7,6 +7,7 @@ export class StaticFiles {
   readonly #directories = new Map<string, string>()
   #files = new Map<string, string>()
   #versions = new Map<string, string>()
+  #urls = new Map<string, string>()
 
   /** Serves the files in and below a directory under `/assets/<name>/`; dot files are left out. */
   add(name: string, directory: string): void {
@@ -18,6 +19,7 @@ export class StaticFiles {
   load(): void {
     this.#files = new Map([...this.#directories].flatMap(([name, directory]) => listFiles(name, directory)))
     this.#versions = new Map()
+    this.#urls = new Map()
   }
 
   /** The file behind the path of a request; `undefined` when none is. */
@@ -27,8 +29,13 @@ export class StaticFiles {
 
   /** The URL of a file, such as `site/site.css`, which changes with its content; `undefined` when there is none. */
   url(name: string): string | undefined {
+    const known = this.#urls.get(name)
+    if (known !== undefined) return known
     const file = this.#files.get(`/assets/${name}`)
-    return file && `/assets/${name}?v=${this.version(file)}`
+    if (file === undefined) return undefined
+    const url = `/assets/${name}?v=${this.version(file)}`
+    this.#urls.set(name, url)
+    return url
   }
 
   /** Eight hex digits that change with the content of a file. */

@@ -36,8 +36,9 @@ export class UrlGenerator {
   generate(name: string, parameters: UrlParameters = {}, options: UrlOptions = {}): string {
     const route = this.#findRoute(name)
     const fixedPath = this.#fixedPaths.get(route)
-    if (fixedPath !== undefined)
+    if (fixedPath !== undefined) {
       return `${originOf(route, undefined, options)}${fixedPath}${toQuery(route, parameters)}`
+    }
 
     const values = readValues(route, parameters)
     const missing = [route.path, route.host].flatMap(pattern => (pattern ? findMissing(pattern, values) : []))
