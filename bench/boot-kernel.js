@@ -6,10 +6,8 @@ import { parseConfig } from '../dist/lib/env/config.js'
 import { createLogger } from '../dist/lib/log/create-logger.js'
 import { Redactor } from '../dist/lib/redact/redactor.js'
 
-/** What a production environment sets, secrets included: they are looked for in whatever is logged. */
+/** What an environment sets, secrets included: they are looked for in whatever is logged. */
 const variables = {
-  APP_ENV: 'prod',
-  NODE_ENV: 'production',
   APP_SECRET: 'a secret for the benchmark, which nobody keeps',
   DATABASE_URL: 'postgres://user:a-long-password@localhost/site',
   MAILER_DSN: 'smtp://user:another-password@localhost:25',
@@ -18,14 +16,16 @@ const variables = {
 }
 
 /**
- * Boots the kernel as bin/serve does in production: warnings are logged as JSON to the standard output.
+ * Boots the kernel as bin/serve does: in production warnings are logged as JSON, in development everything for people.
  *
  * @param {readonly import('../dist/kernel/bundle.js').Bundle[]} [bundles] beside those of the framework and the site
+ * @param {'prod' | 'dev'} [environment]
  */
-export function bootKernel(bundles = []) {
+export function bootKernel(bundles = [], environment = 'prod') {
   const directory = path.join(import.meta.dirname, '..')
-  const config = parseConfig(variables)
+  const config = parseConfig({ ...variables, APP_ENV: environment })
   const redactor = new Redactor(variables)
-  const logger = createLogger({ level: config.logLevel, format: 'json', stream: process.stdout, redactor })
+  const format = environment === 'dev' ? 'readable' : 'json'
+  const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
   return Kernel.boot({ config, directory, bundles: [frameworkBundle, siteBundle, ...bundles], logger, redactor })
 }

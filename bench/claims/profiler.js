@@ -1,0 +1,91 @@
+import path from 'node:path'
+import { Child } from '../http/child.js'
+import { measureLanes } from '../http/measure-lanes.js'
+import { targets } from '../http/work.js'
+
+/** @typedef {import('../report.js').Claim} Claim */
+
+/** Microseconds of CPU time that recording may add to a page. */
+const budget = 150
+
+/**
+ * What it costs to record requests: development with and without the profiler.
+ *
+ * @type {Claim}
+ */
+export const profiler = {
+  title: 'Recording requests: development with and without the profiler',
+  unit: 'CPU µs/request',
+  comparisons: [
+    {
+      name: `added to a page / ${budget} µs`,
+      numerator: 'added to a page',
+      denominator: 'budget',
+      goal: { atMost: 1 },
+    },
+    {
+      name: 'added to a 404 (two records) / added to a page',
+      numerator: 'added to a 404',
+      denominator: 'added to a page',
+      goal: { atMost: 2.5 },
+    },
+    { name: 'page: profiled / not', numerator: 'page, profiled', denominator: 'page' },
+    { name: '404: profiled / not', numerator: '404, profiled', denominator: '404' },
+  ],
+  measure: async options => {
+    const ofPage = { server: 'development', target: targets.page, status: 200 }
+    const ofMiss = { server: 'development', target: targets.notFound, status: 404 }
+    const measured = await measureLanes(
+      [
+        { ...ofPage, name: 'page' },
+        { ...ofPage, name: 'page, profiled', feature: 'profiled' },
+        { ...ofMiss, name: '404' },
+        { ...ofMiss, name: '404, profiled', feature: 'profiled' },
+      ],
+      options,
+    )
+    const added = (/** @type {string} */ name) => {
+      const plain = measured.get(name) ?? []
+      return (measured.get(`${name}, profiled`) ?? []).map((cost, round) => cost - Number(plain[round]))
+    }
+    measured.set('added to a page', added('page'))
+    measured.set('added to a 404', added('404'))
+    measured.set(
+      'budget',
+      added('page').map(() => budget),
+    )
+    return measured
+  },
+}
+
+/**
+ * Whether memory grows with the number of recorded requests. Its one round is long: 200,000 requests.
+ *
+ * @type {Claim}
+ */
+export const profilerMemory = {
+  title: 'Resident memory of a profiled server, after a garbage collection',
+  unit: 'MB',
+  comparisons: [
+    {
+      name: 'after 200,000 requests / after 100,000',
+      numerator: 'after 200,000 requests',
+      denominator: 'after 100,000 requests',
+      goal: { atMost: 1.05 },
+    },
+  ],
+  measure: async () => {
+    const http = path.join(import.meta.dirname, '../http')
+    const load = new Child(path.join(http, 'load.js'))
+    const server = new Child(path.join(http, 'serve.js'), ['development', 'profiled'], ['--expose-gc'])
+    const port = Number((await server.receive()).port)
+    const length = (await (await fetch(`http://127.0.0.1:${port}${targets.page}`)).arrayBuffer()).byteLength
+    const measured = new Map()
+    for (const name of ['after 100,000 requests', 'after 200,000 requests']) {
+      await load.ask({ port, target: targets.page, status: 200, requests: 100_000, connections: 24, length })
+      measured.set(name, [Number((await server.ask({ wantsMemory: true })).memory) / 1e6])
+    }
+    await Promise.all([load.end(), server.end()])
+    return measured
+  },
+}

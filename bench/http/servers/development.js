@@ -1,0 +1,28 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
+import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
+import { NodeServer } from '../../../dist/kernel/server/node-server.js'
+import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
+import { bootKernel } from '../../boot-kernel.js'
+import { host } from '../work.js'
+
+/**
+ * This kernel as bin/serve starts it in development.
+ *
+ * @param {string} [feature] `profiled` records every request into files of its own
+ */
+export async function start(feature) {
+  process.setSourceMapsEnabled(true)
+  const { app } = await bootKernel(feature === 'profiled' ? [createProfiler()] : [], 'dev')
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies)
+  const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)
+  return Number(new URL(url).port)
+}
+
+function createProfiler() {
+  const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
+  process.on('exit', () => rmSync(directory, { recursive: true }))
+  return createProfilerBundle({ storage: new FileProfileStorage({ directory }) })
+}
