@@ -40,7 +40,7 @@ export class OutgoingCall implements CallStart {
   /** Has the stack of whoever made the request; its text is costly, and made when it is read. */
   readonly origin: Error
   readonly #now: () => number
-  #socket: Socket | undefined
+  #socket: Socket | null | undefined
   #bytesBefore = 0
 
   constructor({ client, method, url }: CallStart, origin: Error, now: () => number) {
@@ -53,7 +53,7 @@ export class OutgoingCall implements CallStart {
   }
 
   /** A connection has taken it. */
-  send(socket: Socket | undefined): void {
+  send(socket: Socket | null | undefined): void {
     this.sent = this.#time()
     this.#socket = socket
     this.#bytesBefore = socket?.bytesRead ?? 0
@@ -75,7 +75,7 @@ export class OutgoingCall implements CallStart {
   /** The response is over. */
   finish(): void {
     this.end ??= this.#time()
-    if (this.bytes !== undefined || this.#socket === undefined) return
+    if (this.bytes !== undefined || !this.#socket) return
     this.bytes = this.#socket.bytesRead - this.#bytesBefore
     this.isCounted = true
     this.#socket = undefined

@@ -21,7 +21,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.request.created': listen(({ request }) => begin(request)),
     'http.client.request.start': listen(({ request }) => {
       const call = begin(request)
-      call?.send(request.socket ?? undefined)
+      call?.send(request.socket)
       call?.upload()
     }),
     // Its name promises more: it is told when the head of the response is there.
