@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { flattenError } from '../../lib/errors/flatten.ts'
 import { roundTime } from './round-time.ts'
 
@@ -15,6 +14,11 @@ export interface CallHead {
   readonly status: number
   /** The length of the body as the response announces it. */
   readonly length: number | undefined
+}
+
+/** What carries a request, as far as it is looked at; a node socket is one. */
+export interface Carrier {
+  readonly bytesRead: number
 }
 
 /** One outgoing request while it runs. Times are in milliseconds from the start of the pass. */
@@ -40,7 +44,7 @@ export class OutgoingCall implements CallStart {
   /** Has the stack of whoever made the request; its text is costly, and made when it is read. */
   readonly origin: Error
   readonly #now: () => number
-  #socket: Socket | null | undefined
+  #carrier: Carrier | null | undefined
   #bytesBefore = 0
 
   constructor({ client, method, url }: CallStart, origin: Error, now: () => number) {
@@ -53,10 +57,10 @@ export class OutgoingCall implements CallStart {
   }
 
   /** A connection has taken it. */
-  send(socket: Socket | null | undefined): void {
+  send(carrier: Carrier | null | undefined): void {
     this.sent = this.#time()
-    this.#socket = socket
-    this.#bytesBefore = socket?.bytesRead ?? 0
+    this.#carrier = carrier
+    this.#bytesBefore = carrier?.bytesRead ?? 0
   }
 
   /** All of it is sent. */
@@ -75,10 +79,10 @@ export class OutgoingCall implements CallStart {
   /** The response is over. */
   finish(): void {
     this.end ??= this.#time()
-    if (this.bytes !== undefined || !this.#socket) return
-    this.bytes = this.#socket.bytesRead - this.#bytesBefore
+    if (this.bytes !== undefined || !this.#carrier) return
+    this.bytes = this.#carrier.bytesRead - this.#bytesBefore
     this.isCounted = true
-    this.#socket = undefined
+    this.#carrier = undefined
   }
 
   fail(error: unknown): void {
@@ -102,10 +106,10 @@ export class CallTrace {
   count = 0
 
   /** Takes note of a request; `undefined` when there are too many. */
-  begin(start: CallStart, origin: Error, now: () => number): OutgoingCall | undefined {
+  begin(start: CallStart, captureOrigin: () => Error, now: () => number): OutgoingCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
-    const call = new OutgoingCall(start, origin, now)
+    const call = new OutgoingCall(start, captureOrigin(), now)
     this.calls.push(call)
     return call
   }

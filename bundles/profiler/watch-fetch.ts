@@ -1,11 +1,11 @@
-import type { Socket } from 'node:net'
+import type { Carrier } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import { subscribeChannels } from './subscribe-channels.ts'
 
 /** The parts that are read of what undici tells: the client behind the global fetch. */
 interface Message {
   readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
-  readonly socket?: Socket
+  readonly socket?: Carrier
   readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
   readonly error: unknown
 }

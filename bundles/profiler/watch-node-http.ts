@@ -1,13 +1,28 @@
-import type { ClientRequest, IncomingMessage } from 'node:http'
-import type { OutgoingCall } from './call-trace.ts'
+import type { Carrier, OutgoingCall } from './call-trace.ts'
 import type { CallWatch } from './call-watch.ts'
 import { subscribeChannels } from './subscribe-channels.ts'
 
-/** The parts that are read of what node:http tells. */
+/** The parts that are looked at of what node:http tells. */
 interface Message {
   readonly request: ClientRequest
-  readonly response: IncomingMessage
+  readonly response: IncomingResponse
   readonly error: unknown
+}
+
+interface ClientRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly host: string
+  readonly path: string
+  readonly socket: Carrier | null
+  getHeader(name: string): unknown
+}
+
+interface IncomingResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly complete: boolean
+  once(event: 'close', listener: () => void): void
 }
 
 /**
@@ -28,7 +43,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
     'http.client.response.finish': listen(({ request, response }) => {
       const call = calls.find(request)
       if (call === undefined) return
-      call.receiveHead({ status: Number(response.statusCode), length: lengthOf(response) })
+      call.receiveHead({ status: response.statusCode, length: lengthOf(response) })
       response.once('close', () => (response.complete ? call.finish() : call.fail('The response was cut off.')))
     }),
     'http.client.request.error': listen(({ request, error }) => begin(request)?.fail(error)),
@@ -46,7 +61,7 @@ function urlOf(request: ClientRequest): string {
   return /^https?:/.test(path) ? path : `${protocol}//${request.getHeader('host') ?? host}${path}`
 }
 
-function lengthOf({ headers }: IncomingMessage): number | undefined {
+function lengthOf({ headers }: IncomingResponse): number | undefined {
   const length = headers['content-length']
   return length === undefined ? undefined : Number(length)
 }

@@ -221,7 +221,8 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
     },
   })
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
-  t.same(
+  t.equal(callsOf(profile).length, 6)
+  t.match(
     callsOf(profile).map(({ client, method, status, error, end }) => [
       client,
       method,
@@ -232,7 +233,7 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
     [
       ['fetch', 'GET', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
       ['node:http', 'GET', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
-      ['fetch', 'GET', undefined, 'The operation was aborted due to timeout', true],
+      ['fetch', 'GET', undefined, /aborted/, true],
       ['fetch', 'GET', 200, 'other side closed', true],
       ['node:http', 'GET', 200, 'The response was cut off.', true],
       ['node:http', 'POST', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
@@ -244,7 +245,11 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
 t.test('a failure without a message is told by its code, else by its name', async t => {
   const trace = new CallTrace()
   const fail = (error: unknown) => {
-    const call = trace.begin({ client: 'fetch', method: 'GET', url: '/' }, new Error(), () => 0)
+    const call = trace.begin(
+      { client: 'fetch', method: 'GET', url: '/' },
+      () => new Error(),
+      () => 0,
+    )
     call?.fail(error)
     call?.fail(new Error('later'))
     return call?.error
@@ -340,7 +345,11 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
     { url: 'http://127.0.0.1/', status: 400 },
   ])
 
-  const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, new Error(), () => 0)
+  const call = new CallTrace().begin(
+    { client: 'fetch', method: 'GET', url: '/' },
+    () => new Error(),
+    () => 0,
+  )
   call?.send(undefined)
   call?.finish()
   t.match(call, { sent: 0, end: 0, bytes: undefined })
@@ -348,7 +357,12 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
 
 t.test('after two hundred calls they are only counted', async t => {
   const trace = new CallTrace()
-  const begin = () => trace.begin({ client: 'fetch', method: 'GET', url: '/' }, new Error(), () => 0)
+  const begin = () =>
+    trace.begin(
+      { client: 'fetch', method: 'GET', url: '/' },
+      () => new Error(),
+      () => 0,
+    )
   for (let call = 0; call < 200; call++) t.ok(begin())
   t.equal(begin(), undefined)
   t.equal(trace.count, 201)
