@@ -9,9 +9,9 @@ export interface TemplateRender {
   /** With its partials. */
   duration: number
   /** Of a page: the names in its model, at most 20. */
-  readonly keys: readonly string[] | undefined
+  readonly keys?: readonly string[]
   /** Whether it threw, or a partial within it. */
-  hasFailed: true | undefined
+  hasFailed?: true
 }
 
 const renderLimit = 1000
@@ -35,8 +35,9 @@ export class RenderTrace {
       return undefined
     }
     const parent = this.#current
-    const keys = parent === -1 ? keysOf(model) : undefined
-    const render = { name, parent, start: roundTime(time), duration: 0, keys, hasFailed: undefined }
+    const start = roundTime(time)
+    const render: TemplateRender =
+      parent === -1 ? { name, parent, start, duration: 0, keys: keysOf(model) } : { name, parent, start, duration: 0 }
     this.renders.push(render)
     this.#current = length
     return render
