@@ -1,3 +1,4 @@
+import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from './round-time.ts'
 
@@ -31,7 +32,7 @@ export class UsageTrace {
   readonly heap: number = getHeapStatistics().used_heap_size
   /** Microseconds. */
   readonly cpu: NodeJS.CpuUsage = process.cpuUsage()
-  readonly loop: ReturnType<typeof performance.eventLoopUtilization> = performance.eventLoopUtilization()
+  readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
   /** How many other main requests were in flight already. */
   readonly others: number
   /** How many others were in flight at most, until it was over. */
