@@ -42,7 +42,7 @@ function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     exception: error === undefined ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
     errors,
     warnings,
-    calls: 0,
+    calls: pass.calls?.count ?? 0,
     subRequests: pass.children.length,
   }
 }

@@ -3,7 +3,10 @@ import type { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
+import type { CallTrace } from './call-trace.ts'
 import type { Outcome } from './profile.ts'
+import type { RenderTrace } from './render-trace.ts'
+import type { UsageTrace } from './usage-trace.ts'
 
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
 export class Pass implements CollectedRequest {
@@ -30,6 +33,12 @@ export class Pass implements CollectedRequest {
   isSaved = false
   /** Masked records of what was logged while the request was handled. */
   readonly logs: LogRecord[] = []
+  /** The templates that were rendered; `undefined` when there were none. */
+  renders: RenderTrace | undefined
+  /** The outgoing HTTP requests; `undefined` when there were none. */
+  calls: CallTrace | undefined
+  /** What the process had used when this began; only of a main request. */
+  usage: UsageTrace | undefined
 
   constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
     this.token = token

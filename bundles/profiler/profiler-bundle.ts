@@ -1,10 +1,14 @@
+import path from 'node:path'
 import type { Bundle } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
 import type { Controller } from '../../kernel/controller/controller.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { CallWatch } from './call-watch.ts'
 import { collectData } from './collect-data.ts'
+import { createMemoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
+import { GcWatch } from './gc-watch.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 import { Profiler } from './profiler.ts'
@@ -13,6 +17,9 @@ import { ProfilerTracer } from './profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './recording-policy.ts'
 import { MemoryProfileStorage } from './store/memory-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import { createTraceableView } from './traceable-view.ts'
+import { watchFetch } from './watch-fetch.ts'
+import { watchNodeHttp } from './watch-node-http.ts'
 
 /** What a profiler records, and where it keeps it. */
 export interface ProfilerOptions extends RecordingOptions {
@@ -25,6 +32,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const storage = options.storage ?? new MemoryProfileStorage()
   const collectors: ProfileCollector[] = []
   const controllers = new Set<Controller>()
+  const watches: (() => void)[] = []
   let profiler: Profiler
 
   return {
@@ -46,16 +54,28 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       context.enable()
       logger.observe(record => profiler.find(context.current)?.logs.push(record))
       const tracer = new ProfilerTracer(profiler, context)
-      return { ...foundation, dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer) }
+      const templates = path.join(foundation.directory, 'templates')
+      return {
+        ...foundation,
+        dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
+        view: createTraceableView(templates, request => profiler.find(request ?? context.current)),
+      }
     },
 
     register(app) {
-      collectors.push(...createCollectors(app))
+      const gc = new GcWatch({ inFlight: () => profiler.running, amend: pass => profiler.amend(pass) })
+      const calls = new CallWatch(() => profiler.find(app.context.current))
+      watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls))
+      // First: what the others do is not the request's.
+      collectors.push(createMemoryCollector(gc), ...createCollectors(app))
       const isOwn = (controller: Controller) => controllers.has(controller)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
 
-    close: () => storage.close(),
+    close() {
+      for (const end of watches) end()
+      return storage.close()
+    },
   }
 }
 

@@ -11,6 +11,7 @@ import type { ProfileSummary } from './profile.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { drawToken } from './tokens.ts'
+import { startUsage } from './usage-trace.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -47,6 +48,11 @@ export class Profiler {
     return this.#inFlight.size
   }
 
+  /** The main requests that are handled now. */
+  get running(): Iterable<Pass> {
+    return this.#inFlight
+  }
+
   /** The pass of a request, when it is recorded. */
   find(request: Request | undefined): Pass | undefined {
     return request === undefined ? undefined : this.#passes.get(request)
@@ -72,7 +78,10 @@ export class Profiler {
     }
     const pass = new Pass(token, request, type, parent)
     this.#passes.set(request, pass)
-    if (type === RequestType.Main) this.#inFlight.add(pass)
+    if (type === RequestType.Main) {
+      pass.usage = startUsage(this.#inFlight)
+      this.#inFlight.add(pass)
+    }
     return pass
   }
 
@@ -84,7 +93,7 @@ export class Profiler {
     this.#collect(pass)
     const main = mainOf(pass)
     // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.isSaved || main === pass) void this.#save(pass).then(() => this.#amend(pass.parent))
+    if (main.isSaved || main === pass) void this.#save(pass).then(() => this.amend(pass.parent))
   }
 
   /** The response of a main request was sent, or its client has left: it is kept, its sub-requests before it. */
@@ -107,6 +116,11 @@ export class Profiler {
     storage.flushNow()
   }
 
+  /** Keeps a profile anew, when it was kept: more is known of its pass now. */
+  amend(pass: Pass | undefined): void {
+    if (pass?.isSaved) this.#append(pass, this.#collect(pass))
+  }
+
   async #saveAll(main: Pass): Promise<void> {
     for (const pass of withDescendants(main)) await this.#save(pass)
   }
@@ -125,10 +139,6 @@ export class Profiler {
     else storage.append(record, facts())
     pass.isSaved = true
     signals.emit('profile.saved', record.summary)
-  }
-
-  #amend(pass: Pass | undefined): void {
-    if (pass?.isSaved) this.#append(pass, this.#collect(pass))
   }
 
   /** Once: what is told of a sub-request is told when it ends, and kept together with its main request. */

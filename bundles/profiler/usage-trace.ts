@@ -1,0 +1,62 @@
+import type { EventLoopUtilization } from 'node:perf_hooks'
+import { getHeapStatistics } from 'node:v8'
+import { roundTime } from './round-time.ts'
+
+/** One run of the garbage collector, in milliseconds from the start of the pass. */
+export interface GcPause {
+  readonly start: number
+  readonly duration: number
+  /** `minor` frees what was short-lived, `major` all that can be freed, `incremental` is a step of a major one. */
+  readonly kind: string | undefined
+}
+
+/** The runs of the garbage collector while a pass went on. */
+export interface GcPauses {
+  count: number
+  /** Milliseconds of all of them. */
+  total: number
+  /** The first 20. */
+  readonly first: GcPause[]
+}
+
+const pauseLimit = 20
+
+/** Something whose usage is noted while it is in flight. */
+interface InFlight {
+  readonly usage: UsageTrace | undefined
+}
+
+/** What the process had used when a main request began. All of it is of the whole process, whoever has used it. */
+export class UsageTrace {
+  /** Bytes. */
+  readonly heap: number = getHeapStatistics().used_heap_size
+  /** Microseconds. */
+  readonly cpu: NodeJS.CpuUsage = process.cpuUsage()
+  readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
+  /** How many other main requests were in flight already. */
+  readonly others: number
+  /** How many others were in flight at most, until it was over. */
+  most: number
+  /** Also when the request is over: the garbage collector tells of its runs two turns of the event loop later. */
+  readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
+
+  constructor(others: number) {
+    this.others = others
+    this.most = others
+  }
+
+  /** Takes note of the garbage collector's run. */
+  addPause(start: number, duration: number, kind: string | undefined): void {
+    const { pauses } = this
+    pauses.count++
+    pauses.total = roundTime(pauses.total + duration)
+    if (pauses.first.length < pauseLimit)
+      pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
+  }
+}
+
+/** Begins to note the usage of a request beside those that are in flight already, which are told that there is one more. */
+export function startUsage(inFlight: ReadonlySet<InFlight>): UsageTrace {
+  for (const { usage } of inFlight) if (usage !== undefined && usage.most < inFlight.size) usage.most = inFlight.size
+  return new UsageTrace(inFlight.size)
+}

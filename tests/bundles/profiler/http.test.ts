@@ -1,0 +1,473 @@
+import { channel } from 'node:diagnostics_channel'
+import { Agent, createServer, get, request as httpRequest, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Test, t } from 'tap'
+import { CallTrace } from '../../../bundles/profiler/call-trace.ts'
+import type { Profile } from '../../../bundles/profiler/profile.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+
+/** What tests look at of a call. */
+interface Call {
+  readonly client: string
+  readonly method: string
+  readonly url: string
+  readonly start: number
+  readonly sent?: number
+  readonly uploaded?: number
+  readonly head?: number
+  readonly end?: number
+  readonly status?: number
+  readonly bytes?: number
+  readonly isCounted?: true
+  readonly error?: string
+  readonly caller?: { readonly file: string; readonly function: string; readonly line: number }
+}
+
+function callsOf({ data }: Profile): Call[] {
+  return (data.http as { calls: Call[] } | undefined)?.calls ?? []
+}
+
+/** A server that answers with the path it was asked for; `/slow…` takes its time. */
+const answer: RequestListener = (request, response) => {
+  const { url = '' } = request
+  if (url.startsWith('/redirect')) response.writeHead(302, { location: url.replace('/redirect', '/slow') })
+  if (url.startsWith('/fails')) response.statusCode = 503
+  if (url.startsWith('/chunks')) response.write('one ')
+  if (url.startsWith('/empty')) response.statusCode = 204
+  if (url.startsWith('/cut')) {
+    response.writeHead(200, { 'content-length': 100 })
+    response.write('half', () => setTimeout(() => response.destroy(), 5))
+  } else request.resume().on('end', () => setTimeout(() => response.end(url), url.startsWith('/slow') ? 20 : 0))
+}
+
+async function listen(t: Test, listener: RequestListener = answer): Promise<{ url: string; server: Server }> {
+  const server = createServer(listener)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+/** A port that nobody listens on any more. */
+async function findClosedPort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+function readWithHttp(url: string, agent?: Agent): Promise<string> {
+  return new Promise((resolve, reject) => {
+    get(url, { ...(agent && { agent }) }, response => {
+      let text = ''
+      response.on('data', chunk => {
+        text += String(chunk)
+      })
+      response.on('close', () => resolve(text))
+    }).on('error', reject)
+  })
+}
+
+const done = () => Response.html('done')
+
+t.test('a call of fetch is told with its times, its size and who made it', async t => {
+  const { url } = await listen(t)
+  async function askTheNeighbour(): Promise<void> {
+    await (await fetch(`${url}/slow?x=1`, { method: 'POST', body: 'question' })).text()
+  }
+  const kernel = await createProfiledKernel(t, { '/page': () => askTheNeighbour().then(done) })
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  const [call, ...more] = callsOf(profile)
+  t.same(more, [])
+  t.match(call, { client: 'fetch', method: 'POST', url: `${url}/slow?x=1`, status: 200, bytes: 9, error: undefined })
+  const { start = 0, sent = 0, uploaded = 0, head = 0, end = 0 } = call ?? {}
+  t.ok(start <= sent && sent <= uploaded && uploaded < head && head <= end)
+  t.match(call?.caller, { function: 'askTheNeighbour', file: /http\.test\.[jt]s$/ })
+  t.equal(profile.summary.calls, 1)
+})
+
+t.test('a call of node:http is told when it is sent', async t => {
+  const { url } = await listen(t)
+  const kernel = await createProfiledKernel(t, {
+    '/page': () => readWithHttp(`${url}/slow`).then(done),
+    '/later': async () => {
+      await new Promise<void>(resolve => {
+        const request = httpRequest(`${url}/later`, { method: 'PUT' }, response =>
+          response.resume().on('close', resolve),
+        )
+        request.write('begin')
+        setTimeout(() => request.end('end'), 20)
+      })
+      return done()
+    },
+  })
+  const [call] = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  t.match(call, { client: 'node:http', method: 'GET', url: `${url}/slow`, status: 200, bytes: 5 })
+  t.ok((call?.head ?? 0) > (call?.sent ?? 0) && (call?.end ?? 0) >= (call?.head ?? 0))
+  const [later] = callsOf(await kernel.profileOf(await kernel.client.get('/later')))
+  t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ } })
+})
+
+t.test('from Node 22 on a call of node:http is told when it is created', async t => {
+  const { url } = await listen(t)
+  const kernel = await createProfiledKernel(t, {
+    '/page': async () => {
+      await new Promise(resolve => {
+        const request = get(`${url}/new`, response => response.resume().on('close', resolve))
+        channel('http.client.request.created').publish({ request })
+      })
+      return done()
+    },
+  })
+  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  t.equal(calls.length, 1)
+  t.match(calls, [{ status: 200, caller: { file: /http\.test\.[jt]s$/ } }])
+})
+
+t.test('a response is as long as it announces, or as what was received for it', async t => {
+  const { url } = await listen(t)
+  const kernel = await createProfiledKernel(t, {
+    '/page': async () => {
+      for (const path of ['/length', '/chunks', '/empty']) {
+        await (await fetch(url + path)).text()
+        await readWithHttp(url + path)
+      }
+      await fetch(`${url}/head`, { method: 'HEAD' })
+      return done()
+    },
+  })
+  const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
+  const known = calls.map(({ bytes, isCounted }) => (isCounted ? (bytes ?? 0) > 50 : bytes))
+  t.same(known, [7, 7, true, true, true, true, true])
+})
+
+t.test(
+  'calls of requests that overlap are told by the request that has made them, on pooled connections too',
+  async t => {
+    const { url } = await listen(t)
+    const agent = new Agent({ keepAlive: true, maxSockets: 2 })
+    t.teardown(() => agent.destroy())
+    const kernel = await createProfiledKernel(t, {
+      '/page/:id': async ({ attributes }) => {
+        const id = attributes.get('id')
+        await Promise.all([
+          fetch(`${url}/slow/${id}/a`).then(response => response.text()),
+          fetch(`${url}/redirect/${id}/b`).then(response => response.text()),
+          readWithHttp(`${url}/slow/${id}/c`, agent),
+          readWithHttp(`${url}/slow/${id}/d`, agent),
+        ])
+        return done()
+      },
+    })
+    // Connections are opened by some, and used again by all.
+    for (let round = 0; round < 2; round++) {
+      const ids = Array.from({ length: 12 }, (_, index) => `${round}${index}`)
+      const responses = await Promise.all(ids.map(id => kernel.client.get(`/page/${id}`)))
+      for (const [index, response] of responses.entries()) {
+        const calls = callsOf(await kernel.profileOf(response))
+        const id = ids[index]
+        const paths = ['/redirect', '/slow', '/slow', '/slow', '/slow'].map(
+          (path, place) => `${url}${path}/${id}/${'babcd'[place]}`,
+        )
+        t.same(calls.map(call => call.url).sort(), paths.sort())
+        t.ok(calls.every(({ end, head = 0, uploaded = 0 }) => end !== undefined && end >= head && head >= uploaded))
+        t.same(calls.map(({ status }) => status).sort(), [200, 200, 200, 200, 302])
+      }
+    }
+  },
+)
+
+t.test('calls outside of requests are nobody’s, also when they fail within one', async t => {
+  const { url } = await listen(t, () => undefined)
+  const kernel = await createProfiledKernel(t, {
+    '/page': async () => {
+      const closed = new Promise(resolve => outside.on('close', resolve))
+      outside.destroy(new Error('not of this one'))
+      await closed
+      return done()
+    },
+  })
+  const outside = httpRequest(url).on('error', () => undefined)
+  const sent = new Promise(resolve => outside.on('finish', resolve))
+  outside.end()
+  await sent
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  t.equal(profile.data.http, undefined)
+  t.equal(profile.summary.calls, 0)
+})
+
+t.test('failures are told: refused, aborted, cut off, never sent', async t => {
+  const { url } = await listen(t)
+  const refused = `http://127.0.0.1:${await findClosedPort()}`
+  const ignore = () => undefined
+  const kernel = await createProfiledKernel(t, {
+    '/page': async () => {
+      await fetch(`${refused}/fetch`).catch(ignore)
+      await readWithHttp(`${refused}/http`).catch(ignore)
+      await fetch(`${url}/slow`, { signal: AbortSignal.timeout(5) }).catch(ignore)
+      await fetch(`${url}/cut`)
+        .then(response => response.text())
+        .catch(ignore)
+      await readWithHttp(`${url}/cut`).catch(ignore)
+      await new Promise(resolve => {
+        const request = httpRequest(`${refused}/half`, { method: 'POST' }).on('error', resolve)
+        request.write('never sent')
+      })
+      return done()
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  t.equal(callsOf(profile).length, 6)
+  t.match(
+    callsOf(profile).map(({ client, method, status, error, end }) => [
+      client,
+      method,
+      status,
+      error,
+      end !== undefined,
+    ]),
+    [
+      ['fetch', 'GET', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
+      ['node:http', 'GET', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
+      ['fetch', 'GET', undefined, /aborted/, true],
+      ['fetch', 'GET', 200, 'other side closed', true],
+      ['node:http', 'GET', 200, 'The response was cut off.', true],
+      ['node:http', 'POST', undefined, `connect ECONNREFUSED ${refused.slice(7)}`, true],
+    ],
+  )
+  t.same(kernel.panel('http').badge?.(profile), { text: '6', level: 'error' })
+})
+
+t.test('a failure without a message is told by its code, else by its name', async t => {
+  const trace = new CallTrace()
+  const fail = (error: unknown) => {
+    const call = trace.begin(
+      { client: 'fetch', method: 'GET', url: '/' },
+      () => new Error(),
+      () => 0,
+    )
+    call?.fail(error)
+    call?.fail(new Error('later'))
+    return call?.error
+  }
+  t.equal(fail(Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })), 'ECONNREFUSED')
+  t.equal(fail(new TypeError('')), 'TypeError')
+})
+
+t.test('what is still under way when the profile is made is unfinished', async t => {
+  const { url } = await listen(t)
+  let last: Promise<unknown> = Promise.resolve()
+  const kernel = await createProfiledKernel(t, {
+    '/page': () => {
+      last = fetch(`${url}/slow`).then(response => response.text())
+      return done()
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/page'))
+  await last
+  t.match(callsOf(profile), [{ end: undefined, status: undefined }])
+  t.match(await kernel.show('http', profile), '<span class="badge badge-plain">unfinished</span>')
+})
+
+t.test('secrets in addresses and errors never reach the profile', async t => {
+  const { url } = await listen(t)
+  const secret = 'hunter2-and-more'
+  const kernel = await createProfiledKernel(
+    t,
+    {
+      '/page': async () => {
+        await fetch(`${url}/x?token=${secret}1&user%5Bpassword%5D=${secret}2`).then(response => response.text())
+        await readWithHttp(`${url.replace('//', `//user:${secret}3@`)}/x?api_key=${secret}4`)
+        await readWithHttp(`${url}/from-the-environment/very-secret-value`)
+        await new Promise(resolve => {
+          const request = httpRequest(url).on('error', resolve)
+          request.end()
+          request.destroy(new Error(`cannot use https://me:${secret}5@host/`))
+        })
+        return done()
+      },
+      '/proxied': async () => {
+        await new Promise(resolve =>
+          get({ port: new URL(url).port, path: `http://me:${secret}6@elsewhere.example/x` }, response =>
+            response.resume().on('close', resolve),
+          ),
+        )
+        return done()
+      },
+    },
+    { variables: { THEIR_KEY: 'very-secret-value' } },
+  )
+  const profiles = []
+  for (const path of ['/page', '/proxied']) profiles.push(await kernel.profileOf(await kernel.client.get(path)))
+  t.notMatch(JSON.stringify(profiles), secret)
+  t.notMatch(JSON.stringify(profiles), 'very-secret-value')
+  t.match(callsOf(profiles[0] ?? createProfile({})), [
+    { url: `${url}/x?token=******&user%5Bpassword%5D=******` },
+    { url: `${url}/x?api_key=******` },
+    { url: `${url}/from-the-environment/******` },
+    { error: 'cannot use https://******@host/' },
+  ])
+  t.match(callsOf(profiles[1] ?? createProfile({})), [{ url: 'http://******@elsewhere.example/x' }])
+})
+
+t.test('requests are sent as they are without a profiler', async t => {
+  const seen: string[][] = []
+  const { url } = await listen(t, (request, response) => {
+    seen.push(request.rawHeaders)
+    response.end()
+  })
+  const send = async () => {
+    await (await fetch(url)).text()
+    await readWithHttp(url)
+  }
+  const kernel = await createProfiledKernel(t, { '/page': () => send().then(done) })
+  await send()
+  await kernel.client.get('/page')
+  t.same(seen.slice(2), seen.slice(0, 2))
+})
+
+t.test('a client may send no Host, and a connection may be unknown', async t => {
+  const { url } = await listen(t)
+  const { port } = new URL(url)
+  const kernel = await createProfiledKernel(t, {
+    '/page': async () => {
+      await new Promise(resolve =>
+        get({ host: '127.0.0.1', port, setHost: false }, response => response.resume().on('close', resolve)),
+      )
+      return done()
+    },
+  })
+  t.match(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [
+    { url: 'http://127.0.0.1/', status: 400 },
+  ])
+
+  const call = new CallTrace().begin(
+    { client: 'fetch', method: 'GET', url: '/' },
+    () => new Error(),
+    () => 0,
+  )
+  call?.send(undefined)
+  call?.finish()
+  t.match(call, { sent: 0, end: 0, bytes: undefined })
+})
+
+t.test('after two hundred calls they are only counted', async t => {
+  const trace = new CallTrace()
+  const begin = () =>
+    trace.begin(
+      { client: 'fetch', method: 'GET', url: '/' },
+      () => new Error(),
+      () => 0,
+    )
+  for (let call = 0; call < 200; call++) t.ok(begin())
+  t.equal(begin(), undefined)
+  t.equal(trace.count, 201)
+  t.equal(trace.calls.length, 200)
+})
+
+t.test('messages of another shape end neither the request nor the process', async t => {
+  const kernel = await createProfiledKernel(t, {
+    '/page': () => {
+      for (const name of ['undici:request:create', 'undici:request:headers', 'http.client.request.start']) {
+        channel(name).publish({})
+        channel(name).publish({ request: 1 })
+      }
+      return done()
+    },
+  })
+  const response = await kernel.client.get('/page')
+  t.equal(response.status, 200)
+  t.type(await kernel.show('http', await kernel.profileOf(response)), 'string')
+})
+
+t.test('two profilers in one process keep to their own, and stop when they are closed', async t => {
+  const { url } = await listen(t)
+  const send = async () => {
+    await (await fetch(`${url}/x`)).text()
+    return done()
+  }
+  const one = await createProfiledKernel(t, { '/page': send })
+  const two = await createProfiledKernel(t, { '/page': send })
+  const [first, second] = await Promise.all([one.client.get('/page'), two.client.get('/page')])
+  t.equal(callsOf(await one.profileOf(first)).length, 1)
+  t.equal(callsOf(await two.profileOf(second)).length, 1)
+  await one.close()
+  t.equal(callsOf(await two.profileOf(await two.client.get('/page'))).length, 1)
+  await two.close()
+  t.notOk(channel('undici:request:create').hasSubscribers)
+  t.notOk(channel('http.client.request.start').hasSubscribers)
+})
+
+t.test('the panel shows each call, its phases and who has sent it', async t => {
+  const kernel = await createProfiledKernel(t)
+  const file = `${process.cwd()}/bundles/site/site-bundle.ts`
+  const call = {
+    client: 'fetch',
+    method: 'GET',
+    url: 'http://neighbour/<b>',
+    start: 1,
+    sent: 2,
+    uploaded: 2,
+    head: 12,
+    end: 15,
+  }
+  const calls = [
+    { ...call, status: 200, bytes: 2048, caller: { function: 'ask', file, line: 7 } },
+    { ...call, status: 404, bytes: 10, isCounted: true, caller: { file: '/elsewhere/x.js' }, start: 14, end: 20 },
+    { ...call, status: 503, uploaded: undefined },
+    { ...call, status: 200, end: undefined },
+    { ...call, status: 200, error: 'cut off' },
+    { ...call, status: undefined, head: undefined, error: 'refused' },
+  ]
+  const profile = createProfile({ http: { calls, omitted: 2 } })
+  t.same(kernel.panel('http').badge?.(profile), { text: '8', level: 'error' })
+  const page = await kernel.show('http', profile)
+  for (const text of [
+    '<dt>Requests</dt><dd>8</dd>',
+    '<dt>Time, one after another</dt><dd>62.0 ms</dd>',
+    '<dt>Time with a request under way</dt><dd>19.0 ms</dd>',
+    '<dt>Failed</dt><dd>2</dd>',
+    '<dt>Unfinished</dt><dd>1</dd>',
+    '2 requests more were counted',
+    '<span class="url">http://neighbour/&lt;b&gt;</span>',
+    '<ul class="phases"><li>queued 1.0 ms</li><li>waiting 10.0 ms</li><li>receiving 3.0 ms</li></ul>',
+    '<td class="number">2.0 KiB</td>',
+    '<td class="number">≈ 10 B</td>',
+    '<span class="call">ask</span> <span class="location">bundles/site/site-bundle.ts:7</span>',
+    '<span class="location">/elsewhere/x.js</span>',
+    '<span class="empty">not known</span>',
+    '<span class="badge badge-ok">200</span>',
+    '<span class="badge badge-warning">404</span>',
+    '<span class="badge badge-error">503</span>',
+    '<span class="badge badge-plain">200, unfinished</span>',
+    '<span class="badge badge-error">200, failed</span>',
+    '<span class="badge badge-error">failed</span>',
+    '<p class="message">refused</p>',
+  ]) {
+    t.ok(page.includes(text), text)
+  }
+})
+
+t.test('without calls the panel says so; calls that went well are only counted in the menu', async t => {
+  const kernel = await createProfiledKernel(t)
+  const none = createProfile({})
+  const panel = kernel.panel('http')
+  t.notOk(panel.hasContent(none))
+  t.same(panel.badge?.(none), { text: '', level: 'plain' })
+  t.match(await kernel.show('http', none), 'No HTTP requests were sent.')
+  const one = createProfile({ http: { calls: [{ status: 200, start: 1, end: 2 }] } })
+  t.ok(panel.hasContent(one))
+  t.same(panel.badge?.(one), { text: '1', level: 'plain' })
+})
+
+t.test('records of any shape show something', async t => {
+  const kernel = await createProfiledKernel(t)
+  const calls = [1, null, { caller: 7, start: 'x' }, { start: 5, end: 1, status: {} }]
+  for (const http of [1, null, [], { calls: {} }, { calls }]) {
+    t.type(await kernel.show('http', createProfile({ http })), 'string')
+  }
+})

@@ -1,0 +1,212 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { t } from 'tap'
+import { GcWatch } from '../../../bundles/profiler/gc-watch.ts'
+import { Pass } from '../../../bundles/profiler/pass.ts'
+import type { Profile } from '../../../bundles/profiler/profile.ts'
+import { startUsage } from '../../../bundles/profiler/usage-trace.ts'
+import { RequestType } from '../../../kernel/request-type.ts'
+import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
+
+/** Until the garbage collector has told of its runs. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+/** The parts of the data that tests look at. */
+interface Usage {
+  readonly wall: number
+  readonly cpu: { readonly user: number; readonly system: number }
+  readonly loop: { readonly active: number; readonly idle: number }
+  readonly heap: { readonly before: number; readonly after: number; readonly limit: number }
+  readonly requests: { readonly others: number; readonly most: number }
+  readonly pauses: { readonly count: number; readonly total: number; readonly first: { start: number; kind: string }[] }
+}
+
+function usageOf({ data }: Profile): Usage {
+  return data.memory as Usage
+}
+
+t.test('a main request tells what the process has used meanwhile', async t => {
+  const kernel = await createProfiledKernel(t, {
+    '/work': () => {
+      const end = performance.now() + 20
+      while (performance.now() < end);
+      return Response.html('done')
+    },
+    '/wait': async () => {
+      const before = performance.eventLoopUtilization()
+      do await new Promise(resolve => setTimeout(resolve, 5))
+      while (performance.eventLoopUtilization(before).idle < 10)
+      return Response.html('done')
+    },
+  })
+  const busy = usageOf(await kernel.profileOf(await kernel.client.get('/work')))
+  t.ok(busy.wall >= 20)
+  t.ok(busy.cpu.user + busy.cpu.system > 0)
+  t.ok(busy.loop.active >= 19)
+  t.ok(busy.heap.before > 0 && busy.heap.after > 0 && busy.heap.limit > busy.heap.after)
+  const waiting = usageOf(await kernel.profileOf(await kernel.client.get('/wait')))
+  t.ok(waiting.loop.idle >= 10)
+})
+
+t.test('requests beside it are counted: those in flight when it began, and the most at any time', async t => {
+  let open: () => void = () => undefined
+  const gate = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const kernel = await createProfiledKernel(t, {
+    '/gate': async () => {
+      await gate
+      return Response.html('open')
+    },
+  })
+  const first = kernel.client.get('/gate')
+  const second = kernel.client.get('/gate')
+  await kernel.client.get('/partnership')
+  open()
+  const responses = [await first, await second, await kernel.client.get('/partnership')]
+  const usages = []
+  for (const response of responses) usages.push(usageOf(await kernel.profileOf(response)).requests)
+  t.same(usages, [
+    { others: 0, most: 2 },
+    { others: 1, most: 2 },
+    { others: 0, most: 0 },
+  ])
+})
+
+t.test('a run of the garbage collector is told by the request that it has interrupted, though it is over', async t => {
+  const kernel = await createProfiledKernel(t, {
+    '/garbage': () => {
+      collectGarbage()
+      return Response.html('clean')
+    },
+    '/slow': async () => {
+      collectGarbage()
+      await turns()
+      return Response.html('clean')
+    },
+  })
+  for (const path of ['/garbage', '/slow']) {
+    const response = await kernel.client.get(path)
+    await turns()
+    const { pauses, wall } = usageOf(await kernel.profileOf(response))
+    t.ok(pauses.count >= 1, path)
+    t.ok(pauses.total > 0)
+    t.ok(pauses.first.some(({ kind }) => kind === 'major'))
+    for (const { start } of pauses.first) t.ok(start <= wall)
+  }
+  t.equal((await kernel.storage.search({ limit: 10 })).total, 2)
+})
+
+t.test('a request that was over before, or began later, is not interrupted', async t => {
+  const inFlight = new Set<Pass>()
+  const amended: Pass[] = []
+  const gc = new GcWatch({ inFlight: () => inFlight, amend: pass => amended.push(pass) })
+  t.teardown(gc.start())
+  const begin = () => {
+    const pass = new Pass('abc123', createRequest(), RequestType.Main, undefined)
+    pass.usage = startUsage(inFlight)
+    inFlight.add(pass)
+    return pass
+  }
+  const end = (pass: Pass) => {
+    inFlight.delete(pass)
+    gc.end(pass)
+  }
+  const before = begin()
+  end(before)
+  const over = begin()
+  const running = begin()
+  const sub = new Pass('abc124', createRequest(), RequestType.Sub, running)
+  inFlight.add(sub)
+  collectGarbage()
+  end(over)
+  const later = begin()
+  await turns()
+  t.equal(before.usage?.pauses.count, 0)
+  t.ok(over.usage?.pauses.count)
+  t.ok(running.usage?.pauses.count)
+  t.equal(later.usage?.pauses.count, 0)
+  t.equal(sub.usage, undefined)
+  t.same(
+    amended.map(pass => pass === over),
+    [true],
+    'those in flight are kept later anyway',
+  )
+})
+
+t.test('of many runs the first are kept, and of many requests that are over the last', async t => {
+  const usage = startUsage(new Set())
+  for (let run = 0; run < 30; run++) usage.addPause(run, 0.5, 'minor')
+  t.match(usage.pauses, { count: 30, total: 15 })
+  t.equal(usage.pauses.first.length, 20)
+
+  const amended = new Set<Pass>()
+  const gc = new GcWatch({ inFlight: () => [], amend: pass => amended.add(pass) })
+  t.teardown(gc.start())
+  const passes = Array.from({ length: 20 }, () => new Pass('abc123', createRequest(), RequestType.Main, undefined))
+  for (const pass of passes) pass.usage = startUsage(new Set())
+  collectGarbage()
+  for (const pass of passes) gc.end(pass)
+  await turns()
+  t.same([...amended], passes.slice(4))
+})
+
+t.test('the panel shows times, memory and pauses, and says whose they are', async t => {
+  const kernel = await createProfiledKernel(t)
+  const panel = kernel.panel('memory')
+  const profile = createProfile({
+    memory: {
+      wall: 40,
+      cpu: { user: 8, system: 2 },
+      loop: { active: 12, idle: 28 },
+      heap: { before: 3 * 1024 ** 2, after: 2 * 1024 ** 2, limit: 4096 * 1024 ** 2 },
+      requests: { others: 1, most: 3 },
+      pauses: { count: 2, total: 1.5, first: [{ start: 4, duration: 1, kind: 'minor' }] },
+    },
+  })
+  t.ok(panel.hasContent(profile))
+  const page = await kernel.show('memory', profile)
+  for (const text of [
+    '<dd>40.0 ms</dd>',
+    '<dd>10.0 ms (25.0 %)</dd>',
+    '<dd>28.0 ms (70.0 %)</dd>',
+    '<dd>2.0 MiB (-1.0 MiB)</dd>',
+    '<dd>2 (1.5 ms)</dd>',
+    'All figures are of the whole process.',
+    '1 were in flight when this one began, 3 at most',
+    '<td>minor</td>',
+    '1 more were counted',
+  ]) {
+    t.match(page, text)
+  }
+})
+
+t.test('the panel of a request that was alone says so', async t => {
+  const kernel = await createProfiledKernel(t)
+  const page = await kernel.show('memory', await kernel.profileOf(await kernel.client.get('/partnership')))
+  t.match(page, 'No other recorded request was in flight.')
+})
+
+t.test('a sub-request tells that its usage is told with the main request', async t => {
+  const kernel = await createProfiledKernel(t)
+  const main = await kernel.profileOf(await kernel.client.get('/nowhere'))
+  const sub = await kernel.storage.find(main.children[0] ?? '')
+  if (sub === undefined) throw new Error('There is no sub-request.')
+  t.notOk(kernel.panel('memory').hasContent(sub.profile))
+  t.match(await kernel.show('memory', sub.profile), 'it is told with the main request')
+  t.match(await kernel.show('memory', createProfile({})), 'No usage was recorded.')
+})
+
+t.test('records of any shape show something', async t => {
+  const kernel = await createProfiledKernel(t)
+  for (const memory of [1, null, [], { heap: 1, pauses: { first: [1] } }, { wall: 'x', pauses: { first: 2 } }]) {
+    t.match(await kernel.show('memory', createProfile({ memory })), 'Wall time')
+  }
+})

@@ -1,0 +1,180 @@
+import { type Test, t } from 'tap'
+import { Pass } from '../../../bundles/profiler/pass.ts'
+import { createTraceableView } from '../../../bundles/profiler/traceable-view.ts'
+import { RequestType } from '../../../kernel/request-type.ts'
+import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
+import type { View } from '../../../lib/view/view.ts'
+import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+
+function createPass(): Pass {
+  return new Pass('abc123', createRequest(), RequestType.Main, undefined)
+}
+
+function viewOf(t: Test, pass: Pass | undefined, files: Record<string, string>, prepare?: (view: View) => void): View {
+  const view = createTraceableView(t.testdir(files), () => pass)
+  prepare?.(view)
+  view.load()
+  return view
+}
+
+t.test('a page and its partials become a tree', async t => {
+  const pass = createPass()
+  const view = viewOf(t, pass, {
+    'page.hbs': '{{#> layout}}{{> item}}{{/layout}}{{> item}}',
+    'layout.hbs': '<{{> @partial-block}}>{{> footer}}',
+    'item.hbs': 'i',
+    'footer.hbs': 'f',
+  })
+  t.equal(view.render('page', { title: 1, text: 2 }), '<i>fi')
+  t.equal(view.render('footer', {}), 'f')
+  const { renders } = pass.renders ?? { renders: [] }
+  t.same(
+    renders.map(({ name, parent, keys }) => [name, parent, keys]),
+    [
+      ['page', -1, ['title', 'text']],
+      ['layout', 0, undefined],
+      ['item', 1, undefined],
+      ['footer', 1, undefined],
+      ['item', 0, undefined],
+      ['footer', -1, []],
+    ],
+  )
+  for (const { start, duration } of renders) t.ok(start >= 0 && duration >= 0)
+})
+
+t.test('a template that throws is marked, with its callers; what is rendered next is not its partial', async t => {
+  const pass = createPass()
+  const view = viewOf(t, pass, { 'page.hbs': '{{> fine}}{{> bad}}', 'fine.hbs': '', 'bad.hbs': '{{missing}}' })
+  t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
+  await view.render('fine', {})
+  t.same(
+    pass.renders?.renders.map(({ name, parent, hasFailed }) => [name, parent, hasFailed]),
+    [
+      ['page', -1, true],
+      ['fine', 0, undefined],
+      ['bad', 0, true],
+      ['fine', -1, undefined],
+    ],
+  )
+})
+
+t.test('after a thousand templates they are only counted', async t => {
+  const pass = createPass()
+  const view = viewOf(t, pass, {
+    'page.hbs': '{{#each list}}{{> item}}{{/each}}',
+    'item.hbs': '{{> leaf}}',
+    'leaf.hbs': '.',
+  })
+  t.equal(view.render('page', { list: Array(600).fill(0) }), '.'.repeat(600))
+  t.equal(pass.renders?.renders.length, 1000)
+  t.equal(pass.renders?.omitted, 201)
+})
+
+t.test('of a model no more than twenty names are kept, and none of what is no object', async t => {
+  const pass = createPass()
+  const view = viewOf(t, pass, { 'page.hbs': '', 'outer.hbs': '{{page}}' })
+  await view.render('page', Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`key${index}`, index])))
+  // Nobody may do this, and types are only types.
+  await view.render('page', null as unknown as Record<string, unknown>)
+  t.same(
+    pass.renders?.renders.map(({ keys }) => keys?.length),
+    [20, 0],
+  )
+})
+
+t.test('waiting for fragments is measured, also when one fails', async t => {
+  const pass = createPass()
+  const turns = async (count: number) => {
+    for (let turn = 0; turn < count; turn++) await new Promise(resolve => setTimeout(resolve, 2))
+    return 'late'
+  }
+  const view = viewOf(t, pass, { 'page.hbs': '{{later}}', 'bad.hbs': '{{fails}}' }, view => {
+    view.addHelper('later', () => new HtmlFragment(turns(5)))
+    view.addHelper('fails', () => new HtmlFragment(turns(1).then(() => Promise.reject(new Error('no fragment')))))
+  })
+  t.equal(await view.render('page', {}), 'late')
+  const waited = pass.renders?.waited ?? 0
+  t.ok(waited > 5)
+  await t.rejects(Promise.resolve(view.render('bad', {})), { message: 'no fragment' })
+  t.ok((pass.renders?.waited ?? 0) > waited)
+})
+
+t.test('without a pass templates are rendered as ever', async t => {
+  const view = viewOf(t, undefined, { 'page.hbs': '{{later}}{{> item}}', 'item.hbs': 'i' }, view =>
+    view.addHelper('later', () => new HtmlFragment(Promise.resolve('late'))),
+  )
+  t.equal(await view.render('page', {}), 'latei')
+})
+
+t.test('the panel shows the tree of a page of the site', async t => {
+  const kernel = await createProfiledKernel(t)
+  const profile = await kernel.profileOf(await kernel.client.get('/partnership'))
+  t.ok(kernel.panel('templates').hasContent(profile))
+  t.same(kernel.panel('templates').badge?.(profile), { text: '7', level: 'plain' })
+  const page = await kernel.show('templates', profile)
+  t.match(page, /<th scope="row">site\/layout<\/th>\s+<td class="number">1<\/td>/)
+  t.match(page, /└\u00a0<\/span>site\/layout/)
+  t.match(page, /\u00a0\u00a0├\u00a0<\/span>site\/header/)
+})
+
+t.test('templates that are rendered without the request are found by the context; each pass has its own', async t => {
+  const kernel = await createProfiledKernel(t, { '/fails': () => Promise.reject(new Error('Boom')) })
+  const response = await kernel.client.get('/fails')
+  const main = await kernel.profileOf(response)
+  t.notOk(kernel.panel('templates').hasContent(main))
+  t.match(await kernel.show('templates', main), 'No templates were rendered.')
+  t.same(kernel.panel('templates').badge?.(main), { text: '', level: 'plain' })
+  const sub = await kernel.storage.find(main.children[0] ?? '')
+  t.match(sub?.profile.data.templates, { renders: [{ name: 'framework/debug-error', parent: -1 }, { parent: 0 }] })
+})
+
+t.test('names in a model are masked and cut', async t => {
+  const kernel = await createProfiledKernel(t, {
+    '/page': request => Response.html(kernel.app.view.render('profiler/table', model(), request) as string),
+  })
+  const model = () => ({
+    title: '',
+    rows: [],
+    key: '',
+    empty: '',
+    'https://user:hunter2@host': 1,
+    [`long${'g'.repeat(200)}`]: 1,
+  })
+  const { data } = await kernel.profileOf(await kernel.client.get('/page'))
+  t.notMatch(JSON.stringify(data), 'hunter2')
+  t.match(data.templates, {
+    renders: [{ keys: ['title', 'rows', 'key', 'empty', 'https://******@host', /^long{97}$/] }],
+  })
+})
+
+t.test('the panel tells what threw from what it went through', async t => {
+  const kernel = await createProfiledKernel(t)
+  const render = (name: string, parent: number, hasFailed?: boolean) => ({ name, parent, duration: 1, hasFailed })
+  const renders = [render('page', -1, true), render('list', 0, true), render('list', 1, true), render('other', 0)]
+  const profile = createProfile({ templates: { renders, omitted: 3, waited: 1500 } })
+  const view = await kernel.panel('templates').toView({ profile, facts: {}, parent: undefined, children: [] })
+  t.match(view, {
+    calls: 7,
+    renderTime: '1.0 ms',
+    waited: '1.50 s',
+    templates: [
+      { name: 'list', count: 2, own: '1.0 ms', time: '1.0 ms', share: '100.0 %' },
+      { name: 'other', count: 1 },
+      { name: 'page', count: 1, own: '0.000 ms', time: '1.0 ms' },
+    ],
+  })
+  t.same(kernel.panel('templates').badge?.(profile), { text: '7', level: 'error' })
+  const page = await kernel.show('templates', profile)
+  t.equal(page.match(/threw/g)?.length, 1)
+  t.equal(page.match(/not finished/g)?.length, 2)
+  t.match(page, '3 calls more were counted')
+  t.match(page, 'Waited for fragments')
+})
+
+t.test('records of any shape show something', async t => {
+  const kernel = await createProfiledKernel(t)
+  const shapes = [1, null, [], { renders: 1 }, { renders: [1, { parent: 0, keys: 'x' }, { parent: 7.5, keys: [1] }] }]
+  for (const templates of shapes) t.type(await kernel.show('templates', createProfile({ templates })), 'string')
+})
