@@ -25,7 +25,7 @@ const sources = layers.flatMap(layer =>
 /** What a file imports: paths from the root for its own files, names for packages and node. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8')
-  const specifiers = [...text.matchAll(/(?:from|import\() ?'([^']+)'/g)].map(([, specifier]) => String(specifier))
+  const specifiers = [...text.matchAll(/(?:from|import\() ?'([^'\s]+)'/g)].map(([, specifier]) => String(specifier))
   return specifiers.map(name => (name.startsWith('.') ? path.join(path.dirname(file), name) : name))
 }
 
