@@ -5,6 +5,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { collectData } from './collect-data.ts'
 import { createCollectors } from './create-collectors.ts'
+import { addPages } from './pages/add-pages.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 import { Profiler } from './profiler.ts'
@@ -25,6 +26,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const storage = options.storage ?? new MemoryProfileStorage()
   const collectors: ProfileCollector[] = []
   const controllers = new Set<Controller>()
+  const policy = new RecordingPolicy(options)
   let profiler: Profiler
 
   return {
@@ -35,7 +37,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       let facts: string | undefined
       profiler = new Profiler({
         storage,
-        policy: new RecordingPolicy(options),
+        policy,
         collect: pass =>
           collectData(pass, [...collectors, ...foundation.collectors.map(each => masked(each, redactor))]),
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
@@ -51,6 +53,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 
     register(app) {
       collectors.push(...createCollectors(app))
+      for (const controller of addPages({ ...app, storage, policy })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
