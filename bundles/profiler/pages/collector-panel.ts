@@ -19,7 +19,7 @@ export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
       const rows = toRows(data)
       // What has no names is shown as it is.
       const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
-      return { label: name, rows, text }
+      return { rows, text }
     },
   }
 }

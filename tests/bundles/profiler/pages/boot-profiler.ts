@@ -22,7 +22,10 @@ export interface ProfiledKernel extends TestKernel {
 }
 
 /** Boots a kernel with the profiler, the site and the probe routes. */
-export async function bootProfiler(t: Test, { variables, bundles = [], ...options }: ProfilerInit = {}): Promise<ProfiledKernel> {
+export async function bootProfiler(
+  t: Test,
+  { variables, bundles = [], ...options }: ProfilerInit = {},
+): Promise<ProfiledKernel> {
   const storage = new SearchableStorage()
   const all = [frameworkBundle, createProfilerBundle({ ...options, storage }), siteBundle, probeBundle, ...bundles]
   const kernel = await createTestKernel({ bundles: all, ...(variables && { variables }) })
@@ -31,7 +34,10 @@ export async function bootProfiler(t: Test, { variables, bundles = [], ...option
 }
 
 /** The same behind a server on a free port of this machine. */
-export async function serveProfiler(t: Test, init: ProfilerInit = {}): Promise<ProfiledKernel & { readonly url: string }> {
+export async function serveProfiler(
+  t: Test,
+  init: ProfilerInit = {},
+): Promise<ProfiledKernel & { readonly url: string }> {
   const kernel = await bootProfiler(t, init)
   const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies([]) })
   const url = await server.listen('127.0.0.1', 0)
