@@ -4,7 +4,6 @@ import { createFileResponse } from '../../../lib/http/file-response.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { AssetFolder } from './asset-folder.ts'
-import { cleanSummary } from './clean-profile.ts'
 import { PROFILER_ASSET_UNKNOWN, PROFILER_FILE_CLOSED } from './errors.ts'
 import { home, listLink, recordLink } from './links.ts'
 import type { PageRoute } from './page-route.ts'
@@ -38,7 +37,7 @@ export function createReadingRoutes(services: PageServices, assets: AssetFolder)
       path: `${home}latest`,
       controller: defineController('profiler_latest', [currentRequest], async request => {
         const { summaries } = await storage.search({ limit: 1 })
-        const [latest] = summaries.map(cleanSummary)
+        const [latest] = summaries
         if (latest === undefined) return renderMissing(undefined, request, services)
         return renderRecord(latest.token, request, services)
       }),
@@ -88,7 +87,7 @@ async function search(request: Request, services: PageServices): Promise<Respons
   if (token) return /^\w+$/.test(token) ? goTo(recordLink(token)) : renderMissing(token, request, services)
   const { parameters, query } = parseListRequest(request.query)
   const { summaries } = await services.storage.search({ ...query, offset: 0, limit: 1 })
-  const [first] = summaries.map(cleanSummary)
+  const [first] = summaries
   const { order, page, sort, type = 'request', ...filters } = parameters
   const ours = { ...(sort && { sort }), ...(order && { order }), ...(page && { page }) }
   return goTo(listLink({ ...filters, type, ...ours }, first?.token))

@@ -1,5 +1,4 @@
 import type { ProfileSummary } from '../profile.ts'
-import { cleanSummary } from './clean-profile.ts'
 import { groupByParent } from './group-by-parent.ts'
 import { type SummaryView, toSummaryView } from './summary-view.ts'
 
@@ -14,7 +13,6 @@ export function createRows(
   summaries: readonly ProfileSummary[],
   { isGrouped = true }: { readonly isGrouped?: boolean } = {},
 ): RowView[] {
-  const cleaned = summaries.map(cleanSummary)
-  const listed = isGrouped ? groupByParent(cleaned) : cleaned.map(summary => ({ summary, isBelowParent: false }))
+  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
   return listed.map(({ summary, isBelowParent }) => ({ ...toSummaryView(summary), isBelowParent }))
 }

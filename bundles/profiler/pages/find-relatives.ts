@@ -1,6 +1,5 @@
 import type { Profile, ProfileSummary } from '../profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
-import { cleanSummary } from './clean-profile.ts'
 
 /** The records that a record leads to, as far as they are there. */
 export interface Relatives {
@@ -25,7 +24,7 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
   const search = async (filter: ProfileFilter, limit: number, direction?: 'ascending' | 'descending') => {
     const sort = direction && { sort: { field: 'time', direction } as const }
     const { summaries } = await storage.search({ filters: [filter], limit, ...sort })
-    return summaries.map(cleanSummary)
+    return summaries
   }
   const [parents, found, before, after] = await Promise.all([
     parent === null ? [] : search({ field: 'token', test: 'contains', value: parent }, 1),
@@ -39,11 +38,11 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     children: children.flatMap(child => found.find(other => other.token === child) ?? []),
     older: before
       .filter(isMain)
-      .sort(compareTime)
+      .toSorted(compareTime)
       .findLast(other => compareTime(other, summary) < 0),
     newer: after
       .filter(isMain)
-      .sort(compareTime)
+      .toSorted(compareTime)
       .find(other => compareTime(other, summary) > 0),
   }
 }

@@ -2,7 +2,6 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
-import { cleanProfile } from './clean-profile.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findRelatives, type Relatives } from './find-relatives.ts'
@@ -22,7 +21,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const found = await services.storage.find(token)
   if (found === undefined) return renderMissing(token, request, services)
 
-  const { profile, facts, isPinned } = cleanProfile(token, found)
+  const { profile, facts, isPinned } = found
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
   const relatives = await findRelatives(services.storage, profile)

@@ -43,7 +43,7 @@ export interface SummaryView {
   readonly parentLink: string
 }
 
-/** Makes what templates show of a summary, which must be a clean one. */
+/** Makes what templates show of a summary. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const { ip, method, outcome, parent, status, token, url } = summary
   return {

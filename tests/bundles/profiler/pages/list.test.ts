@@ -206,7 +206,8 @@ t.test('pages follow one another', async t => {
 t.test('columns sort, and once more the other way round; then sub-requests stand where they belong', async t => {
   const { client, storage } = await bootProfiler(t)
   keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
-  keep(storage, { token: 'bbbbbb', duration: 5 }, { token: 'aaaaaa', duration: 3 })
+  keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
+  keep(storage, { token: 'aaaaaa', duration: 3, url: 'http://localhost/x-somewhere' })
   t.strictSame(tokensOf(await show(client)), ['aaaaaa', 'bbbbbb', 'cccccc'])
   const sorted = await show(client, '?sort=duration&page=1&url=some')
   t.strictSame(tokensOf(sorted), ['bbbbbb', 'aaaaaa', 'cccccc'])
@@ -215,6 +216,7 @@ t.test('columns sort, and once more the other way round; then sub-requests stand
     'aria-sort="descending"><a class="sort" href="?url=some&amp;sort=duration&amp;order=asc">Duration</a>',
   )
   t.notMatch(sorted, 'below')
+  t.strictSame(tokensOf(await show(client, '?sort=url&url=-')), ['bbbbbb', 'aaaaaa'])
   const ascending = await show(client, '?sort=duration&order=asc')
   t.strictSame(tokensOf(ascending), ['cccccc', 'aaaaaa', 'bbbbbb'])
   t.match(ascending, 'aria-sort="ascending"><a class="sort" href="?sort=duration&amp;order=desc">')

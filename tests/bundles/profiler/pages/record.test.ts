@@ -1,14 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { AssetFolder } from '../../../../bundles/profiler/pages/asset-folder.ts'
-import { cleanProfile, cleanSummary } from '../../../../bundles/profiler/pages/clean-profile.ts'
 import { createMenu } from '../../../../bundles/profiler/pages/create-menu.ts'
 import { createPanelList } from '../../../../bundles/profiler/pages/create-panel-list.ts'
 import { PageRenderer } from '../../../../bundles/profiler/pages/page-renderer.ts'
 import { renderRecord } from '../../../../bundles/profiler/pages/render-record.ts'
 import type { ProfilePanel } from '../../../../bundles/profiler/panels/panel.ts'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { RecordingPolicy } from '../../../../bundles/profiler/recording-policy.ts'
-import type { StoredProfile } from '../../../../bundles/profiler/store/profile-storage.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
 import type { Collector } from '../../../../kernel/collector.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
@@ -51,29 +50,6 @@ async function withPanels(
     },
   }
 }
-
-t.test('what was read from a disk becomes what its type says', async t => {
-  // Whatever was on a disk is taken for a stored profile.
-  const clean = (profile: unknown, facts: unknown) =>
-    cleanProfile('abc123', { profile, facts, isPinned: true } as StoredProfile)
-  for (const junk of [undefined, null, 7, 'text', [], { summary: [], children: {}, data: 'x', failures: 3 }]) {
-    const { profile, facts, isPinned } = clean(junk, junk)
-    t.strictSame(profile.summary, { ...cleanSummary({}), token: 'abc123' })
-    t.strictSame([profile.children, profile.data, profile.failures], [[], {}, {}])
-    t.type(facts, Object)
-    t.equal(isPinned, true)
-  }
-  const { profile } = clean({ children: ['a', 7, null, 'b'], failures: { x: { toString: 'x' } }, data: { a: 1 } }, {})
-  t.match(profile, { children: ['a', 'b'], failures: { x: '' }, data: { a: 1 } })
-  const { summary } = createRecord({ parent: 'def456', exception: 'Error', outcome: 'crashed' })
-  t.strictSame(cleanSummary(summary), summary, 'what is in order stays')
-  t.match(cleanSummary({ time: 1e300, duration: -1, status: Number.NaN, memory: Number.POSITIVE_INFINITY }), {
-    time: 8.64e15,
-    duration: 0,
-    status: 0,
-    memory: 0,
-  })
-})
 
 t.test('a 404 shows its summary and what it was forwarded to', async t => {
   const { client } = await bootProfiler(t)
@@ -244,11 +220,7 @@ t.test('a panel that fails costs nothing but itself', async t => {
 })
 
 t.test('the menu tells what there is, and puts last what is empty', async t => {
-  const { profile } = cleanProfile('abc123', {
-    profile: JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text),
-    facts: {},
-    isPinned: false,
-  })
+  const profile: Profile = JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text)
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
   t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], profile, c), [
