@@ -1,7 +1,7 @@
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile } from '../profile.ts'
 import { recordLink } from './links.ts'
-import type { Badge } from './summary-view.ts'
+import type { Badge } from './to-summary-view.ts'
 
 /** One line of the menu of panels. */
 export interface MenuEntry {

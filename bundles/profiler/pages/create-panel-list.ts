@@ -1,6 +1,6 @@
 import type { Collector } from '../../../kernel/collector.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
-import { toCollectorPanel } from './collector-panel.ts'
+import { toCollectorPanel } from './to-collector-panel.ts'
 
 /**
  * The panels of the menu: the profiler's own, then those of other bundles, which may add collectors at any time. Where

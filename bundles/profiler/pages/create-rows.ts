@@ -1,6 +1,6 @@
 import type { ProfileSummary } from '../profile.ts'
 import { groupByParent } from './group-by-parent.ts'
-import { type SummaryView, toSummaryView } from './summary-view.ts'
+import { type SummaryView, toSummaryView } from './to-summary-view.ts'
 
 /** A row of the list of records. */
 export interface RowView extends SummaryView {

@@ -3,10 +3,10 @@ import type { Response } from '../../../lib/http/response.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { StorageUsage } from '../store/profile-storage.ts'
 import { createRows } from './create-rows.ts'
+import { createSearchForm } from './create-search-form.ts'
 import { formatBytes, formatCount } from './format.ts'
 import type { PageServices } from './page-services.ts'
 import { defaultOrder, type ListRequest, parseListRequest, sortableFields } from './parse-list-request.ts'
-import { createSearchForm } from './search-form.ts'
 
 /** Renders the list of what a search finds, the form to search with, and the state of recording. */
 export async function renderList(request: Request, { pages, policy, storage }: PageServices): Promise<Response> {

@@ -9,7 +9,7 @@ import { changeLink, recordLink } from './links.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
-import { toSummaryView } from './summary-view.ts'
+import { toSummaryView } from './to-summary-view.ts'
 
 /**
  * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
@@ -36,6 +36,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
     menu: createMenu(panels, profile, panel),
     label: panel?.label ?? '',
     panel: rendered?.content ?? '',
+    isEmpty: rendered?.isEmpty ?? false,
     problem: rendered?.problem ?? '',
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
   }

@@ -206,7 +206,8 @@ t.test('a panel that fails costs nothing but itself', async t => {
     panel('unknown', { template: 'profiler/nosuch' }),
     panel('menu', { hasContent: fails, badge: fails }),
   )
-  storage.append(createRecord({ data: { model: 1 }, failures: { mail: 'no <i>server</i>' } }), '{}')
+  const data = { model: 1, later: 1, template: 1, value: 1, unknown: 1 }
+  storage.append(createRecord({ data, failures: { mail: 'no <i>server</i>' } }), '{}')
   for (const name of ['model', 'later', 'template', 'value', 'unknown']) {
     const html = await show(`/abc123?panel=${name}`)
     t.match(html, 'This panel cannot be shown.', name)
@@ -270,6 +271,7 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
   t.match(await show('demo-nothing'), 'Nothing was collected.')
   t.match(table, '<span>Own panel</span><span class="badge badge-plain">7</span>')
   t.match(table, /<li class="is-empty"><a [^>]*><span>demo-nothing<\/span>\s*<\/a>/)
+  t.match(await show('demo-silent'), 'Nothing was recorded for this panel.')
   // It was given `data`, and nothing that this template asks for.
   t.match(await show('demo-own'), /cannot be shown[\s\S]*&quot;title&quot; not defined/)
 })
