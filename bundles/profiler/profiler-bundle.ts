@@ -9,6 +9,7 @@ import { collectData } from './collect-data.ts'
 import { createMemoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
 import { GcWatch } from './gc-watch.ts'
+import { addPages } from './pages/add-pages.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 import { Profiler } from './profiler.ts'
@@ -33,6 +34,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const collectors: ProfileCollector[] = []
   const controllers = new Set<Controller>()
   const watches: (() => void)[] = []
+  const policy = new RecordingPolicy(options)
   let profiler: Profiler
 
   return {
@@ -43,7 +45,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       let facts: string | undefined
       profiler = new Profiler({
         storage,
-        policy: new RecordingPolicy(options),
+        policy,
         collect: pass =>
           collectData(pass, [...collectors, ...foundation.collectors.map(each => masked(each, redactor))]),
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
@@ -68,6 +70,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls))
       // First: what the others do is not the request's.
       collectors.push(createMemoryCollector(gc), ...createCollectors(app))
+      for (const controller of addPages({ ...app, storage, policy })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },

@@ -94,7 +94,6 @@ function createHandlerBundle(handlers: Readonly<Record<string, RequestHandler>>)
   return {
     name: 'handlers',
     register({ routes }) {
-      routes.add({ name: '_profiler', path: '/_profiler/:token', controller: toController(() => new Response()) })
       for (const [path, handler] of Object.entries(handlers)) {
         routes.add({ name: path, path, controller: toController(handler) })
       }

@@ -1,0 +1,45 @@
+import path from 'node:path'
+import type { Application } from '../../../kernel/bundle.ts'
+import type { Controller } from '../../../kernel/controller/controller.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { createPanels } from '../create-panels.ts'
+import type { RecordingPolicy } from '../recording-policy.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { acceptsFetch } from './accepts-fetch.ts'
+import { AssetFolder } from './asset-folder.ts'
+import { createPanelList } from './create-panel-list.ts'
+import { createReadingRoutes } from './create-reading-routes.ts'
+import { createWritingRoutes } from './create-writing-routes.ts'
+import { PageRenderer } from './page-renderer.ts'
+import type { PageServices } from './page-services.ts'
+
+/** What the profiler itself adds to what a bundle may use. */
+export interface ProfilerApplication extends Application {
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+}
+
+/**
+ * Adds the profiler's pages, below `/_profiler/`, and gives their controllers. Whom the gate of debug output does not let
+ * in, and other sites, get the router's own 404: for them these routes are not there.
+ */
+export function addPages(app: ProfilerApplication): readonly Controller[] {
+  const { collectors, debugGate, routes, view } = app
+  const assets = new AssetFolder(path.join(app.directory, 'bundles/profiler/assets'))
+  const panels = createPanels(app)
+  const services: PageServices = {
+    ...app,
+    logger: app.logger.channel('profiler'),
+    pages: new PageRenderer(view, assets),
+    panels: () => createPanelList(panels, collectors),
+  }
+  view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
+
+  const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
+  const definitions = [
+    ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
+    ...createReadingRoutes(services, assets).map(route => ({ ...route, methods: ['GET'] as const })),
+  ]
+  for (const definition of definitions) routes.add({ ...definition, condition })
+  return definitions.map(({ controller }) => controller)
+}

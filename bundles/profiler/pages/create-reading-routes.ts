@@ -1,0 +1,98 @@
+import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
+import { defineController } from '../../../kernel/controller/controller.ts'
+import { createFileResponse } from '../../../lib/http/file-response.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { AssetFolder } from './asset-folder.ts'
+import { PROFILER_ASSET_UNKNOWN, PROFILER_FILE_CLOSED } from './errors.ts'
+import { home, listLink, recordLink } from './links.ts'
+import type { PageRoute } from './page-route.ts'
+import type { PageServices } from './page-services.ts'
+import { parseListRequest } from './parse-list-request.ts'
+import { protect } from './protect.ts'
+import { renderList } from './render-list.ts'
+import { renderMissing } from './render-missing.ts'
+import { renderRecord } from './render-record.ts'
+
+/** For ever, as the name changes with the content; not in caches that others use. */
+const assetCaching = 'private, max-age=31536000, immutable'
+
+/** Creates what only reads: the list, the records, and the files that their pages need. */
+export function createReadingRoutes(services: PageServices, assets: AssetFolder): PageRoute[] {
+  const { storage } = services
+  const token = routeParameter('token')
+  return [
+    {
+      name: '_profiler_home',
+      path: home,
+      controller: defineController('profiler_home', [], () => goTo(listLink({ limit: '10' }))),
+    },
+    {
+      name: '_profiler_search',
+      path: `${home}search`,
+      controller: defineController('profiler_search', [currentRequest], request => search(request, services)),
+    },
+    {
+      name: '_profiler_latest',
+      path: `${home}latest`,
+      controller: defineController('profiler_latest', [currentRequest], async request => {
+        const { summaries } = await storage.search({ limit: 1 })
+        const [latest] = summaries
+        if (latest === undefined) return renderMissing(undefined, request, services)
+        return renderRecord(latest.token, request, services)
+      }),
+    },
+    {
+      // Sources are shown where they were thrown from; no file is ever opened for a request.
+      name: '_profiler_open_file',
+      path: `${home}open`,
+      controller: defineController('profiler_open_file', [currentRequest], ({ query }) => {
+        throw new PROFILER_FILE_CLOSED([query.get('file') ?? ''])
+      }),
+    },
+    {
+      name: '_profiler_asset',
+      path: `${home}assets/:file`,
+      controller: defineController(
+        'profiler_asset',
+        [currentRequest, routeParameter('file')],
+        async (request, name) => {
+          const file = assets.find(name)
+          if (file === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
+          return protect(await createFileResponse(request, file, assetCaching))
+        },
+      ),
+    },
+    {
+      name: '_profiler_search_results',
+      path: `${home}:token/search/results`,
+      controller: defineController('profiler_search_results', [currentRequest], request =>
+        renderList(request, services),
+      ),
+    },
+    {
+      // The name and the parameter are Symfony's.
+      name: '_profiler',
+      path: `${home}:token`,
+      controller: defineController('profiler', [token, currentRequest], (token, request) =>
+        renderRecord(token, request, services),
+      ),
+    },
+  ]
+}
+
+/** Sends on to a record when its token is asked for, else to the list, whose address names what was found first. */
+async function search(request: Request, services: PageServices): Promise<Response> {
+  const token = request.query.get('token')?.trim()
+  if (token) return /^\w+$/.test(token) ? goTo(recordLink(token)) : renderMissing(token, request, services)
+  const { parameters, query } = parseListRequest(request.query)
+  const { summaries } = await services.storage.search({ ...query, offset: 0, limit: 1 })
+  const [first] = summaries
+  const { order, page, sort, type = 'request', ...filters } = parameters
+  const ours = { ...(sort && { sort }), ...(order && { order }), ...(page && { page }) }
+  return goTo(listLink({ ...filters, type, ...ours }, first?.token))
+}
+
+function goTo(location: string): Response {
+  return protect(Response.redirect(location))
+}

@@ -1,0 +1,49 @@
+import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
+import { defineController } from '../../../kernel/controller/controller.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { home, recordLink } from './links.ts'
+import type { PageRoute } from './page-route.ts'
+import type { PageServices } from './page-services.ts'
+import { protect } from './protect.ts'
+import { renderMissing } from './render-missing.ts'
+
+/** Creates what changes something: purge, pause and resume, pin and unpin. Each leads back to a page, with 303. */
+export function createWritingRoutes(services: PageServices): PageRoute[] {
+  const { policy, storage } = services
+  const act = (name: string, change: () => void | Promise<void>): PageRoute => ({
+    name: `_profiler_${name}`,
+    path: `${home}${name}`,
+    controller: defineController(`profiler_${name}`, [], async () => {
+      await change()
+      return goTo(home)
+    }),
+  })
+  const pin = (name: string, isPinned: boolean): PageRoute => ({
+    name: `_profiler_${name}`,
+    path: `${home}:token/${name}`,
+    controller: defineController(
+      `profiler_${name}`,
+      [currentRequest, routeParameter('token')],
+      async (request, token) =>
+        (await storage.pin(token, isPinned))
+          ? goTo(recordLink(token, request.query.get('panel') || undefined))
+          : renderMissing(token, request, services),
+    ),
+  })
+  return [
+    act('purge', () => storage.purge()),
+    act('pause', () => {
+      policy.isPaused = true
+    }),
+    act('resume', () => {
+      policy.isPaused = false
+    }),
+    pin('pin', true),
+    pin('unpin', false),
+  ]
+}
+
+/** 303: what the form was sent to is not asked for again when the page is reloaded. */
+function goTo(location: string): Response {
+  return protect(Response.redirect(location, 303))
+}

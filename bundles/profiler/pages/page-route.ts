@@ -1,0 +1,5 @@
+import type { Controller } from '../../../kernel/controller/controller.ts'
+import type { RouteDefinition } from '../../../lib/routing/route.ts'
+
+/** The route of a page; who may see it is the same for all. */
+export type PageRoute = Pick<RouteDefinition<Controller>, 'name' | 'path' | 'controller'>

@@ -1,0 +1,18 @@
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { View } from '../../../lib/view/view.ts'
+import type { ProfilePanel } from '../panels/panel.ts'
+import type { RecordingPolicy } from '../recording-policy.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { PageRenderer } from './page-renderer.ts'
+
+/** What the pages work with. */
+export interface PageServices {
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  readonly pages: PageRenderer
+  /** Renders panels. */
+  readonly view: View
+  readonly logger: Logger
+  /** In the order of the menu. */
+  readonly panels: () => readonly ProfilePanel[]
+}

@@ -1,0 +1,90 @@
+import type { ProfileFilter, ProfileQuery, SummaryField } from '../store/profile-storage.ts'
+import { type Edge, parseMoment } from './parse-moment.ts'
+
+/** What the list is asked for. */
+export interface ListRequest {
+  readonly query: ProfileQuery & { readonly offset: number }
+  /** What was given, by the names of its parameters, in the order in which links have them. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** From 1. */
+  readonly page: number
+  /** What was given and not understood, as sentences. */
+  readonly notes: readonly string[]
+}
+
+/** Columns that the list can be sorted by. */
+export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'duration', 'time'] as const
+
+/** Of a sort that does not say which. */
+export const defaultOrder = 'desc'
+
+/** Symfony's, in its order, then ours. */
+const names = ['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type', 'sort', 'order', 'page']
+
+const defaultLimit = 10
+const maximalLimit = 1000
+const maximalPage = 1_000_000
+
+/** Reads the parameters of a search; never fails: what cannot be understood is left out, and noted. */
+export function parseListRequest(given: URLSearchParams): ListRequest {
+  const texts = names.map(name => [name, given.get(name)?.trim() ?? ''] as const)
+  const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
+  const notes: string[] = []
+  const limit = readCount('limit', parameters, defaultLimit, maximalLimit, notes)
+  const page = readCount('page', parameters, 1, maximalPage, notes)
+  const sort = readSort(parameters, notes)
+  const query = { filters: readFilters(parameters, notes), limit, offset: (page - 1) * limit, ...(sort && { sort }) }
+  return { query, parameters, page, notes }
+}
+
+type Parameters = Readonly<Record<string, string>>
+
+function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
+  const { ip, method, status_code: status, type, url } = parameters
+  const filters: ProfileFilter[] = []
+  const contain = (field: SummaryField, value: string | undefined) => {
+    if (value !== undefined) filters.push({ field, test: 'contains', value })
+  }
+  contain('ip', ip)
+  contain('method', method?.toUpperCase())
+  contain('status', status)
+  if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
+  else if (url !== '!') contain('url', url)
+  // Whoever asks for requests wants everything: there is nothing else.
+  if (type !== 'request') contain('type', type)
+  const from = readMoment('start', parameters, 'first', notes)
+  const until = readMoment('end', parameters, 'last', notes)
+  if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
+  if (until !== undefined) filters.push({ field: 'time', test: 'until', value: until })
+  return filters
+}
+
+function readMoment(name: string, parameters: Parameters, edge: Edge, notes: string[]): number | undefined {
+  const text = parameters[name]
+  if (text === undefined) return undefined
+  const moment = parseMoment(text, edge)
+  if (moment === undefined)
+    notes.push(
+      `The ${name} “${text}” is left out: it is neither a date such as 2026-11-20 nor a number of seconds since 1970.`,
+    )
+  return moment
+}
+
+function readCount(name: string, parameters: Parameters, fallback: number, maximum: number, notes: string[]): number {
+  const text = parameters[name]
+  if (text === undefined) return fallback
+  const count = /^\d+$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= maximum) return count
+  const taken = count > maximum ? maximum : fallback
+  notes.push(
+    `The ${name} “${text}” is no number from 1 to ${maximum.toLocaleString('en')}: it is taken for ${taken.toLocaleString('en')}.`,
+  )
+  return taken
+}
+
+function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): ProfileQuery['sort'] {
+  if (sort === undefined) return undefined
+  const field = sortableFields.find(field => field === sort)
+  if (field === undefined) notes.push(`The list cannot be sorted by “${sort}”: the latest come first.`)
+  return field && { field, direction: order === 'asc' ? 'ascending' : 'descending' }
+}

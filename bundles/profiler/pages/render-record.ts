@@ -1,0 +1,77 @@
+import type { Request } from '../../../lib/http/request.ts'
+import type { Response } from '../../../lib/http/response.ts'
+import type { ProfilePanel } from '../panels/panel.ts'
+import type { Profile, ProfileSummary } from '../profile.ts'
+import { createMenu, hasContent } from './create-menu.ts'
+import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
+import { findRelatives, type Relatives } from './find-relatives.ts'
+import { changeLink, recordLink } from './links.ts'
+import type { PageServices } from './page-services.ts'
+import { renderMissing } from './render-missing.ts'
+import { renderPanel } from './render-panel.ts'
+import { toSummaryView } from './to-summary-view.ts'
+
+/**
+ * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
+ * none, that is the exception, if there was one, else the request.
+ *
+ * @throws PROFILER_PANEL_UNKNOWN (404)
+ */
+export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
+  const found = await services.storage.find(token)
+  if (found === undefined) return renderMissing(token, request, services)
+
+  const { profile, facts, isPinned } = found
+  const panels = services.panels()
+  const panel = choosePanel(panels, profile, request)
+  const relatives = await findRelatives(services.storage, profile)
+  const rendered = panel && (await renderPanel(panel, { profile, facts, ...relatives }, request, services))
+  const summary = toSummaryView(profile.summary)
+  const model = {
+    title: `${summary.status} ${summary.method} ${summary.target}`,
+    summary,
+    ...describeRelatives(profile, relatives),
+    isPinned,
+    pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
+    menu: createMenu(panels, profile, panel),
+    label: panel?.label ?? '',
+    panel: rendered?.content ?? '',
+    isEmpty: rendered?.isEmpty ?? false,
+    problem: rendered?.problem ?? '',
+    failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
+  }
+  return services.pages.render('profiler/record', model, request)
+}
+
+function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request: Request): ProfilePanel | undefined {
+  const wanted = request.query.get('panel')
+  const find = (name: string) => panels.find(panel => panel.name === name)
+  if (wanted) {
+    const panel = find(wanted)
+    if (panel === undefined) throw new PROFILER_PANEL_UNKNOWN([wanted, profile.summary.token])
+    return panel
+  }
+  const exception = find('exception')
+  if (exception !== undefined && hasContent(exception, profile)) return exception
+  return find('request') ?? panels[0]
+}
+
+/** A record that is gone keeps its link: that page says why. */
+function describeRelatives({ summary, children }: Profile, relatives: Relatives): object {
+  const view = (token: string, found: ProfileSummary | undefined) => ({
+    token,
+    link: recordLink(token),
+    found: found === undefined ? false : toSummaryView(found),
+  })
+  return {
+    parent: summary.parent === null ? false : view(summary.parent, relatives.parent),
+    subRequests: children.map(token =>
+      view(
+        token,
+        relatives.children.find(child => child.token === token),
+      ),
+    ),
+    older: relatives.older === undefined ? false : toSummaryView(relatives.older),
+    newer: relatives.newer === undefined ? false : toSummaryView(relatives.newer),
+  }
+}

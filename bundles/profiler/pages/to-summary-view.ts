@@ -1,0 +1,104 @@
+import { statusText } from '../../../lib/http/status.ts'
+import type { Outcome, ProfileSummary } from '../profile.ts'
+import { type FormattedTime, formatBytes, formatCount, formatDuration, formatTime } from './format.ts'
+import { listLink, recordLink } from './links.ts'
+
+/** How much something wants to be looked at. */
+export type Tone = 'plain' | 'ok' | 'warning' | 'error'
+
+/** A word or a count beside the name of something. */
+export interface Badge {
+  readonly text: string
+  readonly tone: Tone
+}
+
+/** A summary as templates show it: texts, and links to go with them. */
+export interface SummaryView {
+  readonly token: string
+  readonly link: string
+  /** `404`, or a dash when there was no response. */
+  readonly status: string
+  /** `Error 404 Not Found`, `200 OK`. */
+  readonly statusText: string
+  readonly tone: Tone
+  readonly method: string
+  /** The full URL. */
+  readonly address: string
+  /** Its path and query. */
+  readonly target: string
+  /** Whether following the URL is the same request once more. */
+  readonly canBeVisited: boolean
+  readonly ip: string
+  readonly ipLink: string
+  readonly route: string
+  readonly controller: string
+  readonly time: FormattedTime
+  readonly duration: string
+  readonly memory: string
+  /** How it ended, as a sentence. */
+  readonly outcome: string
+  readonly badges: readonly Badge[]
+  readonly isSubRequest: boolean
+  readonly parent: string
+  readonly parentLink: string
+}
+
+/** Makes what templates show of a summary. */
+export function toSummaryView(summary: ProfileSummary): SummaryView {
+  const { ip, method, outcome, parent, status, token, url } = summary
+  return {
+    token,
+    link: recordLink(token),
+    status: status === 0 ? '–' : String(status),
+    statusText: describeStatus(status),
+    tone: toneOf(status),
+    method,
+    address: url,
+    target: url.replace(/^https?:\/\/[^/]*(?=\/)/, ''),
+    canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
+    ip,
+    ipLink: listLink({ ip, limit: '10' }),
+    route: summary.route ?? '',
+    controller: summary.controller ?? '',
+    time: formatTime(summary.time),
+    duration: formatDuration(summary.duration),
+    memory: formatBytes(summary.memory),
+    outcome: outcomes[outcome].sentence,
+    badges: badgesOf(summary),
+    isSubRequest: parent !== null,
+    parent: parent ?? '',
+    parentLink: parent === null ? '' : recordLink(parent),
+  }
+}
+
+const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
+  complete: { sentence: 'Answered.', tone: 'plain' },
+  aborted: { sentence: 'The client left before all of the response was sent.', tone: 'warning' },
+  crashed: { sentence: 'The process ended while it was handled.', tone: 'error' },
+  unfinished: { sentence: 'It was not over when this was recorded.', tone: 'warning' },
+}
+
+function describeStatus(status: number): string {
+  if (status === 0) return 'No response'
+  return `${status >= 400 ? 'Error ' : ''}${status} ${statusText(status)}`
+}
+
+function toneOf(status: number): Tone {
+  if (status === 0) return 'plain'
+  if (status >= 400) return 'error'
+  return status >= 300 ? 'warning' : 'ok'
+}
+
+function badgesOf({ calls, errors, exception, outcome, subRequests, warnings }: ProfileSummary): Badge[] {
+  const badges: Badge[] = []
+  if (exception !== null) badges.push({ text: exception, tone: 'error' })
+  if (outcome !== 'complete') badges.push({ text: outcome, tone: outcomes[outcome].tone })
+  const count = (count: number, one: string, tone: Tone) => {
+    if (count > 0) badges.push({ text: formatCount(count, one), tone })
+  }
+  count(errors, 'error', 'error')
+  count(warnings, 'warning', 'warning')
+  count(calls, 'outgoing call', 'plain')
+  count(subRequests, 'sub-request', 'plain')
+  return badges
+}

@@ -1,0 +1,149 @@
+import type { Page } from 'playwright-core'
+import { type Test, t } from 'tap'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { serveProfiler } from '../bundles/profiler/pages/boot-profiler.ts'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+
+t.setTimeout(180_000)
+
+/** A collector whose data fills a table with what is hard to fit in. */
+const demo: Bundle = {
+  name: 'demo',
+  register(app) {
+    const collect = () => ({
+      [`a-${'long-'.repeat(20)}name`]: 'value'.repeat(100),
+      lines: { one: [1, 2], two: 'é'.repeat(300) },
+    })
+    app.collectors.push({ name: 'demo', collect })
+  },
+}
+
+/** What of a page is looked at; evaluated in the browser. */
+interface Look {
+  readonly title: string
+  readonly overflow: number
+  readonly rules: number
+  readonly background: string
+  /** Texts whose contrast is below 4.5, with that. */
+  readonly pale: readonly string[]
+}
+
+const look = `(() => {
+  const channels = color => color.match(/[\\d.]+/g).map(Number)
+  const luminance = color => {
+    const [r, g, b] = channels(color).map(value => value / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const backgroundOf = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = getComputedStyle(at).backgroundColor
+      if (channels(color)[3] !== 0) return color
+    }
+    return 'rgb(255, 255, 255)'
+  }
+  const pale = []
+  for (const element of document.querySelectorAll('body *')) {
+    const text = [...element.childNodes].filter(node => node.nodeType === 3).map(node => node.data.trim()).join('')
+    if (text === '' || !element.checkVisibility()) continue
+    const [a, b] = [luminance(getComputedStyle(element).color), luminance(backgroundOf(element))]
+    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
+    if (contrast < 4.5) pale.push(text.slice(0, 30) + ' ' + contrast.toFixed(2))
+  }
+  return {
+    title: document.title,
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    rules: [...document.styleSheets].reduce((sum, sheet) => sum + sheet.cssRules.length, 0),
+    background: getComputedStyle(document.body).backgroundColor,
+    pale,
+  }
+})()`
+
+/** Tells what went wrong on the way to a page: messages, violated policies, and requests that leave the site. */
+function watch(page: Page, url: string): () => string[] {
+  const wrong: string[] = []
+  page.on('pageerror', error => wrong.push(String(error)))
+  page.on('console', message => {
+    if (!message.text().startsWith('Failed to load resource')) wrong.push(`${message.type()}: ${message.text()}`)
+  })
+  page.on('request', request => {
+    if (new URL(request.url()).origin !== url) wrong.push(`request to ${request.url()}`)
+  })
+  page.on('response', response => {
+    const isPage = response.request().isNavigationRequest()
+    if (!isPage && response.status() >= 400) wrong.push(`${response.status()} ${response.url()}`)
+  })
+  return () => wrong
+}
+
+async function open(t: Test): Promise<{ page: Page; url: string; tokenOf(path: string): Promise<string> }> {
+  const browser = await openBrowser(t)
+  const { url } = await serveProfiler(t, { bundles: [demo] })
+  const tokenOf = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
+  return { page: await browser.newPage(), url, tokenOf }
+}
+
+t.test('pages of the profiler fit the window, can be read, and keep to their policy', needsBrowser, async t => {
+  const { page, tokenOf, url } = await open(t)
+  const complaints = watch(page, url)
+  const empty = '/_profiler/empty/search/results?ip=9.9.9.9&start=nope&limit=x'
+  await page.goto(url + empty)
+  const missing = await tokenOf(`/missing-x/${'a-very-long-path/'.repeat(20)}`)
+  const found = await tokenOf('/star-photo-booth')
+  for (const [path, title] of [
+    ['/_profiler/', /^\d+ results found · Profiler$/],
+    [empty, /^No results found/],
+    [`/_profiler/${missing}`, /^404 GET \/missing-x/],
+    [`/_profiler/${found}?panel=demo`, /^200 GET \/star-photo-booth/],
+    ['/_profiler/ffffff', /^Token not found/],
+  ] as const) {
+    await page.goto(url + path)
+    const backgrounds = new Set<string>()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [400, 800, 1400]) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize({ width, height: 900 })
+        const { background, overflow, pale, rules, title: shown } = await page.evaluate<Look>(look)
+        t.match(shown, title)
+        t.equal(overflow, 0, `${width} pixels are enough for ${path}`)
+        t.ok(rules > 0, 'styles are there')
+        t.strictSame(pale, [], `${colorScheme} has contrast`)
+        backgrounds.add(background)
+      }
+    }
+    t.equal(backgrounds.size, 2, 'light and dark differ')
+  }
+  t.strictSame(complaints(), [])
+})
+
+t.test('records are searched, read, pinned and deleted without a script', needsBrowser, async t => {
+  const { page, tokenOf, url } = await open(t)
+  const complaints = watch(page, url)
+  const missing = await tokenOf('/missing-x')
+  const found = await tokenOf('/star-photo-booth')
+
+  await page.goto(`${url}/_profiler`)
+  await page.getByLabel('Status').fill('404')
+  await page.getByRole('button', { name: 'Search' }).click()
+  t.match(page.url(), `/_profiler/${missing}/search/results?status_code=404&limit=10&type=request`)
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '2 results found')
+  t.equal(await page.getByLabel('Status').inputValue(), '404')
+
+  await page.getByRole('link', { name: '/missing-x' }).first().click()
+  t.equal(page.url(), `${url}/_profiler/${missing}`)
+  await page.getByRole('button', { name: 'Pin' }).click()
+  t.match(page.url(), `${url}/_profiler/${missing}`)
+  t.ok(await page.getByText('pinned', { exact: true }).isVisible())
+  await page.getByRole('link', { name: 'Next' }).click()
+  t.equal(page.url(), `${url}/_profiler/${found}`)
+
+  await page.getByRole('link', { name: 'All records' }).click()
+  await page.getByText('Delete records').click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 results found', 'the pinned one is left')
+
+  await page.getByRole('button', { name: 'Pause recording' }).click()
+  t.equal(await tokenOf('/star-photo-booth'), 'null')
+  await page.getByRole('button', { name: 'Resume' }).click()
+  t.match(await tokenOf('/star-photo-booth'), /^[0-9a-f]{6}$/)
+  t.strictSame(complaints(), [])
+})

@@ -1,0 +1,246 @@
+import { t } from 'tap'
+import { createSearchForm } from '../../../../bundles/profiler/pages/create-search-form.ts'
+import { groupByParent } from '../../../../bundles/profiler/pages/group-by-parent.ts'
+import { parseListRequest } from '../../../../bundles/profiler/pages/parse-list-request.ts'
+import { parseMoment } from '../../../../bundles/profiler/pages/parse-moment.ts'
+import type { ProfileSummary } from '../../../../bundles/profiler/profile.ts'
+import type { TestClient } from '../../../../kernel/testing/client.ts'
+import { bootProfiler } from './boot-profiler.ts'
+import { createRecord, type RecordInit } from './create-record.ts'
+import { plainEquals, textOf } from './html.ts'
+import type { SearchableStorage } from './searchable-storage.ts'
+
+const results = '/_profiler/empty/search/results'
+
+function parse(query: string): ReturnType<typeof parseListRequest> {
+  return parseListRequest(new URLSearchParams(query))
+}
+
+function keep(storage: SearchableStorage, ...records: RecordInit[]): void {
+  for (const record of records) storage.append(createRecord(record), '{}')
+}
+
+async function show(client: TestClient, query = ''): Promise<string> {
+  const { headers, status, text } = await client.get(`${results}${query}`)
+  if (status !== 200 || headers.has('x-debug-token')) throw new Error(`The list is answered with ${status}.`)
+  return plainEquals(text)
+}
+
+/** The tokens of the rows, in their order. */
+function tokensOf(html: string): string[] {
+  return [...html.matchAll(/<td class="token"><a[^>]*>([^<]*)</g)].map(([, token]) => String(token))
+}
+
+t.test('a moment is given in seconds, or as an ISO date as long as one likes', async t => {
+  const iso = (text: string, edge: 'first' | 'last') => {
+    const moment = parseMoment(text, edge)
+    return moment === undefined ? undefined : new Date(moment).toISOString()
+  }
+  const rows: [text: string, first: string, last: string][] = [
+    ['0', '1970-01-01T00:00:00.000Z', '1970-01-01T00:00:00.999Z'],
+    ['1000000000', '2001-09-09T01:46:40.000Z', '2001-09-09T01:46:40.999Z'],
+    ['-1', '1969-12-31T23:59:59.000Z', '1969-12-31T23:59:59.999Z'],
+    ['2026-11-20', '2026-11-20T00:00:00.000Z', '2026-11-20T23:59:59.999Z'],
+    ['2026-11-20T23:15', '2026-11-20T23:15:00.000Z', '2026-11-20T23:15:59.999Z'],
+    ['2026-11-20 23:15:09', '2026-11-20T23:15:09.000Z', '2026-11-20T23:15:09.999Z'],
+    ['2026-11-20T23:15:09.5', '2026-11-20T23:15:09.500Z', '2026-11-20T23:15:09.500Z'],
+    ['2026-11-20t23:15z', '2026-11-20T23:15:00.000Z', '2026-11-20T23:15:59.999Z'],
+    ['2026-11-20T23:15+01:00', '2026-11-20T22:15:00.000Z', '2026-11-20T22:15:59.999Z'],
+    ['2026-11-20T23:15:09-0130', '2026-11-21T00:45:09.000Z', '2026-11-21T00:45:09.999Z'],
+    ['2028-02-29', '2028-02-29T00:00:00.000Z', '2028-02-29T23:59:59.999Z'],
+  ]
+  for (const [text, first, last] of rows) {
+    t.equal(iso(text, 'first'), first, text)
+    t.equal(iso(text, 'last'), last, text)
+  }
+  const none = ['', 'nope', '2026-02-30', '2026-13-01', '2026-11-20T25:00', '2026-11-20T10', '1e3', '9'.repeat(400)]
+  for (const text of none) t.equal(parseMoment(text, 'first'), undefined, text)
+})
+
+t.test('a search that says nothing is for the ten latest requests', async t => {
+  const expected = { query: { filters: [], limit: 10, offset: 0 }, parameters: {}, page: 1, notes: [] }
+  t.strictSame(parse(''), expected)
+  t.strictSame(parse('ip=&method=&limit=&start=+&nonsense=1'), expected, 'an empty form says nothing')
+  t.strictSame(parse('type=request').query, expected.query)
+})
+
+t.test('filters look for parts; the method in any case; an exclamation mark leaves out', async t => {
+  t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command').query.filters, [
+    { field: 'ip', test: 'contains', value: '127' },
+    { field: 'method', test: 'contains', value: 'POS' },
+    { field: 'status', test: 'contains', value: '40' },
+    { field: 'url', test: 'contains', value: 'a' },
+    { field: 'type', test: 'contains', value: 'command' },
+    { field: 'time', test: 'from', value: 10_000 },
+    { field: 'time', test: 'until', value: 20_999 },
+  ])
+  t.strictSame(parse('url=!%2Fx').query.filters, [{ field: 'url', test: 'lacks', value: '/x' }])
+  t.strictSame(parse('url=!').query.filters, [])
+})
+
+t.test('what cannot be understood is left out, and noted', async t => {
+  for (const [query, expected] of [
+    ['limit=abc', { limit: 10, offset: 0 }],
+    ['limit=0', { limit: 10, offset: 0 }],
+    ['limit=-3', { limit: 10, offset: 0 }],
+    ['limit=5000', { limit: 1000, offset: 0 }],
+    ['limit=1e2', { limit: 10, offset: 0 }],
+    ['page=x', { limit: 10, offset: 0 }],
+    ['page=0', { limit: 10, offset: 0 }],
+    ['sort=controller', { limit: 10, offset: 0 }],
+    ['start=yesterday', { limit: 10, offset: 0 }],
+    ['end=2026-02-30', { limit: 10, offset: 0 }],
+  ] as const) {
+    const { notes, query: found } = parse(query)
+    t.strictSame(found, { filters: [], ...expected }, query)
+    t.equal(notes.length, 1, query)
+  }
+  t.match(parse('limit=5000').notes, ['The limit “5000” is no number from 1 to 1,000: it is taken for 1,000.'])
+})
+
+t.test('pages and columns', async t => {
+  t.match(parse('limit=25&page=3').query, { limit: 25, offset: 50 })
+  t.match(parse('sort=duration').query.sort, { field: 'duration', direction: 'descending' })
+  t.match(parse('sort=url&order=asc').query.sort, { field: 'url', direction: 'ascending' })
+})
+
+t.test('the form keeps what was asked for', async t => {
+  const form = createSearchForm(parse('ip=1&method=get&status_code=4&url=!x&start=2026-11-20&end=2026-11-20&limit=7'))
+  t.match(form, { ip: '1', status: '4', address: '!x', isOpen: true, isFiltering: true })
+  t.match(form, { start: '2026-11-20T00:00', end: '2026-11-20T23:59' })
+  const selected = (choices: typeof form.methods) => choices.filter(each => each.isSelected).map(each => each.value)
+  t.strictSame(selected(form.methods), ['GET'])
+  t.strictSame(selected(form.limits), ['7'], 'also when it is not one of the usual')
+  t.strictSame(selected(createSearchForm(parse('method=ge')).methods), ['GE'])
+
+  const empty = createSearchForm(parse(''))
+  t.match(empty, { ip: '', start: '', end: '', isOpen: false, isFiltering: false })
+  t.strictSame(selected(empty.methods), [''])
+  const seconds = createSearchForm(parse('start=1000000001&end=1000000001'))
+  t.match(seconds, { start: '2001-09-09T01:46:41', end: '2001-09-09T01:46:41' })
+  t.equal(createSearchForm(parse('end=999999999999')).end, '', 'a year that the field does not know')
+})
+
+t.test('sub-requests stand below their parents, none is added or lost', async t => {
+  const make = (token: string, parent: string | null, time: number): ProfileSummary =>
+    createRecord({ token, parent, time }).summary
+  const group = (...summaries: ProfileSummary[]) =>
+    groupByParent(summaries).map(({ summary, isBelowParent }) => (isBelowParent ? `> ${summary.token}` : summary.token))
+  t.strictSame(
+    group(make('m2', null, 5), make('s2', 'm1', 4), make('s1', 'm1', 3), make('ss', 's1', 3), make('m1', null, 2)),
+    ['m2', 'm1', '> s1', '> ss', '> s2'],
+  )
+  t.strictSame(group(make('s', 'elsewhere', 1), make('m', null, 1)), ['s', 'm'], 'a parent on another page')
+  t.strictSame(group(make('a', 'b', 1), make('b', 'a', 2), make('c', 'c', 3)), ['a', '> b', 'c'], 'damaged ones')
+  t.strictSame(group(make('m', null, 1), make('m', null, 2), make('s', 'm', 3)), ['m', '> s', 'm'], 'one token twice')
+})
+
+t.test('a 404 is listed with the sub-request that answered it', async t => {
+  const { client } = await bootProfiler(t)
+  const { headers } = await client.get('/missing-x')
+  const main = headers.get('x-debug-token')
+  const sub = headers.get('x-previous-debug-token')
+  const html = await show(client, '?limit=10')
+  t.strictSame(tokensOf(html), [main, sub])
+  const text = textOf(html)
+  t.match(text, '2 results found')
+  t.match(text, '404 127.0.0.1 GET /missing-x KERNEL_NO_ROUTE 1 error 1 sub-request')
+  t.match(text, `/missing-x sub-request of ${main} by error_controller`)
+  t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
+  t.match(html, '<tr class="sub below">')
+  const only = await show(client, '?limit=1')
+  t.strictSame(tokensOf(only), [main])
+  t.match(textOf(only), /1 results found\s*1–1 of 2/)
+  t.match(textOf(only), '2 records kept')
+})
+
+t.test('rows tell what is worth a look', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const many = { errors: 2, warnings: 1, calls: 3, subRequests: 1 }
+  keep(storage, { ...many, token: 'aaaaaa', exception: 'TypeError', outcome: 'aborted', status: 500, duration: 1520 })
+  keep(storage, { token: 'bbbbbb', status: 0, outcome: 'crashed', duration: 45.67, url: 'not a url', route: null })
+  keep(storage, { token: 'cccccc', status: 302, outcome: 'unfinished', duration: 123.4, url: 'https://x.example/' })
+  const html = await show(client)
+  t.match(html, '<span class="pill pill-error" title="Error 500 Internal Server Error">500</span>')
+  t.match(html, '<span class="pill pill-plain" title="No response">–</span>')
+  t.match(html, '<span class="pill pill-warning" title="302 Found">302</span>')
+  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
+  t.match(textOf(html), '20 Nov 2026 23:15:09')
+  t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
+  for (const text of ['1.52 s', '45.7 ms', '123 ms', 'not a url', 'crashed', 'unfinished']) t.match(html, text)
+})
+
+t.test('a list that finds nothing says what is there, and how to get at it', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const fresh = textOf(await show(client))
+  t.match(fresh, 'No results found')
+  t.match(fresh, 'The query returned no result.')
+  t.match(fresh, 'Nothing was recorded yet')
+  keep(storage, { token: 'aaaaaa' }, { token: 'bbbbbb' })
+  const html = await show(client, '?ip=9.9.9.9&limit=10')
+  t.match(textOf(html), 'The query returned no result. The filters leave out all of 2 records. Clear filters')
+  t.match(html, '<a href="/_profiler/">Clear filters</a>')
+  const beyond = await show(client, '?limit=1&page=9')
+  t.match(textOf(beyond), 'This page lies behind the last one.')
+  t.match(beyond, '<a href="?limit=1">')
+  t.match(beyond, 'rel="prev" href="?limit=1&amp;page=8"')
+})
+
+t.test('pages follow one another', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const tokens = Array.from({ length: 25 }, (_, index) => String(100_000 + index))
+  for (const token of tokens) keep(storage, { token })
+  const latest = tokens.toReversed()
+  const first = await show(client, '?ip=127')
+  t.strictSame(tokensOf(first), latest.slice(0, 10))
+  t.match(textOf(first), /10 results found\s*1–10 of 25/)
+  t.notMatch(first, 'rel="prev"')
+  t.match(first, 'rel="next" href="?ip=127&amp;page=2"')
+  const last = await show(client, '?ip=127&page=3')
+  t.strictSame(tokensOf(last), latest.slice(20))
+  t.match(textOf(last), '21–25 of 25')
+  t.match(last, 'rel="prev" href="?ip=127&amp;page=2"')
+  t.notMatch(last, 'rel="next"')
+})
+
+t.test('columns sort, and once more the other way round; then sub-requests stand where they belong', async t => {
+  const { client, storage } = await bootProfiler(t)
+  keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
+  keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
+  keep(storage, { token: 'aaaaaa', duration: 3, url: 'http://localhost/x-somewhere' })
+  t.strictSame(tokensOf(await show(client)), ['aaaaaa', 'bbbbbb', 'cccccc'])
+  const sorted = await show(client, '?sort=duration&page=1&url=some')
+  t.strictSame(tokensOf(sorted), ['bbbbbb', 'aaaaaa', 'cccccc'])
+  t.match(
+    sorted,
+    'aria-sort="descending"><a class="sort" href="?url=some&amp;sort=duration&amp;order=asc">Duration</a>',
+  )
+  t.notMatch(sorted, 'below')
+  t.strictSame(tokensOf(await show(client, '?sort=url&url=-')), ['bbbbbb', 'aaaaaa'])
+  const ascending = await show(client, '?sort=duration&order=asc')
+  t.strictSame(tokensOf(ascending), ['cccccc', 'aaaaaa', 'bbbbbb'])
+  t.match(ascending, 'aria-sort="ascending"><a class="sort" href="?sort=duration&amp;order=desc">')
+})
+
+t.test('bad parameters are noted on the page', async t => {
+  const { client } = await bootProfiler(t)
+  const html = await show(client, '?limit=abc&start=%3Cb%3E&end=nope&page=-1&sort=%22&order=up&ip=%FF%00')
+  t.equal(html.match(/class="note note-warning"/g)?.length, 5)
+  t.match(html, 'The start “&lt;b&gt;” is left out')
+})
+
+t.test('the list tells how the store does, and what was not recorded', async t => {
+  const { client, storage } = await bootProfiler(t)
+  await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
+  keep(storage, { token: 'aaaaaa' })
+  storage.usage = async () => ({ profiles: 1234, bytes: 3_440_000, dropped: 2, problem: 'ENOSPC: no space left' })
+  const text = textOf(await show(client))
+  t.match(text, '1,234 records, 3.4 MB.')
+  t.match(text, '1 request not recorded')
+  t.match(text, '2 records dropped.')
+  t.match(text, 'could not be kept: ENOSPC: no space left')
+  storage.usage = async () => ({ profiles: 1, bytes: 820, dropped: 0, problem: undefined })
+  t.match(textOf(await show(client)), '1 record, 820 B.')
+  storage.usage = async () => ({ profiles: 1, bytes: 4.2e13, dropped: 0, problem: undefined })
+  t.match(textOf(await show(client)), '1 record, 42000 GB.')
+})

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { t } from 'tap'
+import { bootProfiler, serveProfiler } from './boot-profiler.ts'
+import { textOf } from './html.ts'
+
+const ours = { headers: { origin: 'http://localhost' } }
+
+t.test('the profiler begins with the latest ten records', async t => {
+  const { client } = await bootProfiler(t)
+  const withoutSlash = await client.get('/_profiler?a=1')
+  t.equal(withoutSlash.status, 301)
+  t.equal(withoutSlash.headers.get('location'), 'http://localhost/_profiler/?a=1')
+  t.match(withoutSlash.headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
+  const home = await client.get('/_profiler/')
+  t.equal(home.status, 302)
+  t.equal(home.headers.get('location'), '/_profiler/empty/search/results?limit=10')
+  t.notOk(home.headers.has('x-debug-token'))
+  const list = await client.follow(home)
+  t.match(list.text, '1 results found')
+  t.match(textOf(list.text), '/_profiler?a=1', 'the redirect of the router is the only record')
+})
+
+t.test('a search names what it has found first, and keeps the order of its parameters', async t => {
+  const { client } = await bootProfiler(t)
+  const locationOf = async (query: string) => {
+    const { headers, status } = await client.get(`/_profiler/search${query}`)
+    t.equal(status, 302)
+    return headers.get('location')
+  }
+  t.equal(await locationOf('?limit=10'), '/_profiler/empty/search/results?limit=10&type=request')
+  const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  t.equal(await locationOf(''), `/_profiler/${token}/search/results?type=request`)
+  t.equal(
+    await locationOf(
+      '?page=2&order=asc&sort=url&type=&limit=5&end=3&start=2&url=%25+%26%C3%A9&status_code=200&method=get&ip=',
+    ),
+    '/_profiler/empty/search/results?method=get&status_code=200&url=%25+%26%C3%A9&start=2&end=3&limit=5&type=request&sort=url&order=asc&page=2',
+  )
+  t.equal(await locationOf(`?token=+${token}+&limit=10`), `/_profiler/${token}`)
+  t.equal((await client.get('/_profiler/search?token=..%2Fx')).status, 404)
+  t.match((await client.get('/_profiler/search?token=..%2Fx')).text, 'Token "../x" not found.')
+})
+
+t.test('no file is ever opened', async t => {
+  const { client } = await bootProfiler(t)
+  for (const [query, file] of [
+    ['?file=/etc/passwd', '/etc/passwd'],
+    ['?file=package.json&line=3', 'package.json'],
+    ['', ''],
+  ] as const) {
+    const { headers, status } = await client.get(`/_profiler/open${query}`)
+    t.equal(status, 404)
+    t.equal(decodeURIComponent(headers.get('x-debug-exception') ?? ''), `The file "${file}" cannot be opened.`)
+    t.notOk(headers.has('x-debug-token'))
+  }
+})
+
+t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no record of themselves', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const token = (await client.get('/missing-x')).headers.get('x-debug-token')
+  const { profiles } = await storage.usage()
+  for (const path of ['/', '/latest', `/${token}`, '/ffffff', '/empty/search/results', '/search']) {
+    for (const method of ['GET', 'HEAD']) {
+      const { headers, status, text } = await client.request(method, `/_profiler${path}`)
+      t.equal(headers.get('content-type'), 'text/html; charset=UTF-8')
+      t.equal(headers.get('cache-control'), 'no-cache, private')
+      t.equal(headers.get('x-content-type-options'), 'nosniff')
+      t.equal(headers.get('referrer-policy'), 'same-origin')
+      t.equal(
+        headers.get('content-security-policy'),
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      )
+      t.equal(headers.get('x-robots-tag'), 'noindex')
+      t.notOk(headers.has('set-cookie') || headers.has('x-debug-token') || headers.has('x-debug-token-link'))
+      if (method === 'HEAD') t.equal(text, '')
+      else if (status !== 302) {
+        t.match(text, /^<!doctype html>/)
+        t.notMatch(text, /<style|<script|\sstyle=|\son[a-z]+=/i)
+      }
+    }
+  }
+  t.equal((await storage.usage()).profiles, profiles)
+})
+
+t.test('assets have names that change with their content, and are kept for ever', async t => {
+  const { client } = await bootProfiler(t)
+  const { text } = await client.get('/_profiler/empty/search/results')
+  const [stylesheet = ''] = /\/_profiler\/assets\/profiler-[0-9a-f]{8}\.css/.exec(text) ?? []
+  const [icon = ''] = /\/_profiler\/assets\/icon-[0-9a-f]{8}\.svg/.exec(text) ?? []
+  for (const [path, type] of [
+    [stylesheet, /^text\/css; charset=utf-8$/i],
+    [icon, /^image\/svg\+xml/],
+  ] as const) {
+    const { headers, status } = await client.get(path)
+    t.equal(status, 200)
+    t.match(headers.get('content-type'), type)
+    t.equal(headers.get('cache-control'), 'private, max-age=31536000, immutable')
+    t.equal(headers.get('x-content-type-options'), 'nosniff')
+    t.notOk(headers.has('x-debug-token'))
+  }
+  t.equal((await client.get(stylesheet)).text, readFileSync('bundles/profiler/assets/profiler.css', 'utf8'))
+  for (const name of ['profiler.css', 'profiler-00000000.css', '..%2Fassets', 'nope']) {
+    t.equal((await client.get(`/_profiler/assets/${name}`)).status, 404, name)
+  }
+})
+
+t.test('recording is paused and resumed', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const paused = await client.post('/_profiler/pause', ours)
+  t.equal(paused.status, 303)
+  t.equal(paused.headers.get('location'), '/_profiler/')
+  t.notOk((await client.get('/star-photo-booth')).headers.has('x-debug-token'))
+  const { text } = await client.get('/_profiler/empty/search/results')
+  t.match(text, 'Recording is paused.')
+  t.match(text, '<form action="/_profiler/resume" method="post">')
+  t.notMatch(text, '/_profiler/pause')
+  t.equal((await client.post('/_profiler/resume', { headers: { 'sec-fetch-site': 'same-origin' } })).status, 303)
+  t.ok((await client.get('/star-photo-booth')).headers.has('x-debug-token'))
+  t.equal((await storage.usage()).profiles, 1)
+})
+
+t.test('records are deleted, but for those that are pinned', async t => {
+  const { client, storage } = await bootProfiler(t)
+  const pinned = (await client.get('/star-photo-booth')).headers.get('x-debug-token') ?? ''
+  const other = (await client.get('/partnership')).headers.get('x-debug-token') ?? ''
+  t.match((await client.get(`/_profiler/${pinned}`)).text, /Pin<\/button>/)
+
+  const answer = await client.post(`/_profiler/${pinned}/pin?panel=request`, ours)
+  t.equal(answer.status, 303)
+  t.equal(answer.headers.get('location'), `/_profiler/${pinned}?panel=request`)
+  t.match((await client.get(`/_profiler/${pinned}`)).text, /Unpin<\/button>[\s\S]*pinned/)
+
+  const purged = await client.post('/_profiler/purge', ours)
+  t.equal(purged.status, 303)
+  t.equal((await storage.usage()).profiles, 1)
+  t.equal(await storage.find(other), undefined)
+
+  t.equal(
+    (await client.post(`/_profiler/${pinned}/unpin?panel=`, ours)).headers.get('location'),
+    `/_profiler/${pinned}`,
+  )
+  t.equal((await storage.find(pinned))?.isPinned, false)
+  const gone = await client.post(`/_profiler/${other}/pin`, ours)
+  t.equal(gone.status, 404)
+  t.match(gone.text, 'Token not found')
+})
+
+t.test('what changes something is not done by reading, nor the other way round', async t => {
+  const { client } = await bootProfiler(t)
+  const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  t.equal((await client.get('/_profiler/purge')).status, 404)
+  t.match((await client.get('/_profiler/purge')).text, 'Token not found', 'it is taken for a token')
+  const answer = await client.post(`/_profiler/${token}`, ours)
+  t.equal(answer.status, 405)
+  t.equal(answer.headers.get('allow'), 'GET')
+})
+
+t.test('the recorded cases of redirects, search and files hold', async t => {
+  const { url } = await serveProfiler(t)
+  for (const [group, outcome] of [
+    ['seed.profiler', '5 passed, 0 failed\n'],
+    ['search', '11 passed, 0 failed\n'],
+    ['open', '2 passed, 0 failed\n'],
+  ] as const) {
+    const options = ['tests/conformance/run-cases.mjs', url, '--probe', '--only', group]
+    const printed = new Promise(resolve => execFile(process.execPath, options, (_error, stdout) => resolve(stdout)))
+    t.equal(await printed, outcome)
+  }
+})
