@@ -10,7 +10,6 @@ import type { Bundle } from '../../kernel/bundle.ts'
 import { type RequestHandler, toController } from '../../kernel/controller/controller.ts'
 import type { TestResponse } from '../../kernel/testing/client.ts'
 import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
-import { Response } from '../../lib/http/response.ts'
 
 /** A kernel whose requests are profiled. */
 export interface ProfiledKernel extends TestKernel {
