@@ -31,10 +31,26 @@ export function parseStack(error: unknown): StackFrame[] {
   const lines = cutMessage(stack, message).split('\n', frameLimit)
   // What libraries append, such as the stack of a cause, begins with a line of its own.
   const end = lines.findIndex(line => !line.startsWith(indent))
-  return lines.slice(0, end === -1 ? lines.length : end).map(line => parseFrame(line.slice(indent.length)))
+  return lines.slice(0, end === -1 ? lines.length : end).map(readFrame)
 }
 
 const indent = '    at '
+
+/** The same calls stand in stack after stack, and one stack is read by the log, the error page and the profile. */
+const knownFrames = new Map<string, StackFrame>()
+const knownLimit = 500
+
+function readFrame(line: string): StackFrame {
+  let frame = knownFrames.get(line)
+  if (frame === undefined) {
+    if (knownFrames.size === knownLimit) knownFrames.clear()
+    // A copy: a part of the stack would keep all of it in memory, with a message of any length.
+    const own = Buffer.from(line, 'utf16le').toString('utf16le')
+    frame = Object.freeze(parseFrame(own.slice(indent.length)))
+    knownFrames.set(own, frame)
+  }
+  return frame
+}
 
 /**
  * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, maybe below an excerpt of the
