@@ -1,4 +1,5 @@
-import { type FlatError, flattenError } from '../../lib/errors/flatten.ts'
+import { errorChain } from '../../lib/errors/error-chain.ts'
+import { flattenError } from '../../lib/errors/flatten.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/status.ts'
@@ -65,7 +66,7 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const flat = flattenError(error)
-  const exceptions = chain(flat).map(({ name, code, message, frames }) => ({
+  const exceptions = errorChain(flat).map(({ name, code, message, frames }) => ({
     name,
     code: code === undefined || code === name ? '' : String(code),
     message: redactor.text(message),
@@ -77,11 +78,6 @@ function createDetails(error: unknown, { request, redactor, directory }: ErrorRe
     url: redactor.text(request.url),
     exceptions,
   }
-}
-
-/** An error, its causes and the errors it gathers, in the order in which they are read. */
-function chain(error: FlatError): FlatError[] {
-  return [error, ...(error.errors ?? []).flatMap(chain), ...(error.cause === undefined ? [] : chain(error.cause))]
 }
 
 function reportFrame(frame: StackFrame, directory: string): ReportedFrame {

@@ -1,7 +1,9 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { ExceptionCollector } from './collectors/exception.ts'
+import { RouterCollector } from './collectors/router.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
-export function createCollectors(_app: Application): ProfileCollector[] {
-  return []
+export function createCollectors(app: Application): ProfileCollector[] {
+  return [new ExceptionCollector(app), new RouterCollector(app)]
 }

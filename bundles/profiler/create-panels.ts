@@ -1,7 +1,9 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { exceptionPanel } from './panels/exception.ts'
 import type { ProfilePanel } from './panels/panel.ts'
+import { createRouterPanel } from './panels/router.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
-export function createPanels(_app: Application): ProfilePanel[] {
-  return []
+export function createPanels(app: Application): ProfilePanel[] {
+  return [exceptionPanel, createRouterPanel(app)]
 }

@@ -13,6 +13,7 @@ import { ProfilerTracer } from './profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './recording-policy.ts'
 import { MemoryProfileStorage } from './store/memory-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import { watchCrashes } from './watch-crashes.ts'
 
 /** What a profiler records, and where it keeps it. */
 export interface ProfilerOptions extends RecordingOptions {
@@ -26,6 +27,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const collectors: ProfileCollector[] = []
   const controllers = new Set<Controller>()
   let profiler: Profiler
+  let endWatch: (() => void) | undefined
 
   return {
     name: 'profiler',
@@ -51,11 +53,15 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 
     register(app) {
       collectors.push(...createCollectors(app))
+      endWatch = watchCrashes(profiler, app.context)
       const isOwn = (controller: Controller) => controllers.has(controller)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
 
-    close: () => storage.close(),
+    close() {
+      endWatch?.()
+      return storage.close()
+    },
   }
 }
 

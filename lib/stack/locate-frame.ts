@@ -11,11 +11,15 @@ export interface FrameLocation {
 
 const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder + path.sep)
 
+/** Compiled code lies there as its source lies in the project; without source maps it is all there is. */
+const compiled = `dist${path.sep}`
+
 /** Says where a frame stands, seen from the project's root. */
 export function locateFrame({ file, origin }: StackFrame, directory: string): FrameLocation {
   if (file === undefined) return { origin }
   if (!file.startsWith(directory + path.sep)) return { file, origin: origin === 'runtime' ? origin : 'vendor' }
   const inside = file.slice(directory.length + 1)
-  if (origin === 'vendor') return { file: inside, origin }
-  return { file: inside, origin: kernelFolders.some(folder => inside.startsWith(folder)) ? 'kernel' : 'application' }
+  const source = inside.startsWith(compiled) ? inside.slice(compiled.length) : inside
+  if (origin === 'vendor') return { file: source, origin }
+  return { file: source, origin: kernelFolders.some(folder => source.startsWith(folder)) ? 'kernel' : 'application' }
 }

@@ -47,7 +47,8 @@ export class SourceExcerpts {
   #read(file: string, line: number): SourceExcerpt | undefined {
     try {
       const realPath = realpathSync(file)
-      if (!isSource(path.relative(realpathSync(this.#directory), realPath))) return undefined
+      const root = realpathSync(this.#directory) + path.sep
+      if (!realPath.startsWith(root) || !isSource(realPath.slice(root.length))) return undefined
       const stats = statSync(realPath)
       // Whoever reads a pipe may wait for ever.
       if (!stats.isFile() || stats.size > byteLimit) return undefined
@@ -70,7 +71,6 @@ export class SourceExcerpts {
 
 /** Whether a path, relative to the root, is that of a source. */
 function isSource(relative: string): boolean {
-  if (path.isAbsolute(relative)) return false
   const names = relative.split(path.sep)
   return names[0] !== 'var' && !names.some(name => name.startsWith('.') || name === 'node_modules')
 }

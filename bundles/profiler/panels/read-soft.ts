@@ -1,0 +1,29 @@
+/** Takes a value of a profile for an object; for an empty one when it is none. */
+export function asObject(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+/** Takes a value of a profile for a list of objects; what is none becomes empty. */
+export function asObjects(value: unknown): Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(asObject) : []
+}
+
+/** Takes a value of a profile for a number; for 0, or what else is given, when it is none. */
+export function asNumber(value: unknown, otherwise = 0): number {
+  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
+}
+
+/** Takes a value of a profile for a number that may be missing. */
+export function asOptionalNumber(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+/** Takes a value of a profile for a text; for an empty one when it is none. */
+export function asText(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** Takes a value of a profile for a list of texts. */
+export function asTexts(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(asText) : []
+}
