@@ -137,10 +137,10 @@ export class ExceptionCollector implements ProfileCollector {
   }
 
   #addExcerpt(frame: StackFrame, excerpts: RecordedExcerpt[]): void {
-    const { file, line } = this.#frame(frame)
-    if (file === undefined || line === undefined || frame.file === undefined) return
+    // A frame of the project's has both.
+    const { file = '', line = 0 } = this.#frame(frame)
     if (excerpts.some(other => other.file === file && other.line === line)) return
-    const excerpt = this.#sources.find(frame.file, line)
+    const excerpt = this.#sources.find(String(frame.file), line)
     if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
   }
 

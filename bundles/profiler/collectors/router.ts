@@ -77,7 +77,7 @@ function describe({ controller, host, methods, name, path, schemes }: Route) {
   return {
     name,
     path: path.source,
-    controller: String(typeof controller === 'string' ? controller : readProperty(controller, 'name')),
+    controller: String(readProperty(controller, 'name')),
     ...(methods.length > 0 && { methods }),
     ...(host && { host: host.source }),
     ...(schemes.length > 0 && { schemes }),

@@ -53,7 +53,7 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
     controller: summary.controller ?? '',
     allow: asTexts(data.allow).join(', '),
     location: asText(data.location),
-    path: request?.path ?? '',
+    pathToMatch: request?.path ?? '',
     parameters: toRows(data.parameters),
     requirements: asObjects(known?.requirements).map(
       ({ name, text }): Row => ({ name: asText(name), value: asText(text) }),
