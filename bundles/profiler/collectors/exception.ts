@@ -70,8 +70,8 @@ export class ExceptionCollector implements ProfileCollector {
   readonly #directory: string
   readonly #redactor: Redactor
   readonly #sources: SourceExcerpts
-  /** The same call comes as the same object: it is masked once. */
-  readonly #frames = new WeakMap<StackFrame, RecordedFrame>()
+  /** The same stack comes as the same list: it is masked once. */
+  readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
 
   constructor({ directory, redactor }: { readonly directory: string; readonly redactor: Redactor }) {
     this.#directory = directory
@@ -94,54 +94,64 @@ export class ExceptionCollector implements ProfileCollector {
   #record(error: FlatError, above: readonly StackFrame[]): RecordedException {
     const { cause, code, errors, frames, note, status } = error
     const common = countCommon(frames, above)
-    const own = frames.slice(0, frames.length - common)
+    const own = frames.length - common
     return {
       name: this.#text(error.name, textLimit),
       message: this.#text(error.message, messageLimit),
       ...(code !== undefined && { code: typeof code === 'string' ? this.#text(code, textLimit) : code }),
       ...(status !== undefined && { status }),
-      frames: own.slice(0, frameLimit).map(frame => this.#frame(frame)),
+      frames: this.#recorded(frames).slice(0, own),
       ...(common > 0 && { common }),
-      ...(own.length > frameLimit && { omitted: own.length - frameLimit }),
+      ...(own > frameLimit && { omitted: own - frameLimit }),
       ...(note !== undefined && { note }),
       ...(errors && { errors: errors.map(inner => this.#record(inner, frames)) }),
       ...(cause && { cause: this.#record(cause, frames) }),
     }
   }
 
-  #frame(frame: StackFrame): RecordedFrame {
-    let recorded = this.#frames.get(frame)
+  #recorded(frames: readonly StackFrame[]): readonly RecordedFrame[] {
+    let recorded = this.#frames.get(frames)
     if (recorded === undefined) {
-      const { file, origin } = locateFrame(frame, this.#directory)
-      const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
-      recorded = {
-        call: this.#text(call, textLimit),
-        ...(file !== undefined && { file: this.#text(file, messageLimit) }),
-        ...(frame.line !== undefined && { line: frame.line }),
-        ...(frame.column !== undefined && { column: frame.column }),
-        origin,
-      }
-      this.#frames.set(frame, recorded)
+      recorded = frames.slice(0, frameLimit).map(frame => this.#recordFrame(frame))
+      this.#frames.set(frames, recorded)
     }
     return recorded
   }
 
-  /** Of the application's calls; of the kernel's innermost one where there are none and nobody but the code is to blame. */
-  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: RecordedExcerpt[]): void {
-    const frames = errorChain(error).flatMap(({ frames }) => frames.slice(0, frameLimit))
-    const ofOrigin = (wanted: FrameLocation['origin']) => frames.filter(frame => this.#frame(frame).origin === wanted)
-    const own = ofOrigin('application')
-    if (own.length === 0 && !isClientError) own.push(...ofOrigin('kernel').slice(0, 1))
-    const end = excerpts.length + (isClientError ? 1 : excerptLimit)
-    for (const frame of own) if (excerpts.length < end) this.#addExcerpt(frame, excerpts)
+  #recordFrame(frame: StackFrame): RecordedFrame {
+    const { file, origin } = locateFrame(frame, this.#directory)
+    const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
+    return {
+      call: this.#text(call, textLimit),
+      ...(file !== undefined && { file: this.#text(file, messageLimit) }),
+      ...(frame.line !== undefined && { line: frame.line }),
+      ...(frame.column !== undefined && { column: frame.column }),
+      origin,
+    }
   }
 
-  #addExcerpt(frame: StackFrame, excerpts: RecordedExcerpt[]): void {
-    // A frame of the project's has both.
-    const { file = '', line = 0 } = this.#frame(frame)
-    if (excerpts.some(other => other.file === file && other.line === line)) return
-    const excerpt = this.#sources.find(String(frame.file), line)
-    if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
+  /** Of the application's calls; of the kernel's innermost one where there are none and nobody but the code is to blame. */
+  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: RecordedExcerpt[]): void {
+    const end = excerpts.length + (isClientError ? 1 : excerptLimit)
+    const chain = errorChain(error)
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'application', end, excerpts)
+    if (excerpts.length > 0 || isClientError) return
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'kernel', 1, excerpts)
+  }
+
+  #addExcerptsOf(
+    frames: readonly StackFrame[],
+    wanted: FrameLocation['origin'],
+    end: number,
+    excerpts: RecordedExcerpt[],
+  ): void {
+    for (const [index, { origin, file = '', line = 0 }] of this.#recorded(frames).entries()) {
+      if (excerpts.length === end) return
+      if (origin !== wanted || excerpts.some(other => other.file === file && other.line === line)) continue
+      // The recorded name may be relative, or masked.
+      const excerpt = this.#sources.find(String(frames[index]?.file), line)
+      if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
+    }
   }
 
   #text(text: string, limit: number): string {
@@ -167,6 +177,12 @@ function causesOf(error: unknown): unknown[] {
 
 function countCommon(frames: readonly StackFrame[], above: readonly StackFrame[]): number {
   let common = 0
-  while (common < frames.length && common < above.length && frames.at(-1 - common) === above.at(-1 - common)) common++
+  const limit = Math.min(frames.length, above.length)
+  while (common < limit && isSame(frames.at(-1 - common), above.at(-1 - common))) common++
   return common
+}
+
+function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boolean {
+  const isSamePlace = one?.line === other?.line && one?.column === other?.column && one?.file === other?.file
+  return isSamePlace && one?.function === other?.function
 }
