@@ -134,8 +134,8 @@ function alignedDistance(path: readonly string[], form: Segments, offset: number
 
 /** What is left between a common beginning and a common end: one slip of the finger is where people err. */
 function segmentDistance(here: string, there: string | undefined): number {
-  // A variable stands for anything, which is nearly as good as the same text.
-  if (there === undefined) return 1
+  // A variable stands for anything: that is half as good as the same text.
+  if (there === undefined) return Math.ceil(here.length / 2)
   if (here === there) return 0
   const longest = Math.max(here.length, there.length)
   const shortest = Math.min(here.length, there.length)

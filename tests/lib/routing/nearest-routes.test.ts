@@ -1,8 +1,10 @@
+import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '../../../lib/http/request.ts'
 import { NearestRoutes } from '../../../lib/routing/nearest-routes.ts'
 import type { RouteDefinition } from '../../../lib/routing/route.ts'
 import { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { correctSlash } from '../../../lib/routing/trailing-slash.ts'
 import { probeRoutes } from './probe-routes.ts'
 
 function near(definitions: Iterable<RouteDefinition>): NearestRoutes {
@@ -81,6 +83,7 @@ t.test('paths that look alike come first', async t => {
   )
   for (const [target, expected] of Object.entries({
     '/star-photo-both': '/star-photo-booth',
+    '/star-poto-bth': '/star-photo-booth',
     '/STAR-photo-booth': '/star-photo-booth',
     '/partnershpi': '/partnership',
     '/blog/archives': '/blog/archive',
@@ -110,6 +113,26 @@ t.test('only the nearest are told, with their place in the order in which routes
     found[0]?.position,
     probeRoutes.findIndex(({ name }) => name === 'noslash') + 2,
     'the one of priority is first',
+  )
+})
+
+t.test('what is left out to save time changes nothing', async t => {
+  const routes = new RouteCollection()
+  for (const definition of probeRoutes) routes.add(definition)
+  const segment = fc.constantFrom('item', 'itm', '7', 'a', 'multi', 'slash', 'prio', 'static', 'utf', 'é', 'secure', '')
+  const target = fc.array(segment, { maxLength: 4 }).map(segments => `/${segments.map(encodeURIComponent).join('/')}`)
+  fc.assert(
+    fc.property(fc.constantFrom('GET', 'POST'), target, fc.nat(25), (method, target, limit) => {
+      const sent = request(`${method} ${target}`)
+      const all = probes.find(sent, probes.size)
+      t.same(probes.find(sent, limit), all.slice(0, limit))
+      for (const { name, reason } of all) {
+        const route = routes.find(name)
+        const isTaken = (path: string) => route?.path.match(path)?.names !== undefined
+        const outcome = route?.evaluate(sent).outcome
+        t.equal(reason, outcome === 'path' && correctSlash(sent.path).some(isTaken) ? 'slash' : outcome)
+      }
+    }),
   )
 })
 
