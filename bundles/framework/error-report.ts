@@ -1,9 +1,10 @@
-import path from 'node:path'
-import { type FlatError, flattenError } from '../../lib/errors/flatten.ts'
+import { errorChain } from '../../lib/errors/error-chain.ts'
+import { flattenError } from '../../lib/errors/flatten.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/status.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { locateFrame } from '../../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../../lib/stack/parse-stack.ts'
 
 /** What is told of an error, whatever form it is told in. */
@@ -65,7 +66,7 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const flat = flattenError(error)
-  const exceptions = chain(flat).map(({ name, code, message, frames }) => ({
+  const exceptions = errorChain(flat).map(({ name, code, message, frames }) => ({
     name,
     code: code === undefined || code === name ? '' : String(code),
     message: redactor.text(message),
@@ -79,19 +80,11 @@ function createDetails(error: unknown, { request, redactor, directory }: ErrorRe
   }
 }
 
-/** An error, its causes and the errors it gathers, in the order in which they are read. */
-function chain(error: FlatError): FlatError[] {
-  return [error, ...(error.errors ?? []).flatMap(chain), ...(error.cause === undefined ? [] : chain(error.cause))]
-}
-
 function reportFrame(frame: StackFrame, directory: string): ReportedFrame {
-  const { file } = frame
-  const isInside = file?.startsWith(directory + path.sep) ?? false
-  const place = file === undefined ? 'native code' : isInside ? path.relative(directory, file) : file
-  const isKernel = place.startsWith(`lib${path.sep}`) || place.startsWith(`kernel${path.sep}`)
+  const { file = 'native code', origin } = locateFrame(frame, directory)
   return {
     call: frame.function ?? 'anonymous',
-    location: frame.line === undefined ? place : `${place}:${frame.line}`,
-    isApplication: isInside && !isKernel && frame.origin === 'application',
+    location: frame.line === undefined ? file : `${file}:${frame.line}`,
+    isApplication: origin === 'application',
   }
 }

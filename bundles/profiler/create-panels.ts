@@ -1,10 +1,12 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { exceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
 import { memoryPanel } from './panels/memory.ts'
 import type { ProfilePanel } from './panels/panel.ts'
+import { createRouterPanel } from './panels/router.ts'
 import { templatesPanel } from './panels/templates.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
-export function createPanels({ directory }: Application): ProfilePanel[] {
-  return [templatesPanel, memoryPanel, createHttpPanel(directory)]
+export function createPanels(app: Application): ProfilePanel[] {
+  return [exceptionPanel, createRouterPanel(app), templatesPanel, memoryPanel, createHttpPanel(app.directory)]
 }

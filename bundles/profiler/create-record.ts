@@ -16,7 +16,7 @@ export function createRecord(pass: Pass, { data, failures }: CollectedData, reda
 }
 
 function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
-  const { controller, error, logs, request, response } = pass
+  const { controller, error, logs, request, response, thrown } = pass
   const route = request.attributes.get('_route')
   let errors = 0
   let warnings = 0
@@ -39,7 +39,7 @@ function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     time: pass.time,
     duration: round(pass.duration ?? pass.elapsed()),
     memory: getHeapStatistics().used_heap_size,
-    exception: error === undefined ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
+    exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
     errors,
     warnings,
     calls: pass.calls?.count ?? 0,

@@ -8,6 +8,9 @@ import type { Outcome } from './profile.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
 
+/** Whoever catches one error and throws another has a handful of them. */
+const thrownLimit = 10
+
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
 export class Pass implements CollectedRequest {
   readonly token: string
@@ -26,11 +29,14 @@ export class Pass implements CollectedRequest {
   response: Response | undefined
   /** The name of the controller. */
   controller: string | undefined
-  error: unknown
+  /** What was thrown while it was handled, in order and each once; it may be anything, `undefined` as well. */
+  readonly thrown: unknown[] = []
   /** Whether it will become a profile. */
   isRecorded = true
   /** Whether its profile was kept; what is learnt later amends it. */
   isSaved = false
+  /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
+  isOver = false
   /** Masked records of what was logged while the request was handled. */
   readonly logs: LogRecord[] = []
   /** The templates that were rendered; `undefined` when there were none. */
@@ -46,6 +52,16 @@ export class Pass implements CollectedRequest {
     this.type = type
     this.parent = parent
     parent?.children.push(this)
+  }
+
+  /** What was thrown last. */
+  get error(): unknown {
+    return this.thrown.at(-1)
+  }
+
+  /** Takes note of something that was thrown, unless it is known. */
+  noteThrown(error: unknown): void {
+    if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
   }
 
   /** Milliseconds since its start. */

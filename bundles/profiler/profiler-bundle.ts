@@ -19,6 +19,7 @@ import { type RecordingOptions, RecordingPolicy } from './recording-policy.ts'
 import { MemoryProfileStorage } from './store/memory-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { createTraceableView } from './traceable-view.ts'
+import { watchCrashes } from './watch-crashes.ts'
 import { watchFetch } from './watch-fetch.ts'
 import { watchNodeHttp } from './watch-node-http.ts'
 
@@ -67,7 +68,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     register(app) {
       const gc = new GcWatch({ inFlight: () => profiler.running, amend: pass => profiler.amend(pass) })
       const calls = new CallWatch(() => profiler.find(app.context.current))
-      watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls))
+      watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
       collectors.push(createMemoryCollector(gc), ...createCollectors(app))
       for (const controller of addPages({ ...app, storage, policy })) controllers.add(controller)

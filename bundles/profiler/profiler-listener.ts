@@ -46,8 +46,7 @@ export class ProfilerListener {
   }
 
   onException({ error, request }: ExceptionEvent): void {
-    const pass = this.#services.profiler.find(request)
-    if (pass !== undefined) pass.error = error
+    this.#services.profiler.find(request)?.noteThrown(error)
   }
 
   /** A response that a sub-request has made names the profile of that one already: it becomes the previous one. */

@@ -1,4 +1,5 @@
 import { ControllerArgumentsEvent } from '../../kernel/events/controller-arguments-event.ts'
+import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
 import { FinishRequestEvent } from '../../kernel/events/finish-request-event.ts'
 import { KernelEvent } from '../../kernel/events/kernel-event.ts'
 import { RequestEvent } from '../../kernel/events/request-event.ts'
@@ -26,7 +27,7 @@ export class ProfilerTracer implements DispatchTracer {
 
   beginDispatch(event: Event, _listeners: readonly RegisteredListener[]): EndTrace {
     const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
-    return pass === undefined ? ignore : () => this.#take(event, pass)
+    return pass === undefined ? ignore : error => this.#take(event, pass, error)
   }
 
   beginCall(_event: Event, _listener: RegisteredListener): EndTrace {
@@ -38,7 +39,11 @@ export class ProfilerTracer implements DispatchTracer {
   }
 
   /** Takes note of what an event has brought. */
-  #take(event: Event, pass: Pass): void {
+  #take(event: Event, pass: Pass, error: unknown): void {
+    // A listener may have replaced it.
+    if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
+    // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
+    if (error !== undefined && event instanceof KernelEvent) pass.noteThrown(error)
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
     else if (event instanceof FinishRequestEvent) this.#profiler.finish(pass)

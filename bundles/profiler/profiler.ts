@@ -61,7 +61,7 @@ export class Profiler {
   /** Whether the pass, as far as is known, becomes a profile. */
   keeps(pass: Pass): boolean {
     const main = mainOf(pass)
-    return main.isRecorded && (!this.#services.policy.onlyExceptions || main.error !== undefined)
+    return main.isRecorded && (!this.#services.policy.onlyExceptions || main.thrown.length > 0)
   }
 
   /** Begins to record a request; a sub-request is recorded when its parent is. */
@@ -90,10 +90,10 @@ export class Profiler {
     pass.duration = pass.elapsed()
     if (pass.type === RequestType.Main) return
     pass.outcome = 'complete'
-    this.#collect(pass)
+    this.#collectAnew(pass)
     const main = mainOf(pass)
     // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.isSaved || main === pass) void this.#save(pass).then(() => this.amend(pass.parent))
+    if (main.isOver || main === pass) void this.#save(pass).then(() => this.amend(pass.parent))
   }
 
   /** The response of a main request was sent, or its client has left: it is kept, its sub-requests before it. */
@@ -101,24 +101,36 @@ export class Profiler {
     this.#inFlight.delete(pass)
     pass.response = response
     pass.outcome = isSent ? 'complete' : 'aborted'
+    pass.isOver = true
+    this.#collected.delete(pass)
     await this.#saveAll(pass)
   }
 
-  /** The process is about to end: what is in flight is kept as it is, before this returns. */
+  /**
+   * The process is about to end, because of work that was done for `culprit`, be its response sent or not. Whatever is in
+   * flight is kept as it is, before this returns. Never throws.
+   */
   crash(error: unknown, culprit: Request | undefined): void {
-    const { storage } = this.#services
-    const pass = this.find(culprit)
-    if (pass !== undefined) pass.error = error
-    for (const pass of this.#inFlight) {
-      pass.outcome = 'crashed'
-      for (const each of withDescendants(pass)) this.#append(each, this.#collect(each))
+    const lineage = withAncestors(this.find(culprit))
+    for (const pass of lineage) pass.noteThrown(error)
+    const mains = new Set([...lineage.slice(-1), ...this.#inFlight])
+    for (const main of mains) if (this.keeps(main)) this.#keepCrashed(main, lineage)
+    this.#services.storage.flushNow()
+  }
+
+  #keepCrashed(main: Pass, lineage: readonly Pass[]): void {
+    for (const pass of withDescendants(main)) {
+      if (pass.outcome === 'unfinished' || lineage.includes(pass)) {
+        pass.outcome = 'crashed'
+        this.#collectAnew(pass)
+      }
+      this.#append(pass)
     }
-    storage.flushNow()
   }
 
   /** Keeps a profile anew, when it was kept: more is known of its pass now. */
   amend(pass: Pass | undefined): void {
-    if (pass?.isSaved) this.#append(pass, this.#collect(pass))
+    if (pass?.isSaved) this.#append(pass)
   }
 
   async #saveAll(main: Pass): Promise<void> {
@@ -127,33 +139,45 @@ export class Profiler {
 
   async #save(pass: Pass): Promise<void> {
     if (!this.keeps(pass)) return
-    const collected = this.#collect(pass)
-    if (collected.pending !== undefined) await collected.pending
-    this.#append(pass, collected)
+    const { pending } = this.#collect(pass)
+    if (pending !== undefined) await pending
+    // What was collected meanwhile, because the request has ended, counts.
+    this.#append(pass)
   }
 
-  #append(pass: Pass, collected: CollectedData): void {
-    const { facts, redactor, signals, storage } = this.#services
-    const record = createRecord(pass, collected, redactor)
-    if (pass.isSaved) storage.amend(record, facts())
-    else storage.append(record, facts())
-    pass.isSaved = true
-    signals.emit('profile.saved', record.summary)
-  }
-
-  /** Once: what is told of a sub-request is told when it ends, and kept together with its main request. */
-  #collect(pass: Pass): CollectedData {
-    let collected = this.#collected.get(pass)
-    if (collected === undefined) {
-      collected = this.#services.collect(pass)
-      if (pass.duration !== undefined) this.#collected.set(pass, collected)
+  #append(pass: Pass): void {
+    const { facts, logger, redactor, signals, storage } = this.#services
+    try {
+      const record = createRecord(pass, this.#collect(pass), redactor)
+      if (pass.isSaved) storage.amend(record, facts())
+      else storage.append(record, facts())
+      pass.isSaved = true
+      signals.emit('profile.saved', record.summary)
+    } catch (error) {
+      // Nobody would catch it: it would end the process.
+      logger.error('A profile could not be kept.', { exception: error })
     }
+  }
+
+  /** What is told of a sub-request is told when it ends, and kept together with its main request. */
+  #collect(pass: Pass): CollectedData {
+    return this.#collected.get(pass) ?? this.#collectAnew(pass)
+  }
+
+  #collectAnew(pass: Pass): CollectedData {
+    const collected = this.#services.collect(pass)
+    this.#collected.set(pass, collected)
     return collected
   }
 }
 
 function mainOf(pass: Pass): Pass {
   return pass.parent === undefined ? pass : mainOf(pass.parent)
+}
+
+/** A pass, its parent, and so on up to its main request. */
+function withAncestors(pass: Pass | undefined): Pass[] {
+  return pass === undefined ? [] : [pass, ...withAncestors(pass.parent)]
 }
 
 /** Children before their parents: whoever reads backwards sees a parent first. */

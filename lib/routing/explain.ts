@@ -1,30 +1,40 @@
 import type { Request } from '../http/request.ts'
 import type { Evaluation, Route } from './route.ts'
-import type { RouteCollection } from './route-collection.ts'
-import { correctSlash } from './trailing-slash.ts'
 
 /** Why a route takes a request, or the first reason why it does not. */
 export interface RouteExplanation {
   readonly name: string
   readonly path: string
   /** `slash`: the route takes the path with its slash added or removed. */
-  readonly reason: Evaluation['outcome'] | 'slash'
+  readonly reason: Judgement['outcome']
   /** The reason as a sentence without its full stop. */
   readonly text: string
 }
 
-/** Tells for each route, in the order in which they are tried, whether it takes the request. */
-export function explainRoutes(routes: RouteCollection, request: Request): RouteExplanation[] {
-  return [...routes].map(route => {
+/** Whether a route takes a request; when not, the first reason why, and whether a slash is all that is wrong. */
+export type Judgement = Evaluation | { readonly outcome: 'slash' }
+
+/**
+ * Judges a route; `paths` are the request's own and those with another slash at the end. A condition that throws is one that
+ * does not hold: for the request itself it has not thrown.
+ */
+export function judgeRoute(route: Route, request: Request, paths: readonly string[]): Judgement {
+  try {
     const evaluation = route.evaluate(request)
-    const isSlashWrong =
-      evaluation.outcome === 'path' && correctSlash(request.path).some(path => route.path.match(path)?.names)
-    const because = isSlashWrong ? ({ outcome: 'slash' } as const) : evaluation
-    return { name: route.name, path: route.path.source, reason: because.outcome, text: toText(because, route, request) }
-  })
+    const isSlashWrong = evaluation.outcome === 'path' && paths.some(path => route.path.match(path)?.names)
+    return isSlashWrong ? { outcome: 'slash' } : evaluation
+  } catch {
+    return { outcome: 'condition' }
+  }
 }
 
-function toText(because: Evaluation | { outcome: 'slash' }, route: Route, request: Request): string {
+/** Puts a judgement into words. */
+export function explainRoute(route: Route, request: Request, judgement: Judgement): RouteExplanation {
+  const text = toText(judgement, route, request)
+  return { name: route.name, path: route.path.source, reason: judgement.outcome, text }
+}
+
+function toText(because: Judgement, route: Route, request: Request): string {
   switch (because.outcome) {
     case 'match':
       return 'Route matches!'

@@ -3,6 +3,9 @@ import { type Parameter, pathToRegexp, type Text, type Wildcard } from 'path-to-
 /** Texts and variables in their order. */
 export type Sequence = readonly (Text | Parameter | Wildcard)[]
 
+/** The text of each segment, between slashes; `undefined` where a variable has a part in it. */
+export type Segments = readonly (string | undefined)[]
+
 /** One way to spell a pattern: each of its optional parts is either there or not. */
 export class PatternForm {
   readonly names: readonly string[]
@@ -26,6 +29,16 @@ export class PatternForm {
     this.leadingText = leadingText
     this.#sequence = sequence
     this.#regexp = regexp
+  }
+
+  /** The segments of a path, without the nothing in front of its first slash. */
+  get segments(): Segments {
+    // No text has a NUL: that of a path is refused, and so is that of a URL.
+    const spelled = this.#sequence.map(token => (token.type === 'text' ? token.value : '\0')).join('')
+    return spelled
+      .split('/')
+      .slice(1)
+      .map(segment => (segment.includes('\0') ? undefined : segment))
   }
 
   /** The values of the names, in order; `undefined` when a text does not have this form. */

@@ -32,7 +32,8 @@ export class Pattern {
   readonly names: readonly string[]
   /** Every way to spell the pattern, from the one with all optional parts to the one with none. */
   readonly forms: readonly PatternForm[]
-  readonly #requirements: readonly Requirement[]
+  /** Declared ones, and those that follow from what stands behind a variable. */
+  readonly requirements: readonly Requirement[]
 
   /** @throws TypeError SyntaxError for a pattern or a requirement that cannot be read */
   constructor(source: string, { delimiter = '/', requirements = {} }: PatternOptions = {}) {
@@ -40,7 +41,7 @@ export class Pattern {
     this.source = source
     this.names = names
     this.forms = forms
-    this.#requirements = names.flatMap(name => {
+    this.requirements = names.flatMap(name => {
       const declared = Object.hasOwn(requirements, name) ? requirements[name] : impliedRequirement(name, sequences)
       return declared === undefined ? [] : createRequirement(name, declared)
     })
@@ -62,7 +63,7 @@ export class Pattern {
 
   /** The first requirement that a value fails. */
   findFailed({ names, values }: Variables): Requirement | undefined {
-    for (const requirement of this.#requirements) {
+    for (const requirement of this.requirements) {
       const value = values[names.indexOf(requirement.name)]
       if (value !== undefined && !requirement.regexp.test(value)) return requirement
     }

@@ -24,17 +24,37 @@ const frameLimit = 100
  * Reads the stack of an error, innermost call first, at most 100 frames. The message is cut off before anything is
  * read, so that its lines never pass for frames; where it no longer stands in the stack there are none. Never throws.
  */
-export function parseStack(error: unknown): StackFrame[] {
+export function parseStack(error: unknown): readonly StackFrame[] {
   const stack = readProperty(error, 'stack')
   const message = readProperty(error, 'message') ?? ''
-  if (typeof stack !== 'string' || typeof message !== 'string') return []
-  const lines = cutMessage(stack, message).split('\n', frameLimit)
-  // What libraries append, such as the stack of a cause, begins with a line of its own.
-  const end = lines.findIndex(line => !line.startsWith(indent))
-  return lines.slice(0, end === -1 ? lines.length : end).map(line => parseFrame(line.slice(indent.length)))
+  if (typeof stack !== 'string' || typeof message !== 'string') return nothing
+  const calls = cutMessage(stack, message)
+  let frames = known.get(calls)
+  if (frames === undefined) {
+    if (known.size === knownLimit) known.clear()
+    // A copy: a part of the stack would keep all of it in memory, with a message of any length.
+    const own = Buffer.from(calls, 'utf16le').toString('utf16le')
+    frames = parseCalls(own)
+    known.set(own, frames)
+  }
+  return frames
 }
 
+const nothing: readonly StackFrame[] = Object.freeze([])
+
+/** What was read: the same ways lead to the same errors, and of one the log, the error page and the profile all ask. */
+const known = new Map<string, readonly StackFrame[]>()
+const knownLimit = 200
+
 const indent = '    at '
+
+function parseCalls(calls: string): readonly StackFrame[] {
+  const lines = calls.split('\n', frameLimit)
+  // What libraries append, such as the stack of a cause, begins with a line of its own.
+  const end = lines.findIndex(line => !line.startsWith(indent))
+  const own = lines.slice(0, end === -1 ? lines.length : end)
+  return Object.freeze(own.map(line => Object.freeze(parseFrame(line.slice(indent.length)))))
+}
 
 /**
  * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, maybe below an excerpt of the

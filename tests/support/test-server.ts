@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import type { Bundle } from '../../kernel/bundle.ts'
 import { NodeServer } from '../../kernel/server/node-server.ts'
 import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -16,8 +17,12 @@ export interface TestServer extends TestKernel {
   raw(bytes: string): Promise<string>
 }
 
-export async function startServer(t: Test, variables: Record<string, string> = {}): Promise<TestServer> {
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], variables })
+export async function startServer(
+  t: Test,
+  variables: Record<string, string> = {},
+  bundles: readonly Bundle[] = [],
+): Promise<TestServer> {
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle, ...bundles], variables })
   const trustedProxies = new TrustedProxies(kernel.app.config.trustedProxies)
   const server = new NodeServer({ ...kernel.app, trustedProxies })
   const url = await server.listen('127.0.0.1', 0)

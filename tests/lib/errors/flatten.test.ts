@@ -1,6 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { defineError } from '../../../lib/errors/coded-error.ts'
+import { errorChain } from '../../../lib/errors/error-chain.ts'
 import { type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
@@ -17,6 +18,15 @@ t.test('an AggregateError tells what it gathers', async t => {
   t.same(
     flat.errors?.map(error => `${error.name}: ${error.message}`),
     ['Error: a', 'Thrown value: b'],
+  )
+})
+
+t.test('a chain is read from the error over what it gathers to its causes', async t => {
+  const gathered = [new Error('b', { cause: new Error('c') }), new Error('d')]
+  const error = Object.assign(new AggregateError(gathered, 'a'), { cause: new Error('e', { cause: new Error('f') }) })
+  t.same(
+    errorChain(flattenError(error)).map(({ message }) => message),
+    ['a', 'b', 'c', 'd', 'e', 'f'],
   )
 })
 

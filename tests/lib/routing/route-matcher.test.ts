@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '../../../lib/http/request.ts'
-import { explainRoutes } from '../../../lib/routing/explain.ts'
 import type { RouteDefinition, RouteMethod, RouteScheme } from '../../../lib/routing/route.ts'
 import { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -175,34 +174,6 @@ t.test('slashes at the end are corrected in decoded and sent paths alike', async
   t.equal(applySlash('/a%2F%2f/', '/a'), '/a')
   t.equal(applySlash('/a%252F/', '/a%2F'), '/a%252F')
   t.equal(applySlash('/a%2f', '/a/'), '/a/')
-})
-
-t.test('each route says why it does not take a request', async t => {
-  const texts = (line: string, name: string, init?: Partial<RequestInit>) => {
-    const found = explainRoutes(collect(probeRoutes), request(line, init)).find(route => route.name === name)
-    return `${found?.reason}: ${found?.text}`
-  }
-  t.equal(texts('GET /item/1', 'item'), 'match: Route matches!')
-  t.equal(texts('GET /nothing', 'item'), 'path: Path does not match')
-  t.equal(texts('GET /slash', 'slash'), 'slash: Path almost matches, but for the slash at its end')
-  t.equal(texts('GET /item/a', 'item'), 'requirement: Requirement for "id" does not match (\\d+)')
-  t.equal(texts('GET /item/a/', 'item'), 'path: Path does not match')
-  t.equal(
-    texts('POST /multi', 'multi_put'),
-    'method: Path almost matches, but Method "POST" does not match any of the required methods (PUT, DELETE)',
-  )
-  t.equal(
-    texts('GET /hosted', 'hosted'),
-    'host: Host "127.0.0.1" does not match the requirement ("admin.example.test")',
-  )
-  t.equal(texts('GET /secure', 'secure'), 'scheme: Scheme "http" does not match any of the required schemes (https)')
-  t.match(texts('GET /cond', 'cond'), /^condition: Condition "request => .*" does not evaluate to "true"$/)
-})
-
-t.test('explanations are in the order in which routes are tried', async t => {
-  const [first, second] = explainRoutes(collect(probeRoutes), request('GET /'))
-  t.strictSame(first, { name: 'prio2_second', path: '/prio2/:y', reason: 'path', text: 'Path does not match' })
-  t.equal(second?.name, 'item')
 })
 
 // --- The fast matcher gives what the slow, obvious one gives -----------------------------------------------------------

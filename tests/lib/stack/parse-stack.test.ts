@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
 import { formatFrame } from '../../../lib/stack/format-frame.ts'
+import { locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { parseStack } from '../../../lib/stack/parse-stack.ts'
 
 const evil = 'x\n    at evil (/etc/passwd:1:1)'
@@ -137,6 +138,34 @@ t.test('no text makes the parser throw', async t => {
 t.test('formatFrame writes a frame as V8 does', async t => {
   for (const line of ['f (/a.ts:1:2)', '/a.ts:1:2', 'async f (/a.ts:1:2)', 'Array.map (<anonymous>)', '<anonymous>']) {
     t.same(parseStack(stackOf(line)).map(formatFrame), [`at ${line}`])
+  }
+})
+
+t.test('the same stack is read once, until too many others were', async t => {
+  const read = () => parseStack(stackOf('known (/a.ts:1:2)'))
+  const frames = read()
+  t.equal(read(), frames)
+  t.ok(Object.isFrozen(frames) && Object.isFrozen(frames[0]))
+  for (let line = 1; line <= 200; line++) parseStack(stackOf(`other (/a.ts:${line}:1)`))
+  t.not(read(), frames)
+  t.same(read(), frames)
+})
+
+t.test('a frame is located as the project sees it', async t => {
+  const locate = (line: string) => parseStack(stackOf(line)).map(frame => locateFrame(frame, '/project'))
+  for (const [line, location] of Object.entries({
+    'f (/project/bundles/a.ts:1:2)': { file: 'bundles/a.ts', origin: 'application' },
+    'f (/project/dist/bundles/a.js:1:2)': { file: 'bundles/a.js', origin: 'application' },
+    'f (/project/kernel/a.ts:1:2)': { file: 'kernel/a.ts', origin: 'kernel' },
+    'f (/project/dist/lib/a.js:1:2)': { file: 'lib/a.js', origin: 'kernel' },
+    'f (/project/library/a.ts:1:2)': { file: 'library/a.ts', origin: 'application' },
+    'f (/project/node_modules/x/lib/a.js:1:2)': { file: 'node_modules/x/lib/a.js', origin: 'vendor' },
+    'f (/project-two/a.ts:1:2)': { file: '/project-two/a.ts', origin: 'vendor' },
+    'f (/elsewhere/node_modules/a.js:1:2)': { file: '/elsewhere/node_modules/a.js', origin: 'vendor' },
+    'f (node:fs:1:2)': { file: 'node:fs', origin: 'runtime' },
+    'Array.map (<anonymous>)': { origin: 'runtime' },
+  })) {
+    t.strictSame(locate(line), [location], line)
   }
 })
 

@@ -1,0 +1,113 @@
+import { mask } from '../../../lib/redact/mask-text.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { NearestRoutes, type NearRoute } from '../../../lib/routing/nearest-routes.ts'
+import type { Route } from '../../../lib/routing/route.ts'
+import { maskNearRoute } from '../mask-near-route.ts'
+import type { Profile } from '../profile.ts'
+import { rebuildRequest } from '../rebuild-request.ts'
+import { shownRoutes } from '../shown-routes.ts'
+import { type Row, toRows } from './format-value.ts'
+import type { PanelSubject, ProfilePanel } from './panel.ts'
+import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
+
+/** What the panel works with. */
+export interface RouterPanelServices {
+  readonly routes: Iterable<Route>
+  readonly redactor: Redactor
+}
+
+/**
+ * Creates the panel that shows which route was found, and why no other was. Where none was found, that was recorded;
+ * else it is computed, and says so: the routes may be others by now.
+ */
+export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
+  return {
+    name: 'router',
+    label: 'Routing',
+    template: 'profiler/panels/router',
+    hasContent: ({ data }) => data.router !== undefined,
+    toView: subject => toView(subject, services),
+  }
+}
+
+const shownLimit = 100
+
+/** The routes that a request has met, or would meet now. */
+interface RouteLog {
+  readonly routes: readonly NearRoute[]
+  readonly total: number
+  readonly isRecorded: boolean
+}
+
+function toView({ facts, profile }: PanelSubject, services: RouterPanelServices) {
+  const { summary } = profile
+  const data = asObject(profile.data.router)
+  const route = asText(data.route)
+  const known = asObjects(asObject(facts.router).routes).find(({ name }) => name === route)
+  const request = rebuildRequest(summary)
+  const log = profile.data.router === undefined ? noLog : (readLog(data) ?? computeLog(profile, services))
+  const rows = toLogRows(log, data.outcome === 'match' ? route : '')
+  return {
+    route,
+    routePath: asText(known?.path),
+    controller: summary.controller ?? '',
+    allow: asTexts(data.allow).join(', '),
+    location: asText(data.location),
+    pathToMatch: request?.path ?? '',
+    parameters: toRows(data.parameters),
+    requirements: asObjects(known?.requirements).map(
+      ({ name, text }): Row => ({ name: asText(name), value: asText(text) }),
+    ),
+    rows,
+    isRouted: profile.data.router !== undefined,
+    isRecorded: log.isRecorded,
+    left: Math.max(0, log.total - rows.length),
+    isRouteGone: data.outcome === 'match' && !log.isRecorded && !rows.some(row => row.name === route && row.isTaken),
+    hasConditions: !log.isRecorded && rows.some(({ reason }) => reason === 'condition'),
+    isPathMasked: request?.path.includes(mask) ?? false,
+  }
+}
+
+const noLog: RouteLog = { routes: [], total: 0, isRecorded: false }
+
+const reasons: readonly NearRoute['reason'][] = [
+  'match',
+  'method',
+  'scheme',
+  'slash',
+  'condition',
+  'host',
+  'requirement',
+]
+
+function readLog({ nearest, total }: Readonly<Record<string, unknown>>): RouteLog | undefined {
+  if (!Array.isArray(nearest)) return undefined
+  const routes = asObjects(nearest).map(({ position, name, path, reason, text }) => ({
+    position: asNumber(position),
+    name: asText(name),
+    path: asText(path),
+    reason: reasons.find(known => known === reason) ?? 'path',
+    text: asText(text),
+  }))
+  return { routes, total: asNumber(total), isRecorded: true }
+}
+
+function computeLog({ summary }: Profile, { redactor, routes }: RouterPanelServices): RouteLog {
+  const request = rebuildRequest(summary)
+  if (request === undefined) return noLog
+  const nearest = new NearestRoutes(shownRoutes(routes))
+  const found = nearest.find(request, shownLimit).map(near => maskNearRoute(near, redactor))
+  return { routes: found, total: nearest.size, isRecorded: false }
+}
+
+/** The route that was taken is known better than it could be computed: what its condition has seen is not there any more. */
+function toLogRows({ routes }: RouteLog, taken: string) {
+  const isTaken = ({ name, reason }: NearRoute) => name === taken && (reason === 'match' || reason === 'condition')
+  const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
+  return routes.map(near => {
+    if (near === winner) return { ...near, text: 'Route matches!', level: 'ok', label: 'Match', isTaken: isTaken(near) }
+    const text = near.reason === 'match' ? 'Route matches, but another one was tried before' : near.text
+    const isNear = near.reason !== 'path'
+    return { ...near, text, level: isNear ? 'warning' : 'plain', label: isNear ? 'Almost' : '', isTaken: false }
+  })
+}

@@ -1,0 +1,270 @@
+import t from 'tap'
+import type { ExceptionData, RecordedException } from '../../../bundles/profiler/collectors/exception.ts'
+import { exceptionPanel } from '../../../bundles/profiler/panels/exception.ts'
+import type { Profile } from '../../../bundles/profiler/profile.ts'
+import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { HttpError } from '../../../lib/errors/http-error.ts'
+import { startServer } from '../../support/test-server.ts'
+import { createHandlerBundle, createProfile, createRecordingKernel, waitForProfile } from './recording-kernel.ts'
+
+function dataOf({ data }: Profile): ExceptionData | undefined {
+  // As the collector has told it.
+  return data.exception as ExceptionData | undefined
+}
+
+function firstOf(profile: Profile): RecordedException | undefined {
+  return dataOf(profile)?.exceptions[0]
+}
+
+t.test('an error is recorded with its causes, frames and sources', async t => {
+  const handlers = {
+    '/broken': () => {
+      throw new Error('outer', { cause: new RangeError('inner') })
+    },
+  }
+  const { client, profileOf, show } = await createRecordingKernel(t, { handlers })
+  const profile = await profileOf(await client.get('/broken'))
+  t.match(firstOf(profile), { name: 'Error', message: 'outer', cause: { name: 'RangeError', message: 'inner' } })
+  t.equal(profile.summary.exception, 'Error')
+
+  const [frame] = firstOf(profile)?.frames ?? []
+  t.match(frame, { file: /^tests\/bundles\/profiler\/exception\.test\.[jt]s$/, origin: 'application' })
+  const excerpt = dataOf(profile)?.excerpts[0]
+  t.match(excerpt, { file: frame?.file, line: frame?.line })
+  t.match(excerpt?.lines[Number(excerpt.line) - excerpt.start], /throw new Error\('outer'/)
+  t.notOk(
+    dataOf(profile)?.excerpts.some(({ file }) => file.startsWith('kernel/')),
+    'the frames of the kernel have none',
+  )
+  t.ok(Number(firstOf(profile)?.cause?.common) > 3, 'frames that the cause shares are not repeated')
+
+  t.ok(exceptionPanel.hasContent(profile))
+  t.strictSame(exceptionPanel.badge?.(profile), { text: '2', level: 'error' })
+  const { html, text } = await show('exception', profile)
+  t.match(text, /Exceptions RangeError Error .*Error outer.*Caused by RangeError inner/, 'the way from the cause')
+  t.match(html, /<mark class="line"><span class="line-number">\d+<\/span> .*throw new Error/)
+  t.equal(html.match(/<details class="exception"[^>]* open>/g)?.length, 1)
+  t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|those of/)
+})
+
+t.test('a 404 is told with its cause, and no sources of the kernel', async t => {
+  const { client, profileOf, show } = await createRecordingKernel(t)
+  const response = await client.get('/missing')
+  const profile = await profileOf(response)
+  t.match(firstOf(profile), {
+    name: 'KERNEL_NO_ROUTE',
+    code: 'KERNEL_NO_ROUTE',
+    status: 404,
+    message: 'No route found for "GET http://localhost/missing"',
+    cause: { name: 'ROUTE_NOT_FOUND', message: 'No routes found for "/missing".' },
+  })
+  t.strictSame(dataOf(profile)?.excerpts, [])
+  const { text } = await show('exception', profile)
+  t.match(text, 'Exceptions')
+  t.match(text, 'No route found for "GET http://localhost/missing"')
+  t.equal(text.match(/KERNEL_NO_ROUTE/g)?.length, 3, 'a code that is the name is not repeated')
+
+  const sub = await profileOf(response, 'x-previous-debug-token')
+  t.notOk(exceptionPanel.hasContent(sub))
+  t.match((await show('exception', sub)).text, 'No exception was thrown and caught.')
+})
+
+t.test('of what a client is to blame for, one source is read', async t => {
+  const inner = () => {
+    throw new HttpError(403, 'no entry')
+  }
+  const handlers = { '/denied-here': () => inner() }
+  const { client, profileOf } = await createRecordingKernel(t, { handlers })
+  const profile = await profileOf(await client.get('/denied-here'))
+  t.ok(Number(firstOf(profile)?.frames.filter(({ origin }) => origin === 'application').length) >= 2)
+  t.match(dataOf(profile)?.excerpts, [{ lines: [] }])
+  t.equal(dataOf(profile)?.excerpts.length, 1)
+})
+
+t.test('an error of the kernel itself shows the kernel', async t => {
+  const { show } = await createRecordingKernel(t)
+  const storage = new MemoryProfileStorage()
+  // Called by a server: no call of this test is on the stack.
+  const { url } = await startServer(t, {}, [createProfilerBundle({ storage }), createHandlerBundle()])
+  const { headers } = await fetch(`${url}/nothing`)
+  const profile = await waitForProfile(storage, headers.get('x-debug-token'))
+  t.match(firstOf(profile), { code: 'KERNEL_NO_RESPONSE', status: 500 })
+  t.match(dataOf(profile)?.excerpts, [{ file: /^kernel\/http-kernel/ }])
+  t.match((await show('exception', profile)).html, '<li class="frame frame-kernel">')
+})
+
+t.test('whatever is thrown is recorded', async t => {
+  const cyclic = new Error('first')
+  cyclic.cause = new Error('second', { cause: cyclic })
+  const endless: object = Object.defineProperty(new Error('endless'), 'cause', { get: () => new Error('again') })
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const hostile = new Error('x')
+  for (const name of ['stack', 'name', 'message', 'code', 'status', 'cause', 'errors', 'constructor']) {
+    Object.defineProperty(hostile, name, { get: refuse })
+  }
+  const things: Readonly<Record<string, unknown>> = {
+    text: 'just text',
+    nothing: undefined,
+    null: null,
+    numbered: Object.assign(new Error('numbered'), { code: 7 }),
+    frozen: Object.freeze(new Error('frozen')),
+    proxy: new Proxy(new Error('proxied'), {}),
+    hostile,
+    cyclic,
+    endless,
+    many: new AggregateError([new Error('one'), 'two'], 'all'),
+    long: new Error('long '.repeat(10_000)),
+  }
+  const handlers = Object.fromEntries(
+    Object.entries(things).map(([name, thing]) => [
+      `/throws-${name}`,
+      () => {
+        throw thing
+      },
+    ]),
+  )
+  const { client, profileOf, show } = await createRecordingKernel(t, { handlers })
+  for (const [name, expected] of Object.entries({
+    text: { name: 'Thrown value', message: 'just text' },
+    nothing: { name: 'Thrown value', message: 'undefined' },
+    null: { name: 'Thrown value', message: 'null' },
+    numbered: { code: 7 },
+    frozen: { message: 'frozen' },
+    proxy: { message: 'proxied' },
+    hostile: { name: 'Error', message: '' },
+    cyclic: { message: 'first', cause: { message: 'second', note: /leads back/ } },
+    endless: { message: 'endless', cause: { message: 'again' } },
+    many: { message: 'all', errors: [{ message: 'one' }, { name: 'Thrown value', message: 'two' }] },
+    long: { message: /^long .*…$/ },
+  })) {
+    const profile = await profileOf(await client.get(`/throws-${name}`))
+    t.equal(dataOf(profile)?.exceptions.length, 1, name)
+    t.match(firstOf(profile), expected, name)
+    t.not(profile.summary.exception, null, name)
+    t.ok(Number(firstOf(profile)?.message.length) <= 4096)
+    await show('exception', profile)
+  }
+  const many = await show('exception', await profileOf(await client.get('/throws-many')))
+  t.match(many.text, /AggregateError all .*Gathered Error one .*Gathered Thrown value two/)
+})
+
+t.test('secrets are masked in everything that an error says', async t => {
+  // Put together, because the lines of this test are part of the record.
+  const canary = ['hunter', '9f3b'].join('-')
+  const thrown = Object.assign(new Error(`postgres://user:${canary}@db/?password=${canary}`), {
+    name: `Failed?token=${canary}`,
+    code: `token=${canary}`,
+  })
+  const handlers = {
+    '/leaky': () => {
+      throw thrown
+    },
+  }
+  const { client, profileOf } = await createRecordingKernel(t, { handlers })
+  const profile = await profileOf(await client.get('/leaky'))
+  t.match(firstOf(profile), {
+    name: 'Failed?token=******',
+    code: 'token=******',
+    message: 'postgres://******@db/?password=******',
+  })
+  t.notOk(JSON.stringify(profile).includes(canary))
+})
+
+t.test('too many frames are left out, with a note', async t => {
+  const { stackTraceLimit } = Error
+  const fall = (depth: number): never => {
+    if (depth > 0) return fall(depth - 1)
+    Error.stackTraceLimit = 60
+    throw new Error('deep')
+  }
+  const { client, profileOf, show } = await createRecordingKernel(t, { handlers: { '/deep': () => fall(70) } })
+  const profile = await profileOf(await client.get('/deep'))
+  Error.stackTraceLimit = stackTraceLimit
+  t.equal(firstOf(profile)?.frames.length, 30)
+  t.equal(firstOf(profile)?.omitted, 30)
+  t.ok(Number(dataOf(profile)?.excerpts.length) <= 2, 'the same line is read once')
+  t.match((await show('exception', profile)).text, 'Frames: 30 more were not recorded.')
+})
+
+t.test('an error that a listener has put in the place of another is told once', async t => {
+  const { client, profileOf, show } = await createRecordingKernel(t, {
+    handlers: {
+      '/replaced': () => {
+        throw new Error('first')
+      },
+      '/forgotten': () => {
+        throw new Error('first')
+      },
+    },
+    register({ dispatcher }) {
+      const replace = (event: ExceptionEvent) => {
+        const isKept = event.request.path === '/replaced'
+        if (isKept || event.request.path === '/forgotten') {
+          event.error = new HttpError(409, 'second', isKept ? { cause: event.error } : {})
+        }
+      }
+      dispatcher.on(ExceptionEvent, replace, -1)
+    },
+  })
+  const replaced = await profileOf(await client.get('/replaced'))
+  t.match(dataOf(replaced)?.exceptions, [{ message: 'second', cause: { message: 'first' } }])
+  t.equal(dataOf(replaced)?.exceptions.length, 1)
+
+  const forgotten = await profileOf(await client.get('/forgotten'))
+  t.match(dataOf(forgotten)?.exceptions, [{ message: 'first' }, { message: 'second' }])
+  t.match((await show('exception', forgotten)).text, /Error first .*Thrown later HttpError/)
+})
+
+t.test('what was on the disk may have any shape', async t => {
+  const { show } = await createRecordingKernel(t)
+  const circular = {
+    name: 1,
+    message: {},
+    code: { toString: 1 },
+    status: 'x',
+    note: [],
+    frames: [1, null, { call: 7 }],
+  }
+  for (const exception of [
+    undefined,
+    null,
+    1,
+    'text',
+    [],
+    { exceptions: 'x' },
+    { exceptions: [] },
+    { exceptions: [null], excerpts: [null, { lines: 'x' }] },
+    { exceptions: [{ ...circular, cause: circular, errors: [circular, 7] }], excerpts: {} },
+    { exceptions: [{ frames: [{ file: 'a', line: 1 }] }], excerpts: [{ file: 'a', line: 1, lines: [7] }] },
+    { exceptions: Array(200).fill({ message: 'm', code: 7 }) },
+  ]) {
+    const profile = createProfile({ exception })
+    const { text } = await show('exception', profile)
+    t.match(text, exceptionPanel.hasContent(profile) ? 'Exceptions' : 'No exception was thrown and caught.')
+  }
+  const crashed = createProfile({ exception: { exceptions: [{ name: 'Error' }] } }, { outcome: 'crashed' })
+  t.match((await show('exception', crashed)).text, 'Nobody caught what was thrown last')
+})
+
+t.test('markup in an error is text', async t => {
+  const evil = '"><img src=x onerror=alert(1)>'
+  const { show } = await createRecordingKernel(t)
+  const error = {
+    name: evil,
+    message: evil,
+    code: evil,
+    note: evil,
+    frames: [{ call: evil, file: evil, line: 1, origin: evil }],
+  }
+  const excerpts = [{ file: evil, line: 1, start: 1, lines: [evil] }]
+  const { html } = await show(
+    'exception',
+    createProfile({ exception: { exceptions: [{ ...error, cause: error }], excerpts } }),
+  )
+  t.notMatch(html, /<img/)
+  t.match(html, '<mark class="line">')
+})
