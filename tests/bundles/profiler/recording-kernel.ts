@@ -10,7 +10,6 @@ import type { Application, Bundle } from '../../../kernel/bundle.ts'
 import { type RequestHandler, toController } from '../../../kernel/controller/controller.ts'
 import type { TestResponse } from '../../../kernel/testing/client.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { Response } from '../../../lib/http/response.ts'
 import { probeBundle } from '../../support/probe-bundle.ts'
 
 /** A kernel that records its requests. */
@@ -79,7 +78,6 @@ export function createHandlerBundle({ handlers = {}, register }: RecordingInit =
   return {
     name: 'handlers',
     register(app) {
-      app.routes.add({ name: '_profiler', path: '/_profiler/:token', controller: toController(() => new Response()) })
       for (const [path, handler] of Object.entries(handlers)) {
         app.routes.add({ name: path, path, controller: toController(handler) })
       }
