@@ -71,7 +71,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
       collectors.push(createMemoryCollector(gc), ...createCollectors(app))
-      for (const controller of addPages({ ...app, storage, policy })) controllers.add(controller)
+      for (const controller of addPages({ ...app, profiler, storage, policy })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },

@@ -4,6 +4,7 @@ import type { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { Signals } from '../../lib/signals.ts'
+import { AwaitedTokens } from './awaited-tokens.ts'
 import type { CollectedData } from './collect-data.ts'
 import { createRecord } from './create-record.ts'
 import { Pass } from './pass.ts'
@@ -37,6 +38,7 @@ export class Profiler {
   readonly #services: ProfilerServices
   readonly #passes = new WeakMap<Request, Pass>()
   readonly #inFlight = new Set<Pass>()
+  readonly #awaited = new AwaitedTokens()
   readonly #collected = new WeakMap<Pass, CollectedData>()
 
   constructor(services: ProfilerServices) {
@@ -71,13 +73,14 @@ export class Profiler {
     const isWanted =
       request.parent === undefined ? policy.wants(request) : parent !== undefined && mainOf(parent).isRecorded
     if (!isWanted) return undefined
-    const token = drawToken(token => storage.has(token))
+    const token = drawToken(token => this.#awaited.has(token) || storage.has(token))
     if (token === undefined) {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
     const pass = new Pass(token, request, type, parent)
     this.#passes.set(request, pass)
+    this.#awaited.add(token)
     if (type === RequestType.Main) {
       pass.usage = startUsage(this.#inFlight)
       this.#inFlight.add(pass)
@@ -137,12 +140,19 @@ export class Profiler {
     for (const pass of withDescendants(main)) await this.#save(pass)
   }
 
+  /** Resolves when the profile of a token is kept, should it be in the making; after a second in any case. */
+  whenKept(token: string): Promise<void> {
+    return this.#awaited.wait(token, 1000)
+  }
+
   async #save(pass: Pass): Promise<void> {
-    if (!this.keeps(pass)) return
-    const { pending } = this.#collect(pass)
-    if (pending !== undefined) await pending
-    // What was collected meanwhile, because the request has ended, counts.
-    this.#append(pass)
+    if (this.keeps(pass)) {
+      const { pending } = this.#collect(pass)
+      if (pending !== undefined) await pending
+      // What was collected meanwhile, because the request has ended, counts.
+      this.#append(pass)
+    }
+    this.#awaited.settle(pass.token)
   }
 
   #append(pass: Pass): void {

@@ -3,6 +3,7 @@ import type { Application } from '../../../kernel/bundle.ts'
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { createPanels } from '../create-panels.ts'
+import type { Profiler } from '../profiler.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
@@ -15,6 +16,7 @@ import type { PageServices } from './page-services.ts'
 
 /** What the profiler itself adds to what a bundle may use. */
 export interface ProfilerApplication extends Application {
+  readonly profiler: Profiler
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
 }

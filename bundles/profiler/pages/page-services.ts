@@ -1,12 +1,14 @@
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
+import type { Profiler } from '../profiler.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { PageRenderer } from './page-renderer.ts'
 
 /** What the pages work with. */
 export interface PageServices {
+  readonly profiler: Pick<Profiler, 'whenKept'>
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly pages: PageRenderer

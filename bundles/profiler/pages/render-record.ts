@@ -18,6 +18,8 @@ import { toSummaryView } from './to-summary-view.ts'
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
 export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
+  // A client may know the token of its response before the profile is made.
+  await services.profiler.whenKept(token)
   const found = await services.storage.find(token)
   if (found === undefined) return renderMissing(token, request, services)
 

@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { AwaitedTokens } from '../../../bundles/profiler/awaited-tokens.ts'
 import { collectData } from '../../../bundles/profiler/collect-data.ts'
 import { Pass } from '../../../bundles/profiler/pass.ts'
 import { RecordingPolicy } from '../../../bundles/profiler/recording-policy.ts'
@@ -72,4 +73,17 @@ t.test('a collector that fails, at once or later, costs its own data only', asyn
   t.strictSame(data, { plain: { a: 1 }, later: 'later' })
   t.strictSame(failures, { broken: 'broken at once', rejected: 'broken later' })
   t.equal(collectData(pass, collectors.slice(0, 2)).pending, undefined)
+})
+
+t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {
+  const tokens = new AwaitedTokens()
+  await tokens.wait('aaaaaa', 60_000)
+  tokens.add('aaaaaa')
+  t.ok(tokens.has('aaaaaa'))
+  await tokens.wait('aaaaaa', 1)
+  const waits = Promise.all([tokens.wait('aaaaaa', 60_000), tokens.wait('aaaaaa', 60_000)])
+  tokens.settle('aaaaaa')
+  await waits
+  t.notOk(tokens.has('aaaaaa'))
+  tokens.settle('aaaaaa')
 })

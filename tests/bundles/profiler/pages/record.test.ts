@@ -40,7 +40,8 @@ async function withPanels(
   const { app, records, storage } = await bootProfiler(t)
   const { logger, view } = app
   const pages = new PageRenderer(view, new AssetFolder('bundles/profiler/assets'))
-  const services = { storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels }
+  const profiler = { whenKept: async () => undefined }
+  const services = { profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels }
   return {
     storage,
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
