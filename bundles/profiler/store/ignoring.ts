@@ -1,0 +1,16 @@
+/** What the task gives; `undefined` when it fails with one of these codes of the operating system. */
+export async function ignoring<result>(
+  codes: readonly string[],
+  task: () => Promise<result>,
+): Promise<result | undefined> {
+  try {
+    return await task()
+  } catch (error) {
+    if (codes.includes(codeOf(error))) return undefined
+    throw error
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
