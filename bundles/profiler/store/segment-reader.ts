@@ -23,7 +23,9 @@ export class SegmentReader {
   #indexEnd = 0
   /** Up to where the lines of the segment are known. */
   #known = 0
-  /** The facts of the line before that. */
+  /** When the line before that was kept. */
+  #keptAt = 0
+  /** The facts that belong to it. */
   #facts: Span = { offset: 0, length: 0 }
   #entries: IndexEntry[] = []
 
@@ -101,12 +103,13 @@ export class SegmentReader {
     const summary = parseProfile(text)?.summary
     if (summary === undefined) return
     // When it was kept only the index knows; but it was after what stands before it, whatever the clock said.
-    const keptAt = Math.max(this.#segment.newest, Math.round(summary.time + summary.duration))
+    const keptAt = Math.max(this.#keptAt, Math.round(summary.time + summary.duration))
     this.#add(keptAt, summary, { file: this.#segment, record: span, facts: this.#facts })
   }
 
   #add(keptAt: number, summary: ProfileSummary, place: Place): void {
     this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, { summary, place }))
+    this.#keptAt = keptAt
     this.#segment.newest = Math.max(this.#segment.newest, keptAt)
   }
 
