@@ -64,7 +64,7 @@ export class FileProfileStorage implements ProfileStorage {
   readonly #watch: DirectoryWatch
   #retained: Promise<void> = Promise.resolve()
   #hasLooked = false
-  #isClosed = false
+  #closed: Promise<void> | undefined
 
   constructor(options: FileProfileStorageOptions) {
     const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueBytes = 16_000_000 } = options
@@ -79,7 +79,7 @@ export class FileProfileStorage implements ProfileStorage {
     this.#problems = problems
     const writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#begin(segment) })
     this.#writer = writer
-    const catalog = new ProfileCatalog(directory, fileSystem, writer.id, found => this.#onFound(found))
+    const catalog = new ProfileCatalog(directory, fileSystem, writer.id, (...look) => this.#onRefreshed(...look))
     this.#catalog = catalog
     const onDrop = (reason: string, error: unknown) => problems.report(reason, error)
     this.#recorder = new Recorder({ index: catalog.index, writer, queueBytes, clock, onDrop })
@@ -92,7 +92,7 @@ export class FileProfileStorage implements ProfileStorage {
   }
 
   append(record: ProfileRecord, facts: string): void {
-    if (this.#isClosed || !this.#recorder.keep(record, facts)) return
+    if (this.#closed !== undefined || !this.#recorder.keep(record, facts)) return
     this.#tail.tell(record.summary)
   }
 
@@ -168,14 +168,16 @@ export class FileProfileStorage implements ProfileStorage {
     this.#recorder.flushNow()
   }
 
-  /** Waits five seconds for the disk, at most. */
-  async close(): Promise<void> {
-    this.#isClosed = true
+  /** Waits two seconds for the disk, at most. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
     this.#watch.stop()
-    await within(
-      diskPatience,
-      this.flush().then(() => this.#writer.close()),
-    )
+    const done = this.flush().then(() => this.#writer.close())
+    await within(diskPatience, done)
   }
 
   async #pin(token: string): Promise<boolean> {
@@ -200,9 +202,11 @@ export class FileProfileStorage implements ProfileStorage {
     if (this.#tail.isHeard) this.#watch.start()
   }
 
-  #onFound(entries: readonly IndexEntry[]): void {
-    if (this.#hasLooked) for (const { summary } of entries) this.#tail.tell(summary)
-    else this.#tail.tellPerhaps(entries)
+  #onRefreshed(found: readonly IndexEntry[], gone: readonly Segment[]): void {
+    // Whether it was removed or moved away: what is written to it now is lost.
+    if (gone.some(segment => segment === this.#writer.current)) this.#writer.leave()
+    if (this.#hasLooked) for (const { summary } of found) this.#tail.tell(summary)
+    else this.#tail.tellPerhaps(found)
     this.#hasLooked = true
   }
 

@@ -1,3 +1,5 @@
+import { codeOf } from './code-of.ts'
+
 /** What the task gives; `undefined` when it fails with one of these codes of the operating system. */
 export async function ignoring<result>(
   codes: readonly string[],
@@ -9,8 +11,4 @@ export async function ignoring<result>(
     if (codes.includes(codeOf(error))) return undefined
     throw error
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -143,7 +143,7 @@ export function placeOf(pin: Pin): Place {
 const ending = '.json'
 /** Milliseconds: long after any copy was completed. */
 const staleAfter = 60_000
-const pinFile = /^([0-9a-f]{6})-([1-9]\d{0,9}-[0-9a-f]{8})-[0-9a-f]{8}\.json$/
-const temporaryFile = /^[0-9a-f]{6}-[1-9]\d{0,9}-[0-9a-f]{8}-[0-9a-f]{8}\.json\.tmp$/
+const pinFile = /^([0-9a-f]{6})-([1-9]\d{0,8}-[0-9a-f]{8})-[0-9a-f]{8}\.json$/
+const temporaryFile = /^[0-9a-f]{6}-[1-9]\d{0,8}-[0-9a-f]{8}-[0-9a-f]{8}\.json\.tmp$/
 /** Bytes: facts, a profile and a line of an index. */
 const sizeLimit = 2 * lineLimits.record + lineLimits.index

@@ -4,6 +4,7 @@ import type { FileSystem } from './file-system.ts'
 import { IndexEntry, type RecordFile } from './index-entry.ts'
 import { type Pin, PinFolder, placeOf } from './pin-folder.ts'
 import { ProfileIndex } from './profile-index.ts'
+import type { Segment } from './segment.ts'
 import { SegmentFolder } from './segment-folder.ts'
 
 /** What is known of a store: its segments and pins, and the profiles in them. */
@@ -13,18 +14,18 @@ export class ProfileCatalog {
   readonly pins: PinFolder
   /** Finds out what other processes have done. Never rejects: what cannot be read is as it was. */
   readonly refresh: () => Promise<void> = coalesce(() => this.#refresh())
-  readonly #onFound: (entries: readonly IndexEntry[]) => void
+  readonly #onRefreshed: (found: readonly IndexEntry[], gone: readonly Segment[]) => void
 
-  /** Is told of the profiles of other processes that were not known. */
+  /** Tells of each look: which profiles of other processes were not known, and which segments are gone. */
   constructor(
     directory: string,
     fileSystem: FileSystem,
     writer: string,
-    onFound: (entries: readonly IndexEntry[]) => void,
+    onRefreshed: (found: readonly IndexEntry[], gone: readonly Segment[]) => void,
   ) {
     this.folder = new SegmentFolder(directory, fileSystem, writer)
     this.pins = new PinFolder(path.join(directory, 'pinned'), fileSystem)
-    this.#onFound = onFound
+    this.#onRefreshed = onRefreshed
   }
 
   /** Forgets what stood in files that are gone, except where there is a copy. */
@@ -50,7 +51,7 @@ export class ProfileCatalog {
     const found = this.index.add(entries)
     this.index.add(added.filter(pin => this.#find(pin) === undefined).map(toEntry))
     this.forget([...gone, ...removed])
-    this.#onFound(found)
+    this.#onRefreshed(found, gone)
   }
 
   #find({ line, writer }: Pin): IndexEntry | undefined {

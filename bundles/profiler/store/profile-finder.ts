@@ -16,7 +16,7 @@ export interface FoundProfile {
 }
 
 /** Milliseconds that the disk has to answer. */
-export const diskPatience = 5000
+export const diskPatience = 2000
 
 /** Milliseconds that another process has to write what somebody asks for. */
 const writerPatience = 1000

@@ -59,10 +59,9 @@ export class Retention {
     const isClosed = (segment: Segment) =>
       // Whoever has not written for so long begins a new segment, if it ever writes again.
       catalog.folder.isClosed(segment) || now - segment.modified > 2 * size.age
-    const inUse = others.filter(segment => !isClosed(segment))
-    // Room for all that the present segment may become.
-    const present = { bytes: size.bytes, records: size.records, newest: now }
-    await this.remove(selectExpired(others.filter(isClosed), [...inUse, present], limits, now))
+    const closed = others.filter(isClosed)
+    const inUse = others.filter(segment => !closed.includes(segment))
+    await this.remove(selectExpired({ closed, inUse, room: size }, limits, now))
     await this.#sweep().catch(() => undefined)
   }
 

@@ -20,6 +20,6 @@ export function createSegmentName(time: number, writer: string): SegmentName {
 /** Reads the name of a file with this ending; `undefined` when it is none of ours. */
 export function parseSegmentName(file: string, ending: string): SegmentName | undefined {
   const name = file.endsWith(ending) ? file.slice(0, -ending.length) : ''
-  const [, time, writer] = /^(\d{16})-([1-9]\d{0,9}-[0-9a-f]{8})$/.exec(name) ?? []
+  const [, time, writer] = /^(\d{16})-([1-9]\d{0,8}-[0-9a-f]{8})$/.exec(name) ?? []
   return time === undefined || writer === undefined ? undefined : createSegmentName(Number(time), writer)
 }

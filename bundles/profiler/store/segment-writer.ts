@@ -60,6 +60,8 @@ export class SegmentWriter {
   writeNow(items: readonly QueueItem[]): readonly Place[] {
     const { directory, fileSystem, onBegin } = this.#options
     const segment = this.#createSegment()
+    // Others take a segment for complete once there is a later one.
+    this.leave()
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
     const { data, index, places } = new SegmentEncoder(segment).encode(items, Buffer.allocUnsafe)
     this.#writeFileNow(segment.path, data)

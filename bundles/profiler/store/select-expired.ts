@@ -21,13 +21,21 @@ const segmentLimit = 1000
 /** Profiles that age alone does not remove: a clock that jumps ahead must not empty the store. */
 const sparedByAge = 100
 
+/** What there is, and what for. */
+export interface Holdings<segment extends Holding> {
+  readonly closed: readonly segment[]
+  /** Segments that may still be written, and must stay. */
+  readonly inUse: readonly Holding[]
+  /** What is to be left for the segment that has just begun. */
+  readonly room: Pick<Holding, 'bytes' | 'records'>
+}
+
 /**
- * Chooses the closed segments to be removed, so that all others, with those in use, keep within the limits.
- * `now` is in milliseconds since 1970.
+ * Chooses the closed segments to be removed, so that all others keep within the limits. `now` is in milliseconds since
+ * 1970.
  */
 export function selectExpired<segment extends Holding>(
-  closed: readonly segment[],
-  inUse: readonly Holding[],
+  { closed, inUse, room }: Holdings<segment>,
   limits: StoreLimits,
   now: number,
 ): segment[] {
@@ -41,7 +49,8 @@ export function selectExpired<segment extends Holding>(
     bytes += segment.bytes
     records += segment.records
     segments++
-    return isOld || bytes > limits.bytes || records > limits.count || segments > segmentLimit
+    const isTooMuch = bytes + room.bytes > limits.bytes || records + room.records > limits.count
+    return isOld || isTooMuch || segments > segmentLimit
   })
   return first === -1 ? [] : newestFirst.slice(first)
 }
