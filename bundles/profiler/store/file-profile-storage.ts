@@ -108,7 +108,7 @@ export class FileProfileStorage implements ProfileStorage {
     try {
       return isPinned ? await this.#pin(token) : await this.#unpin(token)
     } catch (error) {
-      this.#problems.report('Profiles cannot be pinned.', error)
+      this.#problems.report('Profiles cannot be pinned or unpinned.', error)
       return false
     }
   }
