@@ -1,4 +1,5 @@
-import type { Profile, ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile.ts'
+import { parseFacts, parseProfile } from './parse-profile.ts'
 import type {
   ProfileQuery,
   ProfileRecord,
@@ -7,15 +8,20 @@ import type {
   StorageUsage,
   StoredProfile,
 } from './profile-storage.ts'
+import { ProfileTail, type TailListener } from './profile-tail.ts'
+import { searchSummaries } from './search-summaries.ts'
 
-/** Keeps profiles in memory. */
+/** Keeps profiles in memory, without limits: for tests, and for processes that end soon. */
 export class MemoryProfileStorage implements ProfileStorage {
-  readonly #records = new Map<string, { record: ProfileRecord; facts: string; isPinned: boolean }>()
-  readonly #listeners = new Set<(summary: ProfileSummary) => void>()
+  readonly #kept = new Map<string, Kept>()
+  // Nobody is there to be told of a listener that fails.
+  readonly #tail = new ProfileTail(() => undefined)
 
   append(record: ProfileRecord, facts: string): void {
-    this.#records.set(record.summary.token, { record, facts, isPinned: false })
-    for (const listener of this.#listeners) listener(record.summary)
+    const { summary, text } = record
+    const isPinned = this.#kept.get(summary.token)?.isPinned ?? false
+    this.#kept.set(summary.token, { summary, text, facts, isPinned })
+    this.#tail.tell(summary)
   }
 
   amend(record: ProfileRecord, facts: string): void {
@@ -23,39 +29,36 @@ export class MemoryProfileStorage implements ProfileStorage {
   }
 
   async pin(token: string, isPinned: boolean): Promise<boolean> {
-    const known = this.#records.get(token)
+    const known = this.#kept.get(token)
     if (known !== undefined) known.isPinned = isPinned
     return known !== undefined
   }
 
   has(token: string): boolean {
-    return this.#records.has(token)
+    return this.#kept.has(token)
   }
 
   async find(token: string): Promise<StoredProfile | undefined> {
-    const known = this.#records.get(token)
-    if (known === undefined) return undefined
-    const profile: Profile = JSON.parse(known.record.text)
-    return { profile, facts: JSON.parse(known.facts), isPinned: known.isPinned }
+    const known = this.#kept.get(token)
+    const profile = known && parseProfile(known.text)
+    return profile && known && { profile, facts: parseFacts(known.facts), isPinned: known.isPinned }
   }
 
-  async search({ limit, offset = 0 }: ProfileQuery): Promise<ProfileSearchResult> {
-    const summaries = [...this.#records.values()].map(({ record }) => record.summary).toReversed()
-    return { summaries: summaries.slice(offset, offset + limit), total: summaries.length }
+  async search(query: ProfileQuery): Promise<ProfileSearchResult> {
+    return searchSummaries([...this.#kept.values()], query)
   }
 
-  tail(listener: (summary: ProfileSummary) => void): () => void {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
+  tail(listener: TailListener): () => void {
+    return this.#tail.add(listener, 0)
   }
 
   async purge(): Promise<void> {
-    for (const [token, { isPinned }] of this.#records) if (!isPinned) this.#records.delete(token)
+    for (const [token, { isPinned }] of this.#kept) if (!isPinned) this.#kept.delete(token)
   }
 
   async usage(): Promise<StorageUsage> {
-    const bytes = [...this.#records.values()].reduce((sum, { record }) => sum + Buffer.byteLength(record.text), 0)
-    return { profiles: this.#records.size, bytes, dropped: 0, problem: undefined }
+    const bytes = [...this.#kept.values()].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+    return { profiles: this.#kept.size, bytes, dropped: 0, problem: undefined }
   }
 
   async flush(): Promise<void> {}
@@ -63,4 +66,11 @@ export class MemoryProfileStorage implements ProfileStorage {
   flushNow(): void {}
 
   async close(): Promise<void> {}
+}
+
+interface Kept {
+  readonly summary: ProfileSummary
+  readonly text: string
+  readonly facts: string
+  isPinned: boolean
 }

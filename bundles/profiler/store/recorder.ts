@@ -1,0 +1,130 @@
+import { CommitQueue } from './commit-queue.ts'
+import { IndexEntry, type Place, type Version } from './index-entry.ts'
+import { lineLimits } from './line-limits.ts'
+import type { ProfileIndex } from './profile-index.ts'
+import type { ProfileRecord } from './profile-storage.ts'
+import type { QueueItem } from './segment-encoder.ts'
+import type { SegmentWriter } from './segment-writer.ts'
+
+/** What profiles are recorded with. */
+export interface RecorderOptions {
+  readonly index: ProfileIndex
+  readonly writer: SegmentWriter
+  /** Characters that may wait to be written. */
+  readonly queueBytes: number
+  /** Milliseconds since 1970. */
+  readonly clock: () => number
+  /** Told, with a constant sentence, when profiles are dropped. */
+  readonly onDrop: (reason: string, error: unknown) => void
+}
+
+/** Takes profiles into the index at once and to the disk soon; what the disk does not take is dropped from both. */
+export class Recorder {
+  /** How many profiles were dropped. */
+  dropped = 0
+  /** Why the last one was. */
+  problem: string | undefined
+  readonly #options: RecorderOptions
+  readonly #queue: CommitQueue<QueueItem>
+
+  constructor(options: RecorderOptions) {
+    this.#options = options
+    this.#queue = new CommitQueue({ limit: options.queueBytes, commit: group => this.#commit(group) })
+  }
+
+  /** Characters that wait to be written. */
+  get waiting(): number {
+    return this.#queue.length
+  }
+
+  /** Takes a profile, or a newer version of it; false when it was dropped. */
+  keep({ summary, text }: ProfileRecord, facts: string): boolean {
+    const { clock, index, writer } = this.#options
+    if (isTooLong(text)) return this.#drop(1, 'A profile was dropped because it is too long.')
+    const known = index.find(summary.token, writer.id)
+    const version: Version = { summary, text: { record: text, facts }, previous: known?.version }
+    const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
+    if (!this.#queue.push({ entry, version, text: { record: text, facts }, length: text.length })) {
+      return this.#drop(1, 'Profiles are dropped because they come faster than the disk takes them.')
+    }
+    if (known === undefined) index.push(entry)
+    else known.show(version)
+    return true
+  }
+
+  /** Resolves when everything kept so far was written or dropped. */
+  flush(): Promise<void> {
+    return this.#queue.flush()
+  }
+
+  /** Writes everything kept so far before it returns. */
+  flushNow(): void {
+    const items = this.#queue.takeAll().filter(({ version }) => version.place === undefined)
+    if (items.length === 0) return
+    try {
+      for (const [index, place] of this.#options.writer.writeNow(items).entries()) settle(items[index], place)
+    } catch (error) {
+      this.#withdraw(items, error)
+    }
+  }
+
+  /** Forgets what waits to be written, and begins a new segment with the next. */
+  discard(): void {
+    this.#queue.takeWaiting()
+    this.#options.writer.leave()
+  }
+
+  async #commit(group: readonly QueueItem[]): Promise<boolean> {
+    try {
+      await this.#options.writer.write(group, settle)
+      return true
+    } catch (error) {
+      this.#withdraw(
+        group.filter(({ version }) => version.place === undefined),
+        error,
+      )
+      return false
+    }
+  }
+
+  /** What was not written is dropped: of an amended profile the version before counts again. */
+  #withdraw(items: readonly QueueItem[], error: unknown): void {
+    const gone = new Set<IndexEntry>()
+    for (const { entry, version } of items) {
+      version.text = undefined
+      version.isLost = true
+      if (!restore(entry)) gone.add(entry)
+    }
+    this.#options.index.remove(entry => gone.has(entry))
+    this.#drop(items.length, 'Profiles are dropped because they cannot be written.', error)
+  }
+
+  #drop(count: number, reason: string, error?: unknown): false {
+    this.dropped += count
+    this.problem = error instanceof Error ? error.message : reason
+    this.#options.onDrop(reason, error)
+    return false
+  }
+}
+
+/** In UTF-8 a character takes three bytes at the most. */
+function isTooLong(text: string): boolean {
+  const { record } = lineLimits
+  return text.length * 3 > record && Buffer.byteLength(text) > record
+}
+
+function settle(item: QueueItem | undefined, place: Place): void {
+  if (item === undefined) return
+  const { version } = item
+  version.place = place
+  version.text = undefined
+  version.previous = undefined
+}
+
+/** Makes the newest version that is not lost the present one; false when there is none. */
+function restore(entry: IndexEntry): boolean {
+  let version: Version | undefined = entry.version
+  while (version?.isLost) version = version.previous
+  if (version !== undefined) entry.show(version)
+  return version !== undefined
+}

@@ -1,0 +1,380 @@
+import assert from 'node:assert'
+import { copyFileSync, readdirSync, renameSync, symlinkSync, truncateSync, unlinkSync } from 'node:fs'
+import path from 'node:path'
+import fc from 'fast-check'
+import { t } from 'tap'
+import type { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
+import { IndexEntry } from '../../../../bundles/profiler/store/index-entry.ts'
+import { ProfileIndex } from '../../../../bundles/profiler/store/profile-index.ts'
+import { createDisk, createError } from './disk.ts'
+import { abandon, createFileStorage, listFiles, pause, until } from './file-storage.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
+
+async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
+  for (const record of createRecords(count, first)) storage.append(record, facts)
+  await storage.flush()
+}
+
+async function list(storage: FileProfileStorage): Promise<number[]> {
+  return tokensOf(await storage.search({ limit: 100_000 })).map(token => Number.parseInt(token, 16))
+}
+
+t.test('a process finds what another one writes, whether it is still there or not', async t => {
+  const { storage, directory } = createFileStorage(t)
+  const { storage: other } = createFileStorage(t, { directory })
+  await append(storage, 2)
+  t.match(await other.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } }, facts: JSON.parse(facts) })
+  await append(storage, 2, 2)
+  t.strictSame(await list(other), [3, 2, 1, 0])
+  t.equal(other.has(tokenOf(3)), true)
+  storage.amend(createRecord({ token: tokenOf(2), status: 500 }), '{"changed":true}')
+  await storage.flush()
+  t.match(await other.find(tokenOf(2)), { profile: { summary: { status: 500 } }, facts: { changed: true } })
+  t.strictSame(await list(other), [3, 2, 1, 0])
+  await storage.close()
+  abandon(directory)
+  t.strictSame(await list(createFileStorage(t, { directory }).storage), [3, 2, 1, 0])
+})
+
+t.test('profiles of several processes are in the order in which they were kept', async t => {
+  let now = 1_700_000_000_000
+  const { storage, directory } = createFileStorage(t, { clock: () => now })
+  const { storage: other } = createFileStorage(t, { directory, clock: () => now })
+  for (let token = 0; token < 10; token++) {
+    now += 10
+    await append(token % 3 === 0 ? storage : other, 1, token)
+  }
+  const expected = [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+  t.strictSame(await list(storage), expected)
+  t.strictSame(await list(other), expected)
+  t.strictSame(await list(createFileStorage(t, { directory }).storage), expected)
+})
+
+t.test('of a token that two processes have drawn, the newest is found and both are listed', async t => {
+  let now = 1_700_000_000_000
+  const { storage, directory } = createFileStorage(t, { clock: () => now, limits: { count: 40 } })
+  const { storage: other } = createFileStorage(t, { directory, clock: () => now })
+  const keep = async (storage: FileProfileStorage, status: number) => {
+    now += 10
+    storage.append(createRecord({ token: 'abcdef', status }), facts)
+    await storage.flush()
+  }
+  await keep(storage, 201)
+  await keep(other, 202)
+  const third = createFileStorage(t, { directory }).storage
+  for (const each of [storage, other, third]) {
+    t.match((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 201 }])
+  }
+  t.match(await third.find('abcdef'), { profile: { summary: { status: 202 } } })
+  t.match(await other.find('abcdef'), { profile: { summary: { status: 202 } } })
+  storage.amend(createRecord({ token: 'abcdef', status: 203 }), facts)
+  await storage.flush()
+  for (const each of [storage, other, third]) {
+    t.match((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 203 }], 'each has its own')
+  }
+  now += 10
+  await append(storage, 100)
+  t.match(await storage.find('abcdef'), { profile: { summary: { status: 202 } } }, 'retention took the older one')
+})
+
+t.test('a token that another process is about to write is waited for, and only then', async t => {
+  let looks = 0
+  const fileSystem = createDisk({
+    before({ file, name }) {
+      if (name === 'readdir' && !file.endsWith('pinned')) looks++
+    },
+  })
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 1)
+  const { storage: other } = createFileStorage(t, { directory, fileSystem })
+  const found = other.find('00000a')
+  await pause(60)
+  await append(storage, 1, 10)
+  t.match(await found, { profile: { summary: { token: '00000a' } } })
+  looks = 0
+  t.equal(await other.find('00000b'), undefined)
+  t.ok(looks > 5, 'for a second')
+
+  await storage.close()
+  abandon(directory)
+  const { storage: alone } = createFileStorage(t, { directory, fileSystem })
+  looks = 0
+  t.equal(await alone.find('00000b'), undefined)
+  t.equal(looks, 1, 'nobody else writes')
+  t.equal(await alone.find('nothing'), undefined)
+  t.equal(looks, 1, 'this is no token')
+})
+
+t.test('a pinned profile outlives retention and restarts, for every process', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { count: 40 } })
+  const { storage: other } = createFileStorage(t, { directory })
+  await append(storage, 5)
+  t.equal(await storage.pin(tokenOf(1), true), true)
+  t.equal(await storage.pin(tokenOf(1), true), true)
+  t.equal(readdirSync(path.join(directory, 'pinned')).length, 1)
+  t.equal(await other.pin(tokenOf(2), true), true)
+  await append(storage, 100, 100)
+  t.strictSame((await list(storage)).slice(-2), [2, 1])
+  t.equal(storage.has(tokenOf(3)), false)
+  const { storage: third } = createFileStorage(t, { directory })
+  for (const each of [storage, other, third]) {
+    for (const token of [1, 2].map(tokenOf)) {
+      t.match(await each.find(token), { profile: { summary: { token } }, facts: JSON.parse(facts), isPinned: true })
+    }
+    t.match(await each.find(tokenOf(199)), { isPinned: false })
+  }
+  const { bytes, profiles } = await storage.usage()
+  t.equal(profiles, (await list(storage)).length)
+  t.ok(bytes > 0)
+
+  t.equal(await third.pin(tokenOf(1), false), true)
+  for (const each of [storage, other, third]) {
+    t.equal((await list(each)).at(-1), 2)
+    t.equal(each.has(tokenOf(1)), false)
+  }
+  t.equal(await storage.pin(tokenOf(199), false), true, 'what is not pinned can be unpinned')
+})
+
+t.test('the copy of a pinned profile is amended with it', async t => {
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 2)
+  await storage.pin(tokenOf(1), true)
+  storage.amend(createRecord({ token: tokenOf(1), status: 500 }), '{"changed":true}')
+  const pinned = path.join(directory, 'pinned')
+  const [first] = readdirSync(pinned)
+  await until(() => readdirSync(pinned).length === 1 && readdirSync(pinned)[0] !== first)
+  await storage.flush()
+  await storage.purge()
+  for (const each of [storage, createFileStorage(t, { directory }).storage]) {
+    t.match(await each.find(tokenOf(1)), {
+      profile: { summary: { status: 500 } },
+      facts: { changed: true },
+      isPinned: true,
+    })
+    t.match((await each.search({ limit: 9 })).summaries, [{ token: tokenOf(1), status: 500 }])
+  }
+})
+
+t.test('a copy that is damaged does not exist', async t => {
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 6)
+  for (let token = 0; token < 6; token++) await storage.pin(tokenOf(token), true)
+  await storage.purge()
+  await storage.close()
+  const pins = listFiles(path.join(directory, 'pinned'))
+  const [emptied = '', cut = '', linked = '', renamed = '', huge = '', whole = ''] = pins
+  truncateSync(emptied, 0)
+  truncateSync(cut, 100)
+  renameSync(linked, path.join(directory, 'linked'))
+  symlinkSync(path.join(directory, 'linked'), linked)
+  renameSync(renamed, renamed.replace(tokenOf(3), tokenOf(9)))
+  truncateSync(huge, 20_000_000)
+  copyFileSync(whole, path.join(directory, 'pinned', 'foreign.json'))
+  const { storage: other } = createFileStorage(t, { directory })
+  t.strictSame(await list(other), [5])
+  t.match(await other.find(tokenOf(5)), { isPinned: true })
+  unlinkSync(whole)
+  t.strictSame(await list(other), [])
+})
+
+t.test('what cannot be pinned or unpinned is told', async t => {
+  let failing = ''
+  const fileSystem = createDisk({
+    before({ file, name }) {
+      if (name === failing && file.includes('/pinned')) throw createError('EACCES')
+    },
+  })
+  const { storage, directory, problems } = createFileStorage(t, { fileSystem })
+  await append(storage, 1)
+  for (const name of ['mkdir', 'open', 'write', 'rename']) {
+    failing = name
+    t.equal(await storage.pin(tokenOf(0), true), false, name)
+    t.match(await storage.find(tokenOf(0)), { isPinned: false })
+  }
+  t.match(problems, [{ message: 'Profiles cannot be pinned or unpinned.', error: { code: 'EACCES' } }])
+  t.equal(problems.length, 1)
+  t.strictSame(readdirSync(path.join(directory, 'pinned')), [])
+  failing = ''
+  t.equal(await storage.pin(tokenOf(0), true), true)
+  failing = 'unlink'
+  t.equal(await storage.pin(tokenOf(0), false), false)
+  failing = 'readdir'
+  t.match(await storage.find(tokenOf(0)), { isPinned: true })
+  t.strictSame(await list(storage), [0])
+})
+
+t.test('whoever listens is told of what other processes write, and not of the past', async t => {
+  const { storage, directory } = createFileStorage(t)
+  await append(storage, 2)
+  await pause(2)
+  const { storage: other, problems } = createFileStorage(t, { directory })
+  const told: string[] = []
+  const stop = other.tail(({ token }) => told.push(token))
+  other.tail(() => {
+    throw new Error('This listener hurts nobody.')
+  })
+  await append(storage, 1, 10)
+  await until(() => told.length > 0)
+  await append(other, 1, 20)
+  await append(storage, 1, 11)
+  await until(() => told.length === 3)
+  t.strictSame(told, [tokenOf(10), tokenOf(20), tokenOf(11)])
+  t.match(problems, [{ message: 'Who listens to new profiles has failed.' }])
+  stop()
+  await append(storage, 1, 12)
+  await list(other)
+  t.equal(told.length, 3)
+})
+
+t.test('where a directory cannot be watched, whoever listens is told with the next search', async t => {
+  const { directory } = createFileStorage(t)
+  const { storage } = createFileStorage(t, {
+    directory,
+    fileSystem: createDisk({
+      before({ name }) {
+        if (name === 'watch') throw createError('ENOSPC')
+      },
+    }),
+  })
+  const told: string[] = []
+  storage.tail(({ token }) => told.push(token))
+  await list(storage)
+  const { storage: other } = createFileStorage(t, { directory })
+  await append(other, 1, 10)
+  await list(storage)
+  t.strictSame(told, [tokenOf(10)])
+  await append(storage, 1, 11)
+  t.strictSame(told, [tokenOf(10), tokenOf(11)])
+})
+
+t.test('a watch ends with its last listener, with an error, and with the storage', async t => {
+  let watching = 0
+  let change = (_file: string) => {}
+  const fileSystem = {
+    ...nodeFileSystem,
+    watch(_directory: string, onChange: (file: string) => void) {
+      watching++
+      change = onChange
+      return () => void watching--
+    },
+  }
+  const { storage } = createFileStorage(t, { fileSystem })
+  const stop = storage.tail(() => undefined)
+  const stopOther = storage.tail(() => undefined)
+  t.equal(watching, 1)
+  await append(storage, 1)
+  t.equal(watching, 1, 'anew, with the directory that is there now')
+  for (const file of ['README', '0000000000000001-1-0000000a.index', '0000000000000001-1-0000000a.index']) change(file)
+  stop()
+  stop()
+  t.equal(watching, 1)
+  stopOther()
+  t.equal(watching, 0)
+  storage.tail(() => undefined)
+  await storage.close()
+  t.equal(watching, 0)
+})
+
+t.test('cc-purge-vs-write: a purge removes what others are writing, and they go on in new segments', async t => {
+  const { storage, directory } = createFileStorage(t)
+  const { storage: other } = createFileStorage(t, { directory })
+  await append(storage, 3)
+  await append(other, 3, 10)
+  await storage.pin(tokenOf(11), true)
+  await storage.purge()
+  t.strictSame(await list(storage), [11])
+  t.strictSame(await list(other), [11], 'they know, once they look')
+  t.strictSame(listFiles(directory, '.jsonl'), [])
+  await append(other, 1, 20)
+  await append(storage, 1, 30)
+  t.strictSame(await list(storage), [30, 20, 11])
+  t.strictSame(await list(other), [30, 20, 11])
+  t.equal((await other.usage()).dropped, 0)
+
+  await append(other, 1, 21)
+  for (const record of createRecords(200, 1000)) other.append(record, facts)
+  await storage.purge()
+  await other.flush()
+  await append(storage, 1, 31)
+  t.ok((await list(storage)).includes(31))
+  for (const token of await list(storage)) t.ok(await storage.find(tokenOf(token)))
+})
+
+t.test('cc-two-purges, cc-purge-vs-read: purges and reads at once all succeed', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
+  const { storage: other } = createFileStorage(t, { directory })
+  await append(storage, 60)
+  const reads = createRecords(60).map(({ summary }) => other.find(summary.token))
+  await Promise.all([storage.purge(), other.purge(), storage.purge(), storage.search({ limit: 5 })])
+  for (const found of await Promise.all(reads)) t.ok(found === undefined || found.profile)
+  t.strictSame(await list(storage), [])
+  t.strictSame(await list(other), [])
+  await append(other, 1)
+  t.strictSame(await list(storage), [0])
+})
+
+t.test('cc-read-own-write: thousands of profiles are all found at once', async t => {
+  const { storage } = createFileStorage(t)
+  for (const record of createRecords(3000)) {
+    storage.append(record, facts)
+    if (record.summary.token.endsWith('00')) t.ok(await storage.find(record.summary.token))
+  }
+  t.equal((await list(storage)).length, 3000)
+  await storage.flush()
+  t.ok(await storage.find(tokenOf(2999)))
+})
+
+t.test('the index knows what a slow, obvious one knows', async _t => {
+  const step = fc.record({
+    token: fc.integer({ min: 0, max: 5 }),
+    writer: fc.constantFrom('1-a', '2-b', '3-c'),
+    keptAt: fc.nat(30),
+    action: fc.constantFrom('add', 'add', 'push', 'remove', 'removeOld'),
+  })
+  fc.assert(
+    fc.property(fc.array(fc.array(step, { maxLength: 6 }), { maxLength: 12 }), groups => {
+      const index = new ProfileIndex()
+      let slow: IndexEntry[] = []
+      for (const group of groups) {
+        const entries = group.map(
+          ({ keptAt, token, writer }) =>
+            new IndexEntry(writer, keptAt, { summary: createSummary({ token: tokenOf(token), status: keptAt }) }),
+        )
+        const [first] = group
+        if (first === undefined) continue
+        const { action, keptAt, writer } = first
+        const isGone = (entry: IndexEntry) => entry.writer === writer
+        if (action === 'push') {
+          const entry = new IndexEntry(writer, index.newest, { summary: createSummary({ token: 'abcdef' }) })
+          if (index.find('abcdef', writer) !== undefined) continue
+          index.push(entry)
+          slow.push(entry)
+        } else if (action === 'remove') {
+          index.remove(isGone)
+          slow = slow.filter(entry => !isGone(entry))
+        } else if (action === 'removeOld') {
+          index.remove(isGone, keptAt)
+          slow = slow.filter(entry => !(isGone(entry) && entry.keptAt <= keptAt))
+        } else {
+          index.add(entries)
+          for (const entry of entries) {
+            const known = slow.find(each => each.token === entry.token && each.writer === entry.writer)
+            if (known === undefined) slow.push(entry)
+          }
+          slow = slow.toSorted((one, other) => one.keptAt - other.keptAt)
+        }
+        assert.deepStrictEqual(index.entries, slow)
+        for (const { token } of slow) {
+          const newest = Math.max(...slow.filter(entry => entry.token === token).map(entry => entry.keptAt))
+          assert.strictEqual(index.find(token)?.keptAt, newest)
+          for (const writer of ['1-a', '2-b', '3-c']) {
+            const own = slow.find(entry => entry.token === token && entry.writer === writer)
+            assert.strictEqual(index.find(token, writer), own)
+          }
+        }
+      }
+    }),
+    { numRuns: 300, seed: 3 },
+  )
+})

@@ -1,0 +1,64 @@
+import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
+import path from 'node:path'
+import type { Test } from 'tap'
+import {
+  FileProfileStorage,
+  type FileProfileStorageOptions,
+} from '../../../../bundles/profiler/store/file-profile-storage.ts'
+
+/** What a storage has told of its problems. */
+export interface Problem {
+  readonly message: string
+  readonly error: unknown
+}
+
+/** Makes a storage, in a directory of its own unless told else; it is closed when the test ends. */
+export function createFileStorage(
+  t: Test,
+  options: Partial<FileProfileStorageOptions> = {},
+): { storage: FileProfileStorage; directory: string; problems: Problem[] } {
+  const directory = options.directory ?? path.join(createDirectory(t), 'var', 'profiler')
+  const problems: Problem[] = []
+  const onProblem = (message: string, error: unknown) => void problems.push({ message, error })
+  const storage = new FileProfileStorage({ onProblem, ...options, directory })
+  t.teardown(() => storage.close())
+  return { storage, directory, problems }
+}
+
+const roots = new WeakMap<Test, string>()
+
+/** Makes an empty directory, which is removed when the test ends. */
+export function createDirectory(t: Test): string {
+  const root = roots.get(t) ?? t.testdir()
+  roots.set(t, root)
+  return mkdtempSync(path.join(root, 'directory-'))
+}
+
+/** The files of a directory with this ending, sorted. */
+export function listFiles(directory: string, ending = ''): string[] {
+  return readdirSync(directory)
+    .filter(file => file.endsWith(ending))
+    .sort()
+    .map(file => path.join(directory, file))
+}
+
+/** No process has it: it is greater than any that Linux gives. */
+export const missingPid = 999_999_999
+
+/** Makes all segments look as if they were left by processes that are gone. */
+export function abandon(directory: string, pid: number = missingPid): void {
+  for (const file of listFiles(directory)) {
+    renameSync(file, path.join(directory, path.basename(file).replace(/^(\d{16})-\d+-/, `$1-${pid}-`)))
+  }
+}
+
+/** Waits until a condition holds; gives up after ten seconds. */
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; Date.now() < end; await pause(5)) if (await holds()) return
+  throw new Error('It did not happen within ten seconds.')
+}
+
+/** Milliseconds. */
+export function pause(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds))
+}

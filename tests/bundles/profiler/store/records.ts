@@ -1,0 +1,53 @@
+import { type Profile, type ProfileSummary, schemaVersion } from '../../../../bundles/profiler/profile.ts'
+import type { ProfileRecord } from '../../../../bundles/profiler/store/profile-storage.ts'
+
+/** The facts that tests give unless they say else. */
+export const facts = '{"environment":{"node":"20"}}'
+
+/** A summary as a profiler makes it, but for what is said. */
+export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSummary {
+  return {
+    token: '000000',
+    parent: null,
+    type: 'request',
+    outcome: 'complete',
+    status: 200,
+    ip: '127.0.0.1',
+    method: 'GET',
+    url: 'http://localhost/',
+    route: 'home',
+    controller: 'Home::page',
+    contentType: 'text/html; charset=UTF-8',
+    time: 1_700_000_000_000,
+    duration: 1.5,
+    memory: 1_000_000,
+    exception: null,
+    errors: 0,
+    warnings: 0,
+    calls: 0,
+    subRequests: 0,
+    ...fields,
+  }
+}
+
+/** A record of a profile with this summary, but for what is said of the profile. */
+export function createRecord(fields: Partial<ProfileSummary> = {}, rest: Partial<Profile> = {}): ProfileRecord {
+  const summary = createSummary(fields)
+  const profile = { schemaVersion, summary, children: [], data: { probe: { text: 'ä€😀' } }, failures: {}, ...rest }
+  return { summary, text: JSON.stringify(profile) }
+}
+
+/** The token with this number. */
+export function tokenOf(number: number): string {
+  return number.toString(16).padStart(6, '0')
+}
+
+/** Records with the tokens of these numbers, one after the other. */
+export function createRecords(count: number, first = 0): ProfileRecord[] {
+  return Array.from({ length: count }, (_, index) => createRecord({ token: tokenOf(first + index) }))
+}
+
+/** The tokens of summaries. */
+export function tokensOf({ summaries }: { readonly summaries: readonly ProfileSummary[] }): string[] {
+  return summaries.map(({ token }) => token)
+}

@@ -1,0 +1,242 @@
+import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import type { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
+import { type Holding, selectExpired } from '../../../../bundles/profiler/store/select-expired.ts'
+import { createDisk, createError } from './disk.ts'
+import { abandon, createFileStorage, listFiles } from './file-storage.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
+
+const hour = 3_600_000
+
+async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {
+  for (const record of createRecords(count, first)) storage.append(record, facts)
+  await storage.flush()
+}
+
+async function list(storage: FileProfileStorage): Promise<number[]> {
+  const { summaries } = await storage.search({ limit: 100_000 })
+  return tokensOf({ summaries }).map(token => Number.parseInt(token, 16))
+}
+
+const sizeOf = (directory: string) => listFiles(directory).reduce((sum, file) => sum + statSync(file).size, 0)
+
+t.test('the count is kept: the oldest segments go, whole, and the newest profiles stay', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
+  await append(storage, 91)
+  t.equal((await list(storage)).length, 91)
+  for (let first = 91; first < 500; first += 9) {
+    await append(storage, 9, first)
+    const tokens = await list(storage)
+    t.ok(tokens.length <= 100 && tokens.length >= 90, `${tokens.length}`)
+    t.strictSame(
+      tokens,
+      Array.from(tokens, (_, index) => first + 8 - index),
+    )
+  }
+  t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
+  t.equal(storage.has(tokenOf(1)), false)
+  t.equal(await storage.find(tokenOf(1)), undefined)
+})
+
+t.test('the bytes are kept, of both files together', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { bytes: 200_000 } })
+  for (let first = 0; first < 2000; first += 50) {
+    await append(storage, 50, first)
+    t.ok(sizeOf(directory) <= 200_000)
+  }
+  t.ok(sizeOf(directory) > 160_000)
+  const { bytes, profiles } = await storage.usage()
+  t.equal(bytes, sizeOf(directory))
+  t.equal(profiles, (await list(storage)).length)
+  for (const token of (await list(storage)).slice(-5)) t.ok(await storage.find(tokenOf(token)))
+})
+
+t.test('the age is kept when the next segment begins; a hundred profiles stay', async t => {
+  let now = 1_700_000_000_000
+  const { storage } = createFileStorage(t, { limits: { age: 20 * hour }, clock: () => now })
+  await append(storage, 50)
+  now += 2 * hour
+  await append(storage, 120, 50)
+  now += 19 * hour
+  await append(storage, 1, 170)
+  t.strictSame((await list(storage)).length, 121, 'the first fifty are older than twenty hours')
+  now += 50 * hour
+  await append(storage, 1, 171)
+  t.strictSame((await list(storage)).length, 122, 'all are, and would be removed')
+  await append(storage, 400, 172)
+  now += hour
+  await append(storage, 1, 600)
+  t.strictSame((await list(storage)).length, 402)
+})
+
+t.test('tm-fwd-1y, tm-back-1h: a clock that jumps removes little, and does not change the order', async t => {
+  let now = 1_700_000_000_000
+  const { storage, directory } = createFileStorage(t, { limits: { count: 1000 }, clock: () => now })
+  await append(storage, 150)
+  now += 365 * 24 * hour
+  await append(storage, 50, 150)
+  t.ok((await list(storage)).length >= 100)
+  now -= 365 * 24 * hour + hour
+  await append(storage, 50, 200)
+  const tokens = await list(storage)
+  t.ok(tokens.length >= 100)
+  t.strictSame(
+    tokens,
+    tokens.toSorted((one, other) => other - one),
+  )
+  const names = listFiles(directory, '.jsonl')
+  t.strictSame(names, names.toSorted(), 'later segments sort after earlier ones')
+  const { storage: other } = createFileStorage(t, { directory, clock: () => now })
+  t.strictSame(await list(other), tokens)
+  await append(other, 1, 300)
+  t.strictSame(await list(other), [300, ...tokens], 'not even in another process, once it has looked')
+})
+
+t.test('tm-same-ms, tm-dst: order is that of keeping; times are milliseconds since 1970', async t => {
+  const { storage, directory } = createFileStorage(t, { clock: () => 1_700_000_000_000.5 })
+  await append(storage, 1000)
+  const expected = Array.from({ length: 1000 }, (_, index) => 999 - index)
+  t.strictSame(await list(storage), expected)
+  abandon(directory)
+  const { storage: other } = createFileStorage(t, { directory })
+  t.strictSame(await list(other), expected)
+  const [index = ''] = listFiles(directory, '.index')
+  t.match(readFileSync(index, 'utf8'), /^\{"kept":1700000000000,.*"time":1700000000000,/)
+})
+
+t.test('df-scanner: a flood leaves no more than the limits, on the disk and in memory', async t => {
+  const limits = { bytes: 300_000, count: 300 }
+  const { storage, directory } = createFileStorage(t, { limits })
+  for (let first = 0; first < 10_000; first += 500) await append(storage, 500, first)
+  const files = listFiles(directory)
+  t.ok(files.length <= 2 * 20)
+  t.ok(sizeOf(directory) <= limits.bytes)
+  const { profiles } = await storage.usage()
+  t.ok(profiles <= limits.count)
+  let known = 0
+  for (let token = 0; token < 10_000; token++) if (storage.has(tokenOf(token))) known++
+  t.equal(known, profiles, 'nothing else is remembered')
+})
+
+t.test('what is larger than a segment has one of its own', async t => {
+  const { storage, directory } = createFileStorage(t, { segmentBytes: 2000 })
+  const long = createRecord({ token: 'abcdef' }, { data: { text: 'x'.repeat(5000) } })
+  for (const record of [...createRecords(2), long, ...createRecords(1, 5)]) storage.append(record, facts)
+  await storage.flush()
+  t.equal(listFiles(directory, '.jsonl').length, 3)
+  t.ok(await storage.find('abcdef'))
+  t.strictSame(await list(storage), [5, 0xabcdef, 1, 0])
+})
+
+t.test('a segment ends after its time', async t => {
+  let now = 1_700_000_000_000
+  const { storage, directory } = createFileStorage(t, { segmentAge: 1000, clock: () => now })
+  for (const [step, segments] of [
+    [0, 1],
+    [999, 1],
+    [1, 2],
+    [-500, 2],
+    [-500, 3],
+  ] as const) {
+    now += step
+    await append(storage, 1, Math.floor(Math.random() * 10_000))
+    t.equal(listFiles(directory, '.jsonl').length, segments, `${step}`)
+  }
+})
+
+t.test('segments of other processes are removed when these are gone, or have not written for long', async t => {
+  const limits = { count: 100 }
+  const left = async (t: Test) => {
+    const { storage, directory } = createFileStorage(t, { limits })
+    await append(storage, 5)
+    await storage.close()
+    return directory
+  }
+  const gone = await left(t)
+  abandon(gone)
+  const { storage: first } = createFileStorage(t, { directory: gone, limits })
+  await append(first, 300, 100)
+  t.equal(first.has(tokenOf(0)), false, 'the process is gone')
+
+  const running = await left(t)
+  const { storage: second } = createFileStorage(t, { directory: running, limits })
+  await append(second, 300, 100)
+  t.equal(second.has(tokenOf(0)), true, 'the process runs')
+
+  const idle = await left(t)
+  for (const file of listFiles(idle)) utimesSync(file, 1, 1)
+  const { storage: third } = createFileStorage(t, { directory: idle, limits })
+  await append(third, 300, 100)
+  t.equal(third.has(tokenOf(0)), false, 'it would begin a new segment if it wrote again')
+})
+
+t.test('the oldest go first, and as many as there must', async t => {
+  const limits = { bytes: 100, count: 50, age: 1000 }
+  const segment = (newest: number, bytes = 10, records = 5) => ({ newest, bytes, records })
+  const newestOf = (closed: Holding[], inUse: Holding[] = [], room = { bytes: 0, records: 0 }, now = 100) =>
+    selectExpired({ closed, inUse, room }, limits, now).map(({ newest }) => newest)
+  const six = [1, 2, 3, 4, 5, 6].map(newest => segment(newest))
+  t.strictSame(newestOf(six), [])
+  t.strictSame(newestOf(six, [segment(9, 60)]), [2, 1])
+  t.strictSame(newestOf(six, [segment(9, 0, 30)]), [2, 1])
+  t.strictSame(newestOf(six, [], { bytes: 60, records: 0 }), [2, 1])
+  t.strictSame(newestOf(six, [], { bytes: 0, records: 30 }), [2, 1])
+  t.strictSame(newestOf(six, [segment(9, 1000)]), [6, 5, 4, 3, 2, 1])
+  t.strictSame(newestOf([segment(1), segment(2, 200), segment(3)]), [2, 1])
+  const old = [segment(0, 1, 12), segment(1, 1, 12), segment(5000, 1, 12), segment(5001, 1, 12)]
+  t.strictSame(newestOf(old, [], undefined, 100_000), [], 'a hundred are spared by age')
+  t.strictSame(newestOf(old, [segment(1, 1, 1)], undefined, 5500), [])
+  const many = Array.from({ length: 1200 }, (_, newest) => segment(newest, 0, 0))
+  t.equal(newestOf(many, [segment(9)]).length, 201, 'processes that end soon leave many small ones')
+  const equals = [segment(7, 60, 1), segment(7, 50, 2)]
+  t.strictSame(selectExpired({ closed: equals, inUse: [], room: segment(0, 0, 0) }, limits, 7), [equals[0]])
+
+  const aged = [segment(0, 1, 60), segment(1, 1, 60), segment(5000, 1, 60), segment(5001, 1, 60)]
+  const expired = (now: number) =>
+    selectExpired({ closed: aged, inUse: [], room: segment(0, 0, 0) }, { ...limits, count: 999 }, now)
+  t.strictSame(expired(5500), aged.slice(0, 2).reverse())
+  t.strictSame(expired(100_000), aged.slice(0, 2).reverse())
+  t.strictSame(expired(1000), [])
+})
+
+t.test('what a process was killed over is tidied up: half a removal, half a copy', async t => {
+  const { storage, directory } = createFileStorage(t, { limits: { count: 20 } })
+  await append(storage, 1)
+  t.ok(await storage.pin(tokenOf(0), true))
+  const orphan = path.join(directory, '0000000000000001-1-0000000a.index')
+  const pinned = path.join(directory, 'pinned')
+  const [young, old] = ['000000-1-0000000a-0000000a.json.tmp', '000000-1-0000000a-0000000b.json.tmp'].map(file =>
+    path.join(pinned, file),
+  )
+  const foreign = path.join(pinned, 'x.tmp')
+  const { writeFileSync } = await import('node:fs')
+  for (const file of [orphan, young, old, foreign]) writeFileSync(String(file), '')
+  utimesSync(String(old), 1, 1)
+  utimesSync(foreign, 1, 1)
+  await append(storage, 5, 1)
+  t.strictSame(
+    [orphan, young, old, foreign].map(file => existsSync(String(file))),
+    [false, true, false, true],
+  )
+})
+
+t.test('a segment that cannot be removed stays, which is told once, and keeps nobody from writing', async t => {
+  const fileSystem = createDisk({
+    before({ name }) {
+      if (name === 'unlink') throw createError('EACCES')
+    },
+  })
+  const { storage, problems } = createFileStorage(t, { fileSystem, limits: { count: 20 } })
+  await append(storage, 100)
+  t.equal((await list(storage)).length, 100)
+  t.match(problems, [{ message: 'Old profiles cannot be removed.', error: { code: 'EACCES' } }])
+  t.equal(problems.length, 1)
+  const { storage: other } = createFileStorage(t, {
+    fileSystem: { ...nodeFileSystem, readdir: async () => Promise.reject(createError('EACCES')) },
+    limits: { count: 20 },
+  })
+  await append(other, 100)
+  t.equal((await list(other)).length, 20, 'what it has written itself it knows without a listing')
+})

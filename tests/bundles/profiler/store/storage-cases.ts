@@ -1,0 +1,229 @@
+import type { Test } from 'tap'
+import type { ProfileQuery, ProfileStorage } from '../../../../bundles/profiler/store/profile-storage.ts'
+import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
+
+/** Makes an empty storage. */
+export type CreateStorage = (t: Test) => ProfileStorage
+
+/** What every storage must do; each implementation runs these. */
+export const storageCases: Record<string, (t: Test, createStorage: CreateStorage) => Promise<void>> = {
+  'what was appended is found at once, and when it was written': async (t, createStorage) => {
+    const storage = createStorage(t)
+    const record = createRecord({ token: 'abcdef' }, { children: ['000001'], failures: { probe: 'It failed.' } })
+    storage.append(record, facts)
+    const expected = { profile: JSON.parse(record.text), facts: JSON.parse(facts), isPinned: false }
+    t.strictSame(await storage.find('abcdef'), expected)
+    t.equal(storage.has('abcdef'), true)
+    await storage.flush()
+    t.strictSame(await storage.find('abcdef'), expected)
+    t.strictSame(await storage.search({ limit: 10 }), { summaries: [record.summary], total: 1 })
+  },
+
+  'a token that is not known, or that is none, is not found': async (t, createStorage) => {
+    const storage = createStorage(t)
+    storage.append(createRecord({ token: '000001' }), facts)
+    for (const token of ['000002', '', '00001', '0000001', 'ABCDEF', '../../', 'a/b.js', '__proto__', 'constructor']) {
+      t.equal(await storage.find(token), undefined, token)
+      t.equal(storage.has(token), false, token)
+      t.equal(await storage.pin(token, true), false, token)
+      t.equal(await storage.pin(token, false), false, token)
+    }
+  },
+
+  'each profile is given the facts that were its own': async (t, createStorage) => {
+    const storage = createStorage(t)
+    const versions = ['{"version":1}', '{"version":1}', '{"version":2}', '{"version":1}']
+    for (const [index, text] of versions.entries()) storage.append(createRecord({ token: tokenOf(index) }), text)
+    await storage.flush()
+    for (const [index, text] of versions.entries()) {
+      t.strictSame((await storage.find(tokenOf(index)))?.facts, JSON.parse(text))
+    }
+  },
+
+  'an amended profile has its newest content in its old place': async (t, createStorage) => {
+    const storage = createStorage(t)
+    for (const record of createRecords(3)) storage.append(record, facts)
+    storage.amend(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: true } }), '{"version":2}')
+    const check = async () => {
+      const { summaries, total } = await storage.search({ limit: 10 })
+      t.strictSame(
+        summaries.map(({ token, status }) => [token, status]),
+        [
+          [tokenOf(2), 200],
+          [tokenOf(1), 500],
+          [tokenOf(0), 200],
+        ],
+      )
+      t.equal(total, 3)
+      t.match(await storage.find(tokenOf(1)), { profile: { data: { late: true } }, facts: { version: 2 } })
+    }
+    await check()
+    await storage.flush()
+    await check()
+    storage.amend(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
+    t.match(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
+    storage.amend(createRecord({ token: tokenOf(7) }), facts)
+    t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'what is not known is appended')
+  },
+
+  'the newest come first, in pages': async (t, createStorage) => {
+    const storage = createStorage(t)
+    t.strictSame(await storage.search({ limit: 10 }), { summaries: [], total: 0 })
+    for (const record of createRecords(25)) storage.append(record, facts)
+    const page = async (query: ProfileQuery) => {
+      const result = await storage.search(query)
+      t.equal(result.total, 25)
+      return tokensOf(result)
+    }
+    t.strictSame(await page({ limit: 3 }), [24, 23, 22].map(tokenOf))
+    t.strictSame(await page({ limit: 3, offset: 20 }), [4, 3, 2].map(tokenOf))
+    t.strictSame(await page({ limit: 10, offset: 23 }), [1, 0].map(tokenOf))
+    t.strictSame(await page({ limit: 10, offset: 25 }), [])
+    t.strictSame(await page({ limit: 0 }), [])
+  },
+
+  'every field can be a condition, and all conditions hold': async (t, createStorage) => {
+    const storage = createStorage(t)
+    const records = [
+      createRecord({ token: '000001', status: 404, method: 'POST', exception: 'TypeError', time: 10 }),
+      createRecord({ token: '000002', status: 200, method: 'POST', url: 'http://localhost/star?a=1', time: 20 }),
+      createRecord({ token: '000003', status: 500, method: 'GET', exception: 'RangeError', time: 30 }),
+    ]
+    for (const record of records) storage.append(record, facts)
+    const search = async (...filters: NonNullable<ProfileQuery['filters']>) => {
+      const result = await storage.search({ filters, limit: 10 })
+      t.equal(result.total, result.summaries.length)
+      return tokensOf(result)
+    }
+    t.strictSame(await search({ field: 'method', test: 'contains', value: 'POST' }), ['000002', '000001'])
+    t.strictSame(await search({ field: 'method', test: 'contains', value: 'post' }), [])
+    t.strictSame(await search({ field: 'url', test: 'contains', value: 'star?a=' }), ['000002'])
+    t.strictSame(await search({ field: 'exception', test: 'contains', value: 'Error' }), ['000003', '000001'])
+    t.strictSame(await search({ field: 'exception', test: 'lacks', value: 'Range' }), ['000002', '000001'])
+    t.strictSame(await search({ field: 'exception', test: 'contains', value: 'null' }), [])
+    t.strictSame(await search({ field: 'status', test: 'contains', value: '0' }), ['000003', '000002', '000001'])
+    t.strictSame(await search({ field: 'status', test: 'from', value: 404 }), ['000003', '000001'])
+    t.strictSame(await search({ field: 'status', test: 'until', value: 404 }), ['000002', '000001'])
+    t.strictSame(await search({ field: 'route', test: 'until', value: 404 }), [], 'a text is no number')
+    t.strictSame(await search({ field: 'exception', test: 'from', value: 0 }), [], 'nor is null')
+    t.strictSame(
+      await search(
+        { field: 'method', test: 'contains', value: 'POST' },
+        { field: 'time', test: 'from', value: 10 },
+        { field: 'time', test: 'until', value: 15 },
+      ),
+      ['000001'],
+    )
+    for (const field of Object.keys(createSummary())) {
+      t.equal((await search({ field: field as 'token', test: 'lacks', value: 'nothing like it' })).length, 3, field)
+    }
+  },
+
+  'every field can be sorted by: nulls last, the newest of equals first': async (t, createStorage) => {
+    const storage = createStorage(t)
+    const routes = ['b', null, 'a', 'b', null]
+    for (const [index, route] of routes.entries()) {
+      storage.append(createRecord({ token: tokenOf(index), route, duration: index % 2 }), facts)
+    }
+    const sorted = async (field: 'route' | 'duration', direction: 'ascending' | 'descending') =>
+      tokensOf(await storage.search({ sort: { field, direction }, limit: 10 })).map(Number)
+    t.strictSame(await sorted('route', 'ascending'), [2, 3, 0, 4, 1])
+    t.strictSame(await sorted('route', 'descending'), [3, 0, 2, 4, 1])
+    t.strictSame(await sorted('duration', 'ascending'), [4, 2, 0, 3, 1])
+    t.strictSame(await sorted('duration', 'descending'), [3, 1, 4, 2, 0])
+    const page = await storage.search({ sort: { field: 'route', direction: 'ascending' }, limit: 2, offset: 1 })
+    t.strictSame([tokensOf(page).map(Number), page.total], [[3, 0], 5])
+  },
+
+  'what is pinned outlives a purge, until it is unpinned': async (t, createStorage) => {
+    const storage = createStorage(t)
+    for (const record of createRecords(3)) storage.append(record, facts)
+    t.equal(await storage.pin(tokenOf(1), true), true)
+    t.match(await storage.find(tokenOf(1)), { isPinned: true })
+    t.match(await storage.find(tokenOf(2)), { isPinned: false })
+    await storage.flush()
+    await storage.purge()
+    t.strictSame(tokensOf(await storage.search({ limit: 10 })), [tokenOf(1)])
+    t.strictSame((await storage.find(tokenOf(1)))?.facts, JSON.parse(facts))
+    t.equal(storage.has(tokenOf(2)), false)
+    t.equal(await storage.find(tokenOf(2)), undefined)
+
+    t.equal(await storage.pin(tokenOf(1), false), true)
+    await storage.purge()
+    t.equal(await storage.find(tokenOf(1)), undefined)
+    t.strictSame(await storage.search({ limit: 10 }), { summaries: [], total: 0 })
+  },
+
+  'what comes after a purge is kept': async (t, createStorage) => {
+    const storage = createStorage(t)
+    for (const record of createRecords(3)) storage.append(record, facts)
+    const purged = storage.purge()
+    storage.append(createRecord({ token: tokenOf(9) }), facts)
+    await purged
+    await storage.flush()
+    t.strictSame(tokensOf(await storage.search({ limit: 10 })), [tokenOf(9)])
+    t.ok(await storage.find(tokenOf(9)))
+  },
+
+  'whoever listens is told of each profile at once, until it stops': async (t, createStorage) => {
+    const storage = createStorage(t)
+    storage.append(createRecord({ token: '000001' }), facts)
+    const told: string[] = []
+    storage.tail(() => {
+      throw new Error('This listener hurts nobody.')
+    })
+    const stop = storage.tail(({ status, token }) => told.push(`${token} ${status}`))
+    const stopOther = storage.tail(({ token }) => told.push(token))
+    storage.append(createRecord({ token: '000002' }), facts)
+    t.strictSame(told, ['000002 200', '000002'])
+    stopOther()
+    storage.amend(createRecord({ token: '000002', status: 500 }), facts)
+    stop()
+    storage.append(createRecord({ token: '000003' }), facts)
+    t.strictSame(told, ['000002 200', '000002', '000002 500'])
+    t.ok(storage.has('000003'))
+  },
+
+  'it tells what it holds': async (t, createStorage) => {
+    const storage = createStorage(t)
+    t.strictSame(await storage.usage(), { profiles: 0, bytes: 0, dropped: 0, problem: undefined })
+    for (const record of createRecords(3)) storage.append(record, facts)
+    const { bytes, ...usage } = await storage.usage()
+    t.ok(bytes > 0)
+    t.strictSame(usage, { profiles: 3, dropped: 0, problem: undefined })
+  },
+
+  'a profile is what it was, whatever its keys and texts are': async (t, createStorage) => {
+    const storage = createStorage(t)
+    const data = JSON.parse(
+      '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"a":"\\n\\u2028\\ud800"}',
+    )
+    storage.append(createRecord({ token: '000001', url: 'http://localhost/"\n\\' }, { data }), facts)
+    await storage.flush()
+    const found = await storage.find('000001')
+    t.equal(JSON.stringify(found?.profile.data), JSON.stringify(data))
+    t.equal(Object.hasOwn(Object.prototype, 'polluted'), false)
+    t.equal(found?.profile.summary.url, 'http://localhost/"\n\\')
+  },
+
+  'what is no profile is not found': async (t, createStorage) => {
+    const storage = createStorage(t)
+    storage.append({ summary: createSummary({ token: '000001' }), text: '{}' }, facts)
+    t.equal(await storage.find('000001'), undefined)
+    await storage.flush()
+    t.equal(await storage.find('000001'), undefined)
+  },
+
+  'it can be flushed and closed at any time': async (t, createStorage) => {
+    const storage = createStorage(t)
+    storage.flushNow()
+    await storage.flush()
+    storage.append(createRecord({ token: '000001' }), facts)
+    storage.flushNow()
+    storage.flushNow()
+    t.ok(await storage.find('000001'))
+    await storage.close()
+    await storage.close()
+    t.ok(await storage.find('000001'))
+  },
+}
