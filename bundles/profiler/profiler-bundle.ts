@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { Bundle } from '../../kernel/bundle.ts'
+import type { Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
 import type { Controller } from '../../kernel/controller/controller.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
@@ -16,7 +16,7 @@ import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { ProfilerTracer } from './profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './recording-policy.ts'
-import { MemoryProfileStorage } from './store/memory-profile-storage.ts'
+import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { createTraceableView } from './traceable-view.ts'
 import { watchCrashes } from './watch-crashes.ts'
@@ -31,11 +31,11 @@ export interface ProfilerOptions extends RecordingOptions {
 
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
-  const storage = options.storage ?? new MemoryProfileStorage()
   const collectors: ProfileCollector[] = []
   const controllers = new Set<Controller>()
   const watches: (() => void)[] = []
   const policy = new RecordingPolicy(options)
+  let storage: ProfileStorage
   let profiler: Profiler
 
   return {
@@ -44,6 +44,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     decorate(foundation) {
       const { context, logger, redactor, signals } = foundation
       let facts: string | undefined
+      storage = options.storage ?? createStorage(foundation)
       profiler = new Profiler({
         storage,
         policy,
@@ -81,6 +82,13 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       return storage.close()
     },
   }
+}
+
+function createStorage({ directory, logger }: Foundation): ProfileStorage {
+  return new FileProfileStorage({
+    directory: path.join(directory, 'var/profiler'),
+    onProblem: (message, error) => logger.warning(message, { exception: error }),
+  })
 }
 
 /** A collector of another bundle: nobody knows whether it masks what it tells. */

@@ -24,5 +24,5 @@ export async function start(feature) {
 function createProfiler() {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
-  return createProfilerBundle({ storage: new FileProfileStorage({ directory }) })
+  return createProfilerBundle({ storage: new FileProfileStorage({ directory, onProblem: console.error }) })
 }
