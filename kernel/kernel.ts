@@ -47,7 +47,7 @@ export class Kernel {
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(path.join(directory, 'templates')),
+      view: createView(path.join(directory, 'templates'), { folders: names }),
       context: new RequestContext(),
       logger,
       redactor,

@@ -62,7 +62,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       return {
         ...foundation,
         dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
-        view: createTraceableView(templates, request => profiler.find(request ?? context.current)),
+        view: createTraceableView(templates, foundation.bundles, request => profiler.find(request ?? context.current)),
       }
     },
 

@@ -7,8 +7,8 @@ import { RenderTrace } from './render-trace.ts'
 export type FindPass = (request?: Request) => Pass | undefined
 
 /** Creates a view that takes note of every page and partial on the pass that it is rendered for. */
-export function createTraceableView(directory: string, findPass: FindPass): View {
-  return new TraceableView(createView(directory, traceTemplates(findPass)), findPass)
+export function createTraceableView(directory: string, folders: readonly string[], findPass: FindPass): View {
+  return new TraceableView(createView(directory, { folders, decorate: traceTemplates(findPass) }), findPass)
 }
 
 function traceTemplates(findPass: FindPass): TemplateDecorator {

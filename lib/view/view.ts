@@ -40,9 +40,16 @@ export interface View {
 /** Puts a function of the same kind in the place of a template's: pages and partials are rendered by it. */
 export type TemplateDecorator = (name: string, template: Template) => Template
 
+/** Which templates a view has, and what is done to them. */
+export interface ViewOptions {
+  /** The folders of the directory that are looked into; all of them unless told else. */
+  readonly folders?: readonly string[]
+  readonly decorate?: TemplateDecorator
+}
+
 /** Creates a view of the `.hbs` files in and below a directory. Each is also a partial under its name. */
-export function createView(directory: string, decorate: TemplateDecorator = keep): View {
-  return new HandlebarsView(directory, decorate)
+export function createView(directory: string, options: ViewOptions = {}): View {
+  return new HandlebarsView(directory, options)
 }
 
 const keep: TemplateDecorator = (_name, template) => template
@@ -58,13 +65,15 @@ type Pending = Map<string, Promise<string>>
 
 class HandlebarsView implements View {
   readonly #directory: string
+  readonly #folders: readonly string[] | undefined
   readonly #decorate: TemplateDecorator
   readonly #helpers = new Map<string, Helper>()
   #templates = new Map<string, Template>()
   #surroundings: Surroundings = {}
 
-  constructor(directory: string, decorate: TemplateDecorator) {
+  constructor(directory: string, { folders, decorate = keep }: ViewOptions) {
     this.#directory = directory
+    this.#folders = folders
     this.#decorate = decorate
   }
 
@@ -75,7 +84,7 @@ class HandlebarsView implements View {
   load(): void {
     const handlebars = Handlebars.create()
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper))
-    const sources = readTemplates(this.#directory)
+    const sources = readTemplates(this.#directory, this.#folders)
     check(handlebars, sources)
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
@@ -117,8 +126,11 @@ function prepareSurroundings(handlebars: typeof Handlebars): Surroundings {
   return surroundings
 }
 
-function readTemplates(directory: string): Map<string, string> {
-  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.hbs'))
+function readTemplates(directory: string, folders: readonly string[] | undefined): Map<string, string> {
+  const isWanted = (file: string) => folders?.includes(String(file.split(path.sep)[0])) ?? true
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(
+    file => file.endsWith('.hbs') && isWanted(file),
+  )
   return new Map(
     files.sort().map(file => {
       const name = file.slice(0, -'.hbs'.length).replaceAll(path.sep, '/')
