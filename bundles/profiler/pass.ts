@@ -2,7 +2,8 @@ import type { CollectedRequest } from '../../kernel/collector.ts'
 import type { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
-import type { LogRecord } from '../../lib/log/logger.ts'
+import { EventTrace } from './event-trace.ts'
+import { LogTrace } from './log-trace.ts'
 import type { Outcome } from './profile.ts'
 
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
@@ -28,14 +29,17 @@ export class Pass implements CollectedRequest {
   isRecorded = true
   /** Whether its profile was kept; what is learnt later amends it. */
   isSaved = false
-  /** Masked records of what was logged while the request was handled. */
-  readonly logs: LogRecord[] = []
+  /** What was dispatched, and who has heard of it. */
+  readonly events: EventTrace
+  /** What was logged. */
+  readonly logs: LogTrace = new LogTrace(this.start)
 
   constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
     this.token = token
     this.request = request
     this.type = type
     this.parent = parent
+    this.events = new EventTrace(this.start, request.attributes, parent?.events.beginSubRequest(token))
     parent?.children.push(this)
   }
 

@@ -5,6 +5,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { collectData } from './collect-data.ts'
 import { createCollectors } from './create-collectors.ts'
+import { findCallSite } from './find-call-site.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 import { Profiler } from './profiler.ts'
@@ -44,7 +45,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         signals,
       })
       context.enable()
-      logger.observe(record => profiler.find(context.current)?.logs.push(record))
+      const locate = () => findCallSite(foundation.directory)
+      logger.observe(record => profiler.find(context.current)?.logs.add(record, locate))
       const tracer = new ProfilerTracer(profiler, context)
       return { ...foundation, dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer) }
     },

@@ -7,7 +7,8 @@ import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import type { Event } from '../../lib/event-dispatcher/event.ts'
 import type { RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import type { DispatchTracer, EndTrace } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { DispatchTracer, Span } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import { ignoredSpan } from './event-trace.ts'
 import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
 
@@ -24,13 +25,27 @@ export class ProfilerTracer implements DispatchTracer {
     this.#context = context
   }
 
-  beginDispatch(event: Event, _listeners: readonly RegisteredListener[]): EndTrace {
-    const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
-    return pass === undefined ? ignore : () => this.#take(event, pass)
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
+    const pass = event instanceof RequestEvent ? this.#begin(event) : this.#passOf(event)
+    if (pass === undefined) return ignoredSpan
+    const span = pass.events.beginDispatch(event, listeners)
+    if (!(event instanceof KernelEvent)) return span
+    return {
+      end: hasFailed => {
+        span.end(hasFailed)
+        this.#take(event, pass)
+      },
+    }
   }
 
-  beginCall(_event: Event, _listener: RegisteredListener): EndTrace {
-    return ignore
+  beginCall(event: Event, listener: RegisteredListener): Span {
+    return this.#passOf(event)?.events.beginCall(event, listener) ?? ignoredSpan
+  }
+
+  #begin({ request, type }: RequestEvent): Pass | undefined {
+    const pass = this.#profiler.begin(request, type)
+    if (pass !== undefined) request.attributes.set('_stopwatch_token', createStopwatchToken())
+    return pass
   }
 
   #passOf(event: Event): Pass | undefined {
@@ -38,12 +53,24 @@ export class ProfilerTracer implements DispatchTracer {
   }
 
   /** Takes note of what an event has brought. */
-  #take(event: Event, pass: Pass): void {
+  #take(event: KernelEvent, pass: Pass): void {
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
-    else if (event instanceof FinishRequestEvent) this.#profiler.finish(pass)
+    else if (event instanceof FinishRequestEvent) this.#finish(pass)
     else if (event instanceof TerminateEvent) void this.#profiler.terminate(pass, event.response, event.isSent)
+  }
+
+  /** Whatever was open during the request is closed before it is collected. */
+  #finish(pass: Pass): void {
+    pass.events.finish()
+    pass.request.requestedStopwatch?.close()
+    this.#profiler.finish(pass)
   }
 }
 
-function ignore(): void {}
+/** Six hexadecimal digits, the same kind of mark that Symfony leaves; nothing depends on it. */
+function createStopwatchToken(): string {
+  return Math.floor(Math.random() * 0x1000000)
+    .toString(16)
+    .padStart(6, '0')
+}
