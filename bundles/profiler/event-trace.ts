@@ -1,10 +1,11 @@
+import { performance } from 'node:perf_hooks'
 import { KernelEvent } from '../../kernel/events/kernel-event.ts'
 import type { Event, EventClass } from '../../lib/event-dispatcher/event.ts'
 import type { RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Span } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Attributes } from '../../lib/http/request.ts'
 import { ChangeWatch } from './change-watch.ts'
-import { SpanFlag, SpanKind, type SpanRow } from './span-row.ts'
+import { SpanFlag, type SpanRow } from './span-row.ts'
 
 /** Whatever an application dispatches, the kernel's own events still find a place. */
 const spanLimit = 1000
@@ -18,14 +19,17 @@ const kernelSpanLimit = 2000
  * each call would need an asynchronous context of its own, which costs more than everything else here together.
  */
 export class EventTrace {
+  /** What was recorded so far, in the order in which it began. */
+  readonly rows: SpanRow[] = []
+  /** How many dispatches and sub-requests there was no room for. */
+  dropped = 0
   readonly #start: number
   readonly #inParent: Span | undefined
   readonly #watch: ChangeWatch
-  readonly #spans: TraceSpan[] = []
   /** Those that are not over, in the order in which they began. */
-  #open: TraceSpan[] = []
-  readonly #onEnd = (span: TraceSpan, hasFailed: boolean): void => this.#end(span, hasFailed)
-  #dropped = 0
+  #dispatches: DispatchSpan[] = []
+  #calls: CallSpan[] = []
+  #lastDispatch = -1
 
   /** `start` is the pass's, by `performance.now()`; `inParent` ends with the pass, in the trace of its parent. */
   constructor(start: number, attributes: Attributes, inParent?: Span) {
@@ -34,22 +38,22 @@ export class EventTrace {
     this.#inParent = inParent
   }
 
-  /** How many dispatches and sub-requests there was no room for. */
-  get dropped(): number {
-    return this.#dropped
-  }
-
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
-    const isKernelEvent = event instanceof KernelEvent
-    if (!this.#hasRoom(isKernelEvent ? kernelSpanLimit : spanLimit)) return ignoredSpan
-    const caller = this.#open.findLast(isCall)
+    const kernelEvent = event instanceof KernelEvent ? event : undefined
+    if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
+    const caller = this.#calls.at(-1)
     // What was changed before belongs to whoever dispatches: a listener, or the controller, of which nobody asks.
     const changes = this.#watch.take()
-    if (caller !== undefined) addDetails(caller, changes)
-    if (isKernelEvent) this.#watch.follow(event)
-    const span = this.#begin(SpanKind.Dispatch, caller, nameOf(event), 0)
-    span.event = event
-    span.listeners = listeners
+    if (caller !== undefined && changes !== undefined) caller.addChanges(changes)
+    if (kernelEvent !== undefined) this.#watch.follow(kernelEvent)
+
+    const row: SpanRow = [null, nameOf(event), 0, null]
+    if (caller !== undefined) row[4] = caller.index
+    const span = new DispatchSpan(this, row, this.rows.length, event, listeners)
+    this.#lastDispatch = span.index
+    this.#dispatches.push(span)
+    this.rows.push(row)
+    row[2] = this.now()
     return span
   }
 
@@ -57,15 +61,27 @@ export class EventTrace {
     const dispatch = this.#findDispatch(event)
     if (dispatch === undefined) return ignoredSpan
     dispatch.last = listener
-    const span = this.#begin(SpanKind.Call, dispatch, listener.name, listener.priority)
-    span.event = event
+    const row: SpanRow = [listener.priority, listener.name, 0, null]
+    if (dispatch.index !== this.#lastDispatch) row[4] = dispatch.index
+    const span = new CallSpan(this, row, this.rows.length, dispatch)
+    this.#calls.push(span)
+    this.rows.push(row)
+    row[2] = this.now()
     return span
   }
 
   /** A sub-request has begun; its own events are in its own trace. */
   beginSubRequest(token: string): Span {
     if (!this.#hasRoom(kernelSpanLimit)) return ignoredSpan
-    return this.#begin(SpanKind.SubRequest, this.#open.findLast(isCall), token, 0)
+    const row: SpanRow = ['request', token, this.now(), null]
+    const caller = this.#calls.at(-1)
+    if (caller !== undefined) row[4] = caller.index
+    this.rows.push(row)
+    return {
+      end: () => {
+        row[3] = this.now() - row[2]
+      },
+    }
   }
 
   /** The pass is handled. */
@@ -73,130 +89,118 @@ export class EventTrace {
     this.#inParent?.end(false)
   }
 
-  /** What was recorded so far, in the order in which it began. */
-  toRows(): SpanRow[] {
-    return this.#spans.map(toRow)
+  /** To a microsecond: no clock here is better, and whole numbers are quickly written. */
+  now(): number {
+    return Math.round((performance.now() - this.#start) * 1000)
   }
 
-  #hasRoom(limit: number): boolean {
-    const hasRoom = this.#spans.length < limit
-    if (!hasRoom) this.#dropped++
-    return hasRoom
+  /** A call is over. */
+  endCall(span: CallSpan): void {
+    if (this.#calls.at(-1) === span) this.#calls.pop()
+    else this.#calls = this.#calls.filter(other => other !== span)
+    const changes = this.#watch.take()
+    if (changes !== undefined) span.addChanges(changes)
   }
 
-  #begin(kind: SpanKind, parent: TraceSpan | undefined, name: string, priority: number): TraceSpan {
-    const index = this.#spans.length
-    const span = new TraceSpan(kind, index, parent === undefined ? -1 : parent.index, name, priority, this.#onEnd)
-    this.#spans.push(span)
-    this.#open.push(span)
-    span.start = this.#now()
-    return span
-  }
-
-  #end(span: TraceSpan, hasFailed: boolean): void {
-    span.duration = this.#now() - span.start
-    if (this.#open.at(-1) === span) this.#open.pop()
-    else this.#open = this.#open.filter(other => other !== span)
-    if (hasFailed) span.flags |= SpanFlag.Threw
-    const { event } = span
-    if (event === undefined) return
-    if (span.kind === SpanKind.Dispatch) this.#endDispatch(span, event)
-    else {
-      if (event.isPropagationStopped) span.flags |= SpanFlag.Stopped
-      addDetails(span, this.#watch.take())
-    }
-    span.event = undefined
-  }
-
-  #endDispatch(span: TraceSpan, event: Event): void {
-    const { last, listeners } = span
-    if (event.isPropagationStopped) span.flags |= SpanFlag.Stopped
-    if (span.flags !== 0) {
-      // The last one that was called is found by its function: names need not be unique.
-      const called = listeners.findIndex(({ listener }) => listener === last?.listener)
-      const skipped = listeners.slice(called + 1)
-      if (skipped.length > 0) span.details = skipped.map(({ name }) => name)
-    }
-    span.listeners = nobody
-    span.last = undefined
-    const outer = this.#open.findLast(({ event }) => event instanceof KernelEvent)?.event
+  /** A dispatch is over. */
+  endDispatch(span: DispatchSpan): void {
+    if (this.#dispatches.at(-1) === span) this.#dispatches.pop()
+    else this.#dispatches = this.#dispatches.filter(other => other !== span)
+    const outer = this.#dispatches.at(-1)?.event
     if (outer instanceof KernelEvent) this.#watch.follow(outer)
   }
 
-  #findDispatch(event: Event): TraceSpan | undefined {
-    for (let at = this.#open.length - 1; at >= 0; at--) {
-      const span = this.#open[at]
-      if (span?.event === event && span.kind === SpanKind.Dispatch) return span
-    }
-    return undefined
+  #hasRoom(limit: number): boolean {
+    const hasRoom = this.rows.length < limit
+    if (!hasRoom) this.dropped++
+    return hasRoom
   }
 
-  /** To a microsecond: no clock here is better, and whole numbers are quickly written. */
-  #now(): number {
-    return Math.round((performance.now() - this.#start) * 1000)
+  #findDispatch(event: Event): DispatchSpan | undefined {
+    for (let at = this.#dispatches.length - 1; at >= 0; at--) {
+      const span = this.#dispatches[at]
+      if (span?.event === event) return span
+    }
+    return undefined
   }
 }
 
 /** Stands for what is not traced. */
 export const ignoredSpan: Span = { end() {} }
 
-const nobody: readonly RegisteredListener[] = []
-
-class TraceSpan implements Span {
-  readonly kind: SpanKind
+class DispatchSpan implements Span {
   readonly index: number
-  readonly parent: number
-  readonly name: string
-  readonly priority: number
-  readonly #onEnd: (span: TraceSpan, hasFailed: boolean) => void
-  start = 0
-  /** -1 while it is not over. */
-  duration = -1
-  flags = 0
-  details: readonly string[] | undefined = undefined
-  /** The event of a dispatch or a call that is not over. */
-  event: Event | undefined = undefined
-  listeners: readonly RegisteredListener[] = nobody
+  readonly event: Event
   /** The listener that was called last. */
-  last: RegisteredListener | undefined = undefined
+  last: RegisteredListener | undefined
+  readonly #trace: EventTrace
+  readonly #row: SpanRow
+  readonly #listeners: readonly RegisteredListener[]
 
-  constructor(
-    kind: SpanKind,
-    index: number,
-    parent: number,
-    name: string,
-    priority: number,
-    onEnd: (span: TraceSpan, hasFailed: boolean) => void,
-  ) {
-    this.kind = kind
+  constructor(trace: EventTrace, row: SpanRow, index: number, event: Event, listeners: readonly RegisteredListener[]) {
+    this.#trace = trace
+    this.#row = row
     this.index = index
-    this.parent = parent
-    this.name = name
-    this.priority = priority
-    this.#onEnd = onEnd
+    this.event = event
+    this.#listeners = listeners
+    this.last = undefined
   }
 
   end(hasFailed: boolean): void {
-    this.#onEnd(this, hasFailed)
+    const row = this.#row
+    row[3] = this.#trace.now() - row[2]
+    if (hasFailed || this.event.isPropagationStopped) {
+      row[4] ??= -1
+      row[5] = toFlags(this.event.isPropagationStopped, hasFailed)
+      const skipped = this.#skipped()
+      if (skipped.length > 0) row[6] = skipped
+    }
+    this.#trace.endDispatch(this)
+  }
+
+  /** The last one that was called is found by its function: names need not be unique. */
+  #skipped(): string[] {
+    const called = this.#listeners.findIndex(({ listener }) => listener === this.last?.listener)
+    return this.#listeners.slice(called + 1).map(({ name }) => name)
   }
 }
 
-function isCall({ kind }: TraceSpan): boolean {
-  return kind === SpanKind.Call
+class CallSpan implements Span {
+  readonly index: number
+  readonly #trace: EventTrace
+  readonly #row: SpanRow
+  readonly #dispatch: DispatchSpan
+
+  constructor(trace: EventTrace, row: SpanRow, index: number, dispatch: DispatchSpan) {
+    this.#trace = trace
+    this.#row = row
+    this.index = index
+    this.#dispatch = dispatch
+  }
+
+  end(hasFailed: boolean): void {
+    const row = this.#row
+    row[3] = this.#trace.now() - row[2]
+    const isStopped = this.#dispatch.event.isPropagationStopped
+    if (hasFailed || isStopped) {
+      row[4] ??= this.#dispatch.index
+      row[5] = toFlags(isStopped, hasFailed)
+    }
+    this.#trace.endCall(this)
+  }
+
+  addChanges(changes: readonly string[]): void {
+    const row = this.#row
+    row[4] ??= this.#dispatch.index
+    row[5] ??= 0
+    row[6] = row[6] === undefined ? changes : [...row[6], ...changes]
+  }
+}
+
+function toFlags(isStopped: boolean, hasFailed: boolean): number {
+  return (isStopped ? SpanFlag.Stopped : 0) | (hasFailed ? SpanFlag.Threw : 0)
 }
 
 function nameOf({ constructor }: Event): string {
   return (constructor as unknown as Partial<EventClass>).eventName ?? constructor.name
-}
-
-function addDetails(span: TraceSpan, details: readonly string[] | undefined): void {
-  if (details !== undefined) span.details = span.details === undefined ? details : [...span.details, ...details]
-}
-
-function toRow({ details, duration, flags, kind, name, parent, priority, start }: TraceSpan): SpanRow {
-  const row: SpanRow = [kind, parent, name, start, duration === -1 ? null : duration]
-  if (details !== undefined) row.push(priority, flags, details)
-  else if (flags !== 0) row.push(priority, flags)
-  else if (priority !== 0) row.push(priority)
-  return row
 }

@@ -19,7 +19,7 @@ export interface EventsFacts {
 export function createEventsCollector(dispatcher: EventDispatcher): ProfileCollector {
   return {
     name: 'events',
-    collect: ({ events }: Pass): EventsData => ({ spans: events.toRows(), dropped: events.dropped }),
+    collect: ({ events }: Pass): EventsData => ({ spans: events.rows, dropped: events.dropped }),
     describeProcess: (): EventsFacts => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ name, priority }) => ({ event: type.eventName, name, priority })),
