@@ -201,6 +201,7 @@ function toFlags(isStopped: boolean, hasFailed: boolean): number {
   return (isStopped ? SpanFlag.Stopped : 0) | (hasFailed ? SpanFlag.Threw : 0)
 }
 
-function nameOf({ constructor }: Event): string {
-  return (constructor as unknown as Partial<EventClass>).eventName ?? constructor.name
+function nameOf(event: Event): string {
+  const type = event.constructor as unknown as Partial<EventClass>
+  return type.eventName ?? event.constructor.name
 }

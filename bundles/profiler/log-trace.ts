@@ -23,7 +23,7 @@ export interface TracedLog {
 /** The first and the last records tell most: how it began, and how it ended. */
 const endLimit = 500
 
-/** Characters of contexts and messages that are kept at each end; records beyond are cut short. */
+/** Characters of contexts and messages that are kept at each end; records in between are cut short. */
 const textLimit = 250_000
 const shortMessage = 200
 
@@ -37,8 +37,8 @@ export class LogTrace {
   /** Records of level warning, also of those that were dropped. */
   warnings = 0
   readonly #start: number
-  readonly #first = new Stretch()
-  readonly #last = new Stretch()
+  readonly #first = new FirstLogs()
+  readonly #last = new LastLogs()
   #sites = 0
 
   /** `start` is the pass's, by `performance.now()`. */
@@ -58,10 +58,10 @@ export class LogTrace {
     const isError = level === 'error' || level === 'critical'
     if (isWarning) this.warnings++
     else if (isError) this.errors++
-    const isLocated = (isWarning || isError) && !isLogError(context['exception']) && this.#sites++ < siteLimit
+    const isLocated = (isWarning || isError) && !isLogError(context.exception) && this.#sites++ < siteLimit
     const site = isLocated ? locate() : undefined
-    const stretch = this.#first.isFull ? this.#last : this.#first
-    stretch.add({
+    const end = this.#first.isFull ? this.#last : this.#first
+    end.add({
       at,
       level,
       channel,
@@ -78,34 +78,63 @@ export class LogTrace {
   }
 }
 
-/** Keeps the last few records, within a number of characters. */
-class Stretch {
+/** Keeps records until there are enough; those that come when there is too much text already are cut short. */
+class FirstLogs {
   readonly #logs: TracedLog[] = []
-  readonly #sizes: number[] = []
   #size = 0
-  #added = 0
 
   get isFull(): boolean {
     return this.#logs.length === endLimit
   }
+
+  add(log: TracedLog): void {
+    const size = sizeOf(log)
+    const isCut = this.#size + size > textLimit
+    if (!isCut) this.#size += size
+    this.#logs.push(isCut ? shorten(log) : log)
+  }
+
+  toArray(): readonly TracedLog[] {
+    return this.#logs
+  }
+}
+
+/** Keeps the newest records; when there is too much text the older ones are cut short. */
+class LastLogs {
+  /** A ring: each new record takes the place of the oldest. */
+  readonly #logs: TracedLog[] = []
+  readonly #sizes: number[] = []
+  #size = 0
+  #added = 0
+  /** How many, from the first one ever added, are overwritten or cut short. */
+  #cut = 0
 
   get overwritten(): number {
     return this.#added - this.#logs.length
   }
 
   add(log: TracedLog): void {
-    const at = this.#added++ % endLimit
-    this.#size -= this.#sizes[at] ?? 0
+    const at = this.#added % endLimit
     const size = sizeOf(log)
-    const isCut = this.#size + size > textLimit
-    this.#logs[at] = isCut ? shorten(log) : log
-    this.#sizes[at] = isCut ? 0 : size
-    this.#size += isCut ? 0 : size
+    this.#size += size - (this.#sizes[at] ?? 0)
+    this.#logs[at] = log
+    this.#sizes[at] = size
+    this.#added++
+    this.#cut = Math.max(this.#cut, this.overwritten)
+    while (this.#size > textLimit) this.#cutOldest()
   }
 
-  toArray(): TracedLog[] {
-    const next = this.isFull ? this.#added % endLimit : 0
-    return [...this.#logs.slice(next), ...this.#logs.slice(0, next)]
+  toArray(): readonly TracedLog[] {
+    const oldest = this.overwritten % endLimit
+    return [...this.#logs.slice(oldest), ...this.#logs.slice(0, oldest)]
+  }
+
+  #cutOldest(): void {
+    const at = this.#cut++ % endLimit
+    const log = this.#logs[at]
+    if (log !== undefined) this.#logs[at] = shorten(log)
+    this.#size -= this.#sizes[at] ?? 0
+    this.#sizes[at] = 0
   }
 }
 

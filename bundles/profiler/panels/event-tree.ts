@@ -36,7 +36,7 @@ const rowLimit = 5000
 
 /** Reads the event tree of a profile: an empty one where there is none; rows that make no sense are left out. */
 export function readEventTree({ data }: Profile): EventTree {
-  const { dropped, spans } = asRecord(asRecord(data)['events'])
+  const { dropped, spans } = asRecord(asRecord(data).events)
   const byIndex: (GrowingNode | undefined)[] = []
   let lastDispatch: GrowingNode | undefined
   for (const row of asList(spans).slice(0, rowLimit)) {

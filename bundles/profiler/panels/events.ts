@@ -4,6 +4,7 @@ import { type EventNode, type EventTree, ownTime, readEventTree } from './event-
 import { formatDuration } from './format-duration.ts'
 import { summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
+import { describeSubRequest } from './sub-request.ts'
 
 /** Creates the panel of the event tree: what was dispatched, who was called for how long, and what that has changed. */
 export function createEventsPanel(): ProfilePanel {
@@ -59,17 +60,14 @@ function shorten(lines: string): string {
   return lines.length <= lineLimit ? lines : lines.slice(-lineLimit)
 }
 
-const tokenPattern = /^[0-9a-f]{6}$/
-
 function toRow(node: EventNode, lines: string, children: readonly ProfileSummary[]): ViewModel {
   const { duration, kind, name, priority, start } = node
-  const child = kind === 'request' ? children.find(({ token }) => token === name) : undefined
+  const subRequest = kind === 'request' ? describeSubRequest(node, children) : undefined
   return {
     lines,
     isDispatch: kind === 'dispatch',
-    isCall: kind === 'call',
-    name: kind === 'request' ? `Sub-request ${child?.controller ?? child?.url ?? ''}`.trim() : name,
-    token: kind === 'request' && tokenPattern.test(name) ? name : '',
+    name: subRequest?.name ?? name,
+    token: subRequest?.token ?? '',
     priority: kind === 'call' ? String(priority) : '',
     start: formatDuration(start),
     duration: duration === undefined ? '' : formatDuration(duration),

@@ -52,7 +52,7 @@ interface KnownListener {
 }
 
 function readListeners(facts: ProcessFacts): KnownListener[] {
-  return asList(asRecord(asRecord(facts)['events'])['listeners'])
+  return asList(asRecord(asRecord(facts).events).listeners)
     .map(asRecord)
     .map(({ event, name, priority }) => ({ event: asText(event), name: asText(name), priority: asNumber(priority) }))
 }
