@@ -29,7 +29,7 @@ export class AttributeWatch {
       before.delete(name)
     }
     for (const name of before.keys()) changes.push(`removed attribute ${name}`)
-    return changes.length === 0 ? undefined : changes
+    return changes
   }
 
   #isUnchanged(): boolean {

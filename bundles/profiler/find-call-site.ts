@@ -21,20 +21,21 @@ const frameLimit = 40
  * applied.
  */
 export function findCallSite(directory: string): CallSite | undefined {
+  for (const { file, function: name, line, origin } of captureStack()) {
+    if (origin !== 'application' || file === undefined || line === undefined) continue
+    const relative = toRelative(file, directory)
+    if (foundations.some(folder => relative.startsWith(`${folder}${path.sep}`))) continue
+    return { file: relative, line, ...(name !== undefined && { function: name }) }
+  }
+  return undefined
+}
+
+function captureStack(): StackFrame[] {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = frameLimit
   const frames = parseStack(new Error())
   Error.stackTraceLimit = stackTraceLimit
-  const frame = frames.find(frame => isApplication(frame, directory))
-  if (frame?.file === undefined || frame.line === undefined) return undefined
-  const { file, function: name, line } = frame
-  return { file: toRelative(file, directory), line, ...(name !== undefined && { function: name }) }
-}
-
-function isApplication({ file, origin }: StackFrame, directory: string): boolean {
-  if (origin !== 'application' || file === undefined) return false
-  const relative = toRelative(file, directory)
-  return !foundations.some(folder => relative.startsWith(`${folder}${path.sep}`))
+  return frames
 }
 
 /** Compiled code lies in `dist/` as its source lies in the project; without source maps it is all there is. */

@@ -102,23 +102,21 @@ class FirstLogs {
 /** Keeps the newest records; when there is too much text the older ones are cut short. */
 class LastLogs {
   /** A ring: each new record takes the place of the oldest. */
-  readonly #logs: TracedLog[] = []
-  readonly #sizes: number[] = []
+  readonly #entries: Entry[] = []
   #size = 0
   #added = 0
   /** How many, from the first one ever added, are overwritten or cut short. */
   #cut = 0
 
   get overwritten(): number {
-    return this.#added - this.#logs.length
+    return this.#added - this.#entries.length
   }
 
   add(log: TracedLog): void {
     const at = this.#added % endLimit
     const size = sizeOf(log)
-    this.#size += size - (this.#sizes[at] ?? 0)
-    this.#logs[at] = log
-    this.#sizes[at] = size
+    this.#size += size - (this.#entries[at]?.size ?? 0)
+    this.#entries[at] = { log, size }
     this.#added++
     this.#cut = Math.max(this.#cut, this.overwritten)
     while (this.#size > textLimit) this.#cutOldest()
@@ -126,16 +124,22 @@ class LastLogs {
 
   toArray(): readonly TracedLog[] {
     const oldest = this.overwritten % endLimit
-    return [...this.#logs.slice(oldest), ...this.#logs.slice(0, oldest)]
+    return [...this.#entries.slice(oldest), ...this.#entries.slice(0, oldest)].map(({ log }) => log)
   }
 
   #cutOldest(): void {
-    const at = this.#cut++ % endLimit
-    const log = this.#logs[at]
-    if (log !== undefined) this.#logs[at] = shorten(log)
-    this.#size -= this.#sizes[at] ?? 0
-    this.#sizes[at] = 0
+    // There is one: the size is that of those that are not cut.
+    const entry = this.#entries[this.#cut++ % endLimit] as Entry
+    entry.log = shorten(entry.log)
+    this.#size -= entry.size
+    entry.size = 0
   }
+}
+
+interface Entry {
+  log: TracedLog
+  /** Of what is not cut short, its characters. */
+  size: number
 }
 
 function hasEntries(context: Readonly<Record<string, unknown>>): boolean {

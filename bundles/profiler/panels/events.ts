@@ -80,9 +80,9 @@ function badgesOf({ children, details, duration, hasThrown, isStopped, kind, par
   const badges: Badge[] = []
   if (kind === 'call') {
     const skipped = parent?.details.join(', ')
-    if (isStopped)
-      badges.push({ text: `stopped propagation${skipped ? ` (skipped: ${skipped})` : ''}`, level: 'warning' })
-    if (hasThrown) badges.push({ text: `threw${skipped ? ` (skipped: ${skipped})` : ''}`, level: 'error' })
+    const consequence = skipped ? ` (skipped: ${skipped})` : ''
+    if (isStopped) badges.push({ text: `stopped propagation${consequence}`, level: 'warning' })
+    if (hasThrown) badges.push({ text: `threw${consequence}`, level: 'error' })
     badges.push(...details.map((text): Badge => ({ text, level: 'plain' })))
   }
   const isOrphan = kind === 'dispatch' && children.length === 0 && details.length === 0

@@ -34,7 +34,7 @@ t.test('dispatches and calls are rows in the order in which they begin, with pri
   dispatcher.on(Outer, () => undefined, 5, 'first')
   dispatcher.on(Outer, async () => undefined, -5, 'second')
   await dispatcher.dispatch(new Outer())
-  dispatcher.dispatch(new Inner())
+  await dispatcher.dispatch(new Inner())
   t.strictSame(namesOf(trace), [
     [null, 'outer'],
     [5, 'first'],
@@ -48,7 +48,7 @@ t.test('what a listener dispatches lies in its call, and what is called after it
   dispatcher.on(Outer, () => dispatcher.dispatch(new Inner()), 1, 'dispatching')
   dispatcher.on(Outer, () => undefined, 0, 'after')
   dispatcher.on(Inner, () => undefined, 0, 'nested')
-  dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Outer())
   t.strictSame(namesOf(trace), [
     [null, 'outer'],
     [1, 'dispatching'],
@@ -75,7 +75,7 @@ t.test('a stopped event names those who have not heard of it', async t => {
   dispatcher.on(Outer, event => event.stopPropagation(), 2, 'same')
   dispatcher.on(Outer, () => undefined, 1, 'same')
   dispatcher.on(Outer, () => undefined, 0, 'last')
-  dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Outer())
   t.strictSame(namesOf(trace), [
     [null, 'outer', -1, SpanFlag.Stopped, ['same', 'last']],
     [3, 'same'],
@@ -87,8 +87,8 @@ t.test('an event that the last listener stops, or that was stopped before it was
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, event => event.stopPropagation(), 0, 'last')
   const event = new Outer()
-  dispatcher.dispatch(event)
-  dispatcher.dispatch(event)
+  await dispatcher.dispatch(event)
+  await dispatcher.dispatch(event)
   t.strictSame(namesOf(trace), [
     [null, 'outer', -1, SpanFlag.Stopped],
     [0, 'last', 0, SpanFlag.Stopped],
@@ -104,7 +104,7 @@ t.test('what throws is marked and over, at once or later', async t => {
   dispatcher.on(Outer, async () => fail(), 0, 'rejecter')
   dispatcher.on(Outer, () => undefined, -1, 'skipped')
   await t.rejects(Promise.resolve(dispatcher.dispatch(new Outer())))
-  dispatcher.dispatch(new Inner())
+  await dispatcher.dispatch(new Inner())
   t.strictSame(namesOf(trace), [
     [null, 'outer', -1, SpanFlag.Threw],
     [0, 'thrower', 0, SpanFlag.Threw],
@@ -126,12 +126,35 @@ t.test('dispatches that overlap keep their own calls and durations', async t => 
 
   const find = (wanted: string) => trace.rows.find(([, name]) => name === wanted)
   const durationOf = (name: string) => Number(find(name)?.[3])
-  t.equal(find('outer 2')?.[4], trace.rows.findIndex(([, name]) => name === 'outer'))
+  t.equal(
+    find('outer 2')?.[4],
+    trace.rows.findIndex(([, name]) => name === 'outer'),
+  )
   t.ok(durationOf('outer') > 25_000)
   t.ok(durationOf('inner') < 25_000, 'though it began while the other was not over')
   t.equal(trace.rows.length, 6)
-  dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Outer())
   t.equal(trace.rows.at(-2)?.[4], undefined, 'nothing is open any more')
+})
+
+t.test('of dispatches that overlap, the first may well end first', async t => {
+  const { dispatcher, trace } = createTraced()
+  const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+  dispatcher.on(Outer, () => sleep(1), 0, 'short')
+  dispatcher.on(Inner, () => sleep(20), 1, 'long')
+  dispatcher.on(Inner, () => undefined, 0, 'last')
+  await Promise.all([dispatcher.dispatch(new Outer()), dispatcher.dispatch(new Inner())])
+  await dispatcher.dispatch(new Outer())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer'],
+    [0, 'short'],
+    [null, 'inner', 1],
+    [1, 'long'],
+    [0, 'last'],
+    [null, 'outer'],
+    [0, 'short'],
+  ])
+  t.ok(Number(trace.rows[0]?.[3]) < Number(trace.rows[2]?.[3]))
 })
 
 t.test('a sub-request is marked in the call that it was made in, until it is handled', async t => {
@@ -140,7 +163,7 @@ t.test('a sub-request is marked in the call that it was made in, until it is han
   dispatcher.on(Outer, () => {
     inner = new EventTrace(performance.now(), request.attributes, trace.beginSubRequest('abcdef'))
   })
-  dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Outer())
   t.strictSame(namesOf(trace)[2], ['request', 'abcdef', 1])
   t.equal(trace.rows[2]?.[3], null)
   inner?.finish()
@@ -153,14 +176,14 @@ t.test('a sub-request is marked in the call that it was made in, until it is han
 t.test('changes are told of the call that made them, also when it dispatches in between', async t => {
   const { dispatcher, trace, request } = createTraced()
   const response = new Response()
-  dispatcher.on(ResponseEvent, ({ response }) => {
+  dispatcher.on(ResponseEvent, async ({ response }) => {
     request.attributes.set('before', 1)
-    dispatcher.dispatch(new Inner())
+    await dispatcher.dispatch(new Inner())
     response.headers.set('x-after', '1')
   })
   dispatcher.on(Inner, () => response.headers.set('x-nested', '1'), 0, 'nested')
   request.attributes.set('by the controller', 1)
-  dispatcher.dispatch(createResponseEvent({ request, response }))
+  await dispatcher.dispatch(createResponseEvent({ request, response }))
   t.strictSame(namesOf(trace), [
     [null, 'kernel.response'],
     [0, 'anonymous', 0, 0, ['set attribute before', 'set header x-after']],
@@ -185,14 +208,14 @@ t.test('a kernel event within another does not hide what the outer listener chan
 t.test('a flood of dispatches is cut and counted, and the kernel is still heard', async t => {
   const { dispatcher, trace, request } = createTraced()
   dispatcher.on(Outer, () => undefined, 0, 'listener')
-  for (let dispatched = 0; dispatched < 600; dispatched++) dispatcher.dispatch(new Outer())
+  for (let dispatched = 0; dispatched < 600; dispatched++) await dispatcher.dispatch(new Outer())
   t.equal(trace.rows.length, 1000)
   t.equal(trace.dropped, 100)
-  for (let made = 0; made < 1000; made++) dispatcher.dispatch(createResponseEvent({ request }))
+  for (let made = 0; made < 1000; made++) await dispatcher.dispatch(createResponseEvent({ request }))
   t.equal(trace.rows.length, 2000)
   t.equal(trace.rows.at(-1)?.[1], 'kernel.response')
   trace.beginSubRequest('abcdef').end(false)
-  dispatcher.dispatch(createResponseEvent({ request }))
+  await dispatcher.dispatch(createResponseEvent({ request }))
   t.equal(trace.rows.length, 2000)
   t.equal(trace.dropped, 102)
 })
@@ -208,7 +231,7 @@ t.test('an event class without a name is told by its own', async t => {
 t.test('a row is what JSON can hold', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, event => event.stopPropagation())
-  dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Outer())
   const rows: SpanRow[] = JSON.parse(JSON.stringify(trace.rows))
   t.strictSame(rows, trace.rows)
 })

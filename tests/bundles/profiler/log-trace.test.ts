@@ -83,13 +83,19 @@ t.test('a call site is the innermost code of the application, relative to the pr
   t.equal(named?.function, 'logging')
 })
 
+t.test('without source maps a call site is that of the compiled code, named like its source', async t => {
+  process.setSourceMapsEnabled(false)
+  t.teardown(() => process.setSourceMapsEnabled(true))
+  t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/log-trace.test.js')
+})
+
 t.test('code outside of the project is named by its path', async t => {
   t.match(findCallSite('/somewhere/else')?.file, /^\/.*find-call-site\.[tj]s$/)
 })
 
 t.test('there is no call site where all code belongs to what the application is built upon', async t => {
   let site: unknown = 'not asked yet'
-  Promise.resolve(process.cwd())
+  void Promise.resolve(process.cwd())
     .then(findCallSite)
     .then(found => {
       site = found
@@ -105,6 +111,9 @@ t.test('a record that alone is too long is cut short, wherever it stands', async
   for (let logged = 0; logged < 500; logged++) logs.add(createRecord(), nowhere)
   logs.add(createRecord({ context }), nowhere)
   const kept = logs.toArray()
-  t.strictSame([kept[0], kept.at(-1)].map(log => log?.isCut), [true, true])
+  t.strictSame(
+    [kept[0], kept.at(-1)].map(log => log?.isCut),
+    [true, true],
+  )
   t.notOk(kept[1]?.isCut)
 })
