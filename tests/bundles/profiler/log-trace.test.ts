@@ -81,6 +81,8 @@ t.test('a call site is the innermost code of the application, relative to the pr
     return findCallSite(process.cwd())
   })()
   t.equal(named?.function, 'logging')
+  const [behindArray] = [process.cwd()].map(findCallSite)
+  t.equal(behindArray?.file, site?.file, 'the engine is no application')
 })
 
 t.test('without source maps a call site is that of the compiled code, named like its source', async t => {
