@@ -71,7 +71,8 @@ function toRow(node: EventNode, lines: string, children: readonly ProfileSummary
     priority: kind === 'call' ? String(priority) : '',
     start: formatDuration(start),
     duration: duration === undefined ? '' : formatDuration(duration),
-    own: duration === undefined ? '' : formatDuration(ownTime(node)),
+    // What a sub-request did is in its own tree.
+    own: duration === undefined || kind === 'request' ? '' : formatDuration(ownTime(node)),
     badges: badgesOf(node),
   }
 }

@@ -43,7 +43,7 @@ t.test('the tree is told row by row, with lines, times, and what happened', asyn
     { lines: '│\u00a0 ├─ ', name: 'custom', own: '0.050 ms' },
     { lines: '│\u00a0 │\u00a0 ├─ ', name: 'anonymous' },
     { lines: '│\u00a0 │\u00a0 └─ ', name: 'anonymous' },
-    { lines: '│\u00a0 └─ ', name: 'Sub-Request', token: '0a1b2c' },
+    { lines: '│\u00a0 └─ ', name: 'Sub-Request', token: '0a1b2c', own: '' },
     {
       lines: '└─ ',
       name: 'Stopper.onRequest',
