@@ -1,16 +1,23 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { createEventsCollector } from './collectors/events.ts'
 import { ExceptionCollector } from './collectors/exception.ts'
 import { createHttpCollector } from './collectors/http.ts'
+import { createLoggerCollector } from './collectors/logger.ts'
 import { RouterCollector } from './collectors/router.ts'
 import { createTemplatesCollector } from './collectors/templates.ts'
+import { createTimeCollector } from './collectors/time.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
 export function createCollectors(app: Application): ProfileCollector[] {
+  const { dispatcher, redactor } = app
   return [
+    createEventsCollector(dispatcher),
+    createTimeCollector(redactor),
+    createLoggerCollector(),
     new ExceptionCollector(app),
     new RouterCollector(app),
-    createTemplatesCollector(app.redactor),
-    createHttpCollector(app.redactor),
+    createTemplatesCollector(redactor),
+    createHttpCollector(redactor),
   ]
 }

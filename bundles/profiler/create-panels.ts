@@ -1,12 +1,24 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { createEventsPanel } from './panels/events.ts'
 import { exceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
+import { createLoggerPanel } from './panels/logger.ts'
 import { memoryPanel } from './panels/memory.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 import { createRouterPanel } from './panels/router.ts'
 import { templatesPanel } from './panels/templates.ts'
+import { createTimePanel } from './panels/time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
-  return [exceptionPanel, createRouterPanel(app), templatesPanel, memoryPanel, createHttpPanel(app.directory)]
+  return [
+    createTimePanel(),
+    exceptionPanel,
+    createLoggerPanel(),
+    createEventsPanel(),
+    createRouterPanel(app),
+    templatesPanel,
+    memoryPanel,
+    createHttpPanel(app.directory),
+  ]
 }

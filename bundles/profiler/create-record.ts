@@ -18,12 +18,6 @@ export function createRecord(pass: Pass, { data, failures }: CollectedData, reda
 function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
   const { controller, error, logs, request, response, thrown } = pass
   const route = request.attributes.get('_route')
-  let errors = 0
-  let warnings = 0
-  for (const { level } of logs) {
-    if (level === 'warning') warnings++
-    else if (level === 'error' || level === 'critical') errors++
-  }
   return {
     token: pass.token,
     parent: pass.parent?.token ?? null,
@@ -40,8 +34,8 @@ function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     duration: round(pass.duration ?? pass.elapsed()),
     memory: getHeapStatistics().used_heap_size,
     exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
-    errors,
-    warnings,
+    errors: logs.errors,
+    warnings: logs.warnings,
     calls: pass.calls?.count ?? 0,
     subRequests: pass.children.length,
   }

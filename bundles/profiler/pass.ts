@@ -2,8 +2,9 @@ import type { CollectedRequest } from '../../kernel/collector.ts'
 import type { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
-import type { LogRecord } from '../../lib/log/logger.ts'
 import type { CallTrace } from './call-trace.ts'
+import { EventTrace } from './event-trace.ts'
+import { LogTrace } from './log-trace.ts'
 import type { Outcome } from './profile.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
@@ -37,8 +38,10 @@ export class Pass implements CollectedRequest {
   isSaved = false
   /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
   isOver = false
-  /** Masked records of what was logged while the request was handled. */
-  readonly logs: LogRecord[] = []
+  /** What was dispatched, and who has heard of it. */
+  readonly events: EventTrace
+  /** What was logged. */
+  readonly logs: LogTrace = new LogTrace(this.start)
   /** The templates that were rendered; `undefined` when there were none. */
   renders: RenderTrace | undefined
   /** The outgoing HTTP requests; `undefined` when there were none. */
@@ -51,6 +54,7 @@ export class Pass implements CollectedRequest {
     this.request = request
     this.type = type
     this.parent = parent
+    this.events = new EventTrace(this.start, request.attributes, parent?.events.beginSubRequest(token))
     parent?.children.push(this)
   }
 

@@ -8,6 +8,7 @@ import { CallWatch } from './call-watch.ts'
 import { collectData } from './collect-data.ts'
 import { createMemoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
+import { findCallSite } from './find-call-site.ts'
 import { GcWatch } from './gc-watch.ts'
 import { addPages } from './pages/add-pages.ts'
 import type { Pass } from './pass.ts'
@@ -56,13 +57,16 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         signals,
       })
       context.enable()
-      logger.observe(record => profiler.find(context.current)?.logs.push(record))
+      const locate = () => findCallSite(foundation.directory)
+      logger.observe(record => profiler.find(context.current)?.logs.add(record, locate))
       const tracer = new ProfilerTracer(profiler, context)
       const templates = path.join(foundation.directory, 'templates')
       return {
         ...foundation,
         dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
-        view: createTraceableView(templates, foundation.bundles, request => profiler.find(request ?? context.current)),
+        view: createTraceableView(templates, request => profiler.find(request ?? context.current), {
+          folders: foundation.bundles,
+        }),
       }
     },
 

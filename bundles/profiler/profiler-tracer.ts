@@ -8,7 +8,8 @@ import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
 import type { RequestContext } from '../../kernel/request-context.ts'
 import type { Event } from '../../lib/event-dispatcher/event.ts'
 import type { RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import type { DispatchTracer, EndTrace } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { DispatchTracer, Span } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import { ignoredSpan } from './event-trace.ts'
 import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
 
@@ -25,13 +26,23 @@ export class ProfilerTracer implements DispatchTracer {
     this.#context = context
   }
 
-  beginDispatch(event: Event, _listeners: readonly RegisteredListener[]): EndTrace {
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
     const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
-    return pass === undefined ? ignore : error => this.#take(event, pass, error)
+    if (pass === undefined) return ignoredSpan
+    const span = pass.events.beginDispatch(event, listeners)
+    if (!(event instanceof KernelEvent)) return span
+    return {
+      end: (hasFailed, error) => {
+        span.end(hasFailed)
+        // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
+        if (hasFailed) pass.noteThrown(error)
+        this.#take(event, pass)
+      },
+    }
   }
 
-  beginCall(_event: Event, _listener: RegisteredListener): EndTrace {
-    return ignore
+  beginCall(event: Event, listener: RegisteredListener): Span {
+    return this.#passOf(event)?.events.beginCall(event, listener) ?? ignoredSpan
   }
 
   #passOf(event: Event): Pass | undefined {
@@ -39,16 +50,19 @@ export class ProfilerTracer implements DispatchTracer {
   }
 
   /** Takes note of what an event has brought. */
-  #take(event: Event, pass: Pass, error: unknown): void {
+  #take(event: KernelEvent, pass: Pass): void {
     // A listener may have replaced it.
     if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
-    // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
-    if (error !== undefined && event instanceof KernelEvent) pass.noteThrown(error)
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
-    else if (event instanceof FinishRequestEvent) this.#profiler.finish(pass)
+    else if (event instanceof FinishRequestEvent) this.#finish(pass)
     else if (event instanceof TerminateEvent) void this.#profiler.terminate(pass, event.response, event.isSent)
   }
-}
 
-function ignore(): void {}
+  /** Whatever was open during the request is closed before it is collected. */
+  #finish(pass: Pass): void {
+    pass.events.finish()
+    pass.request.requestedStopwatch?.close()
+    this.#profiler.finish(pass)
+  }
+}

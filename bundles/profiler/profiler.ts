@@ -11,7 +11,7 @@ import { Pass } from './pass.ts'
 import type { ProfileSummary } from './profile.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
-import { drawToken } from './tokens.ts'
+import { drawSixDigits, drawToken } from './tokens.ts'
 import { startUsage } from './usage-trace.ts'
 
 declare module '../../lib/signals.ts' {
@@ -78,6 +78,8 @@ export class Profiler {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
+    // As Symfony marks each of its passes; nothing depends on it.
+    request.attributes.set('_stopwatch_token', drawSixDigits())
     const pass = new Pass(token, request, type, parent)
     this.#passes.set(request, pass)
     this.#awaited.add(token)

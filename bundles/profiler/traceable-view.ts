@@ -1,5 +1,12 @@
 import type { Request } from '../../lib/http/request.ts'
-import { createView, type Helper, type TemplateDecorator, type View, type ViewModel } from '../../lib/view/view.ts'
+import {
+  createView,
+  type Helper,
+  type TemplateDecorator,
+  type View,
+  type ViewModel,
+  type ViewOptions,
+} from '../../lib/view/view.ts'
 import type { Pass } from './pass.ts'
 import { RenderTrace } from './render-trace.ts'
 
@@ -7,8 +14,8 @@ import { RenderTrace } from './render-trace.ts'
 export type FindPass = (request?: Request) => Pass | undefined
 
 /** Creates a view that takes note of every page and partial on the pass that it is rendered for. */
-export function createTraceableView(directory: string, folders: readonly string[], findPass: FindPass): View {
-  return new TraceableView(createView(directory, { folders, decorate: traceTemplates(findPass) }), findPass)
+export function createTraceableView(directory: string, findPass: FindPass, options: ViewOptions = {}): View {
+  return new TraceableView(createView(directory, { ...options, decorate: traceTemplates(findPass) }), findPass)
 }
 
 function traceTemplates(findPass: FindPass): TemplateDecorator {

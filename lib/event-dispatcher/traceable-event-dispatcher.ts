@@ -1,13 +1,19 @@
 import type { Event, EventClass } from './event.ts'
 import { EventDispatcher, isThenable, type Listener, type RegisteredListener } from './event-dispatcher.ts'
 
-/** Ends what a tracer has begun, with the error that ended it, if one did. */
-export type EndTrace = (error?: unknown) => void
+/** A dispatch or a call that a tracer has begun to follow. */
+export interface Span {
+  /** It is over: told once, with what it has thrown when it has failed. */
+  end(hasFailed: boolean, error?: unknown): void
+}
 
-/** Takes note of dispatches and of the calls within them. Calls of one event are told between begin and end of its dispatch. */
+/**
+ * Takes note of dispatches and of the calls within them. Calls of one event are told between begin and end of its
+ * dispatch; each of them is of a listener that stands, as the same function, in the list told with the dispatch.
+ */
 export interface DispatchTracer {
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): EndTrace
-  beginCall(event: Event, listener: RegisteredListener): EndTrace
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span
+  beginCall(event: Event, listener: RegisteredListener): Span
 }
 
 /**
@@ -17,11 +23,13 @@ export interface DispatchTracer {
 export class TraceableEventDispatcher extends EventDispatcher {
   readonly #inner: EventDispatcher
   readonly #tracer: DispatchTracer
+  readonly #dispatch: (event: Event) => Promise<void> | undefined
 
   constructor(inner: EventDispatcher, tracer: DispatchTracer) {
     super()
     this.#inner = inner
     this.#tracer = tracer
+    this.#dispatch = event => inner.dispatch(event)
   }
 
   override on<event extends Event>(
@@ -30,14 +38,15 @@ export class TraceableEventDispatcher extends EventDispatcher {
     priority = 0,
     name: string = listener.name || 'anonymous',
   ): () => void {
-    const entry: RegisteredListener = { listener: listener as Listener, name, priority }
-    const traced: Listener<event> = event => traceCall(this.#tracer.beginCall(event, entry), () => listener(event))
+    const traced: Listener<event> = event => follow(this.#tracer.beginCall(event, entry), listener, event)
+    // Only events of this class reach the listener.
+    const entry: RegisteredListener = { listener: traced as Listener, name, priority }
     return this.#inner.on(type, traced, priority, name)
   }
 
   override dispatch(event: Event): Promise<void> | undefined {
-    const end = this.#tracer.beginDispatch(event, this.listeners(event.constructor as unknown as EventClass))
-    return traceCall(end, () => this.#inner.dispatch(event))
+    const listeners = this.#inner.listeners(event.constructor as unknown as EventClass)
+    return follow(this.#tracer.beginDispatch(event, listeners), this.#dispatch, event)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {
@@ -49,16 +58,24 @@ export class TraceableEventDispatcher extends EventDispatcher {
   }
 }
 
-/** Tells the end of a call when it is over: at once, or when what it returned is settled. */
-function traceCall<result>(end: EndTrace, call: () => result): result {
+/** Calls, and tells the end of the call when it is over: at once, or when what it returned is settled. */
+function follow<event, result>(span: Span, call: (event: event) => result, event: event): result {
   let result: result
   try {
-    result = call()
+    result = call(event)
   } catch (error) {
-    end(error)
+    span.end(true, error)
     throw error
   }
-  if (isThenable(result)) result.then(() => end(), end)
-  else end()
-  return result
+  if (!isThenable(result)) {
+    span.end(false)
+    return result
+  }
+  // Some thenables begin their work when they are asked for its end: they are asked once, and stand for it as a promise.
+  const settled = Promise.resolve(result)
+  settled.then(
+    () => span.end(false),
+    error => span.end(true, error),
+  )
+  return settled as result
 }

@@ -10,6 +10,7 @@ export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<
 export class Headers implements Iterable<[string, string]> {
   /** Names and values in turn, as node:http reads and writes them: every even index has a name, the next its value. */
   #fields: string[]
+  #revision = 0
 
   constructor(init: HeadersInit = []) {
     this.#fields = []
@@ -21,6 +22,11 @@ export class Headers implements Iterable<[string, string]> {
     const headers = new Headers()
     headers.#fields = fields
     return headers
+  }
+
+  /** Moves with every change: whoever remembers it knows whether there is anything to compare. */
+  get revision(): number {
+    return this.#revision
   }
 
   /** The value, or the values joined by a comma; `null` when there is no such field. */
@@ -45,6 +51,7 @@ export class Headers implements Iterable<[string, string]> {
   set(name: string, value: string): void {
     const field = check(name, value)
     const first = this.#find(name, 0)
+    this.#revision++
     if (first === -1) this.#fields.push(name, field)
     else {
       this.#fields[first + 1] = field
@@ -55,6 +62,7 @@ export class Headers implements Iterable<[string, string]> {
   /** Adds a field beside those of its name. */
   append(name: string, value: string): void {
     this.#fields.push(name, check(name, value))
+    this.#revision++
   }
 
   delete(name: string): void {
@@ -85,7 +93,10 @@ export class Headers implements Iterable<[string, string]> {
   }
 
   #remove(name: string, from: number): void {
-    for (let at = this.#find(name, from); at !== -1; at = this.#find(name, at)) this.#fields.splice(at, 2)
+    for (let at = this.#find(name, from); at !== -1; at = this.#find(name, at)) {
+      this.#fields.splice(at, 2)
+      this.#revision++
+    }
   }
 }
 

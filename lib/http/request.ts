@@ -188,6 +188,11 @@ export class Request {
     return this.#stopwatch
   }
 
+  /** The stopwatch, if anyone has asked for it. */
+  get requestedStopwatch(): Stopwatch | undefined {
+    return this.#stopwatch
+  }
+
   /** The same request with fresh attributes and what `changes` say: the form of a sub-request. Session and body are shared. */
   duplicate(changes: { readonly method?: string; readonly target?: string } = {}): Request {
     const copy = new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes })

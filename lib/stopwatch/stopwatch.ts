@@ -11,7 +11,9 @@ export class Stopwatch {
   readonly origin: number
   readonly #now: () => number
   readonly #measurements = new Map<string, Measurement>()
-  #sections = new Map<string, Section>()
+  #sections = new Map<string, Stopwatch>()
+  /** There while this is an open section. */
+  #end: (() => void) | undefined
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
@@ -75,31 +77,36 @@ export class Stopwatch {
    * @throws STOPWATCH_SECTION_OPEN when the section of this id runs
    */
   openSection(id: string = `section ${this.#sections.size + 1}`): Stopwatch {
-    const known = this.#sections.get(id)
-    if (known?.end !== undefined) throw new STOPWATCH_SECTION_OPEN([id])
+    const section = this.#sections.get(id) ?? new Stopwatch(this.#now)
+    if (section.#end !== undefined) throw new STOPWATCH_SECTION_OPEN([id])
     const endChild = this.start('__section__.child', 'section')
-    const stopwatch = known?.stopwatch ?? new Stopwatch(this.#now)
-    stopwatch.#sections = this.#sections
-    const endSection = stopwatch.start('__section__', 'section')
-    const end = (): void => {
+    const endSection = section.start('__section__', 'section')
+    section.#sections = this.#sections
+    section.#end = () => {
       endSection()
       endChild()
     }
-    this.#sections.set(id, { stopwatch, end })
-    return stopwatch
+    this.#sections.set(id, section)
+    return section
   }
 
   /** Stops a section; it may be opened again. @throws STOPWATCH_SECTION_NOT_OPEN */
   stopSection(id: string): void {
     const section = this.#sections.get(id)
-    if (section?.end === undefined) throw new STOPWATCH_SECTION_NOT_OPEN([id, this.#openSections()])
-    section.end()
-    this.#sections.set(id, { stopwatch: section.stopwatch, end: undefined })
+    if (section === undefined || section.#end === undefined)
+      throw new STOPWATCH_SECTION_NOT_OPEN([id, this.#openSections()])
+    section.close()
+  }
+
+  /** Stops this section, if it is one and runs; events of it that still run go on. */
+  close(): void {
+    this.#end?.()
+    this.#end = undefined
   }
 
   /** What was measured so far, here or in the section of this id (nothing when there is none), in order of first start. */
   events(section?: string): StopwatchEvent[] {
-    if (section !== undefined) return this.#sections.get(section)?.stopwatch.events() ?? []
+    if (section !== undefined) return this.#sections.get(section)?.events() ?? []
     const now = this.#now()
     return Array.from(this.#measurements.values(), measurement => measurement.toEvent(now))
   }
@@ -109,14 +116,8 @@ export class Stopwatch {
   }
 
   #openSections(): string {
-    return list([...this.#sections].filter(([, section]) => section.end !== undefined).map(([id]) => id))
+    return list([...this.#sections].filter(([, section]) => section.#end !== undefined).map(([id]) => id))
   }
-}
-
-interface Section {
-  readonly stopwatch: Stopwatch
-  /** There while the section is open. */
-  readonly end: (() => void) | undefined
 }
 
 function list(names: readonly string[]): string {

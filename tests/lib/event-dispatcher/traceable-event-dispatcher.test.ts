@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Event } from '../../../lib/event-dispatcher/event.ts'
-import { createEventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, type RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import {
   type DispatchTracer,
   TraceableEventDispatcher,
@@ -12,17 +12,19 @@ class Happening extends Event {
 
 function createTraced(): { dispatcher: TraceableEventDispatcher; trace: string[] } {
   const trace: string[] = []
-  const end = (what: string) => (error?: unknown) => {
-    trace.push(error === undefined ? `/${what}` : `/${what} ${(error as Error).message}`)
-  }
+  const begin = (what: string) => ({
+    end: (hasFailed: boolean) => {
+      trace.push(hasFailed ? `/${what} failed` : `/${what}`)
+    },
+  })
   const tracer: DispatchTracer = {
     beginDispatch(event, listeners) {
       trace.push(`${event.constructor.name} for ${listeners.map(({ name }) => name).join(' ')}`)
-      return end('dispatch')
+      return begin('dispatch')
     },
     beginCall(_event, { name, priority }) {
       trace.push(`${name} ${priority}`)
-      return end(name)
+      return begin(name)
     },
   }
   return { dispatcher: new TraceableEventDispatcher(createEventDispatcher(), tracer), trace }
@@ -63,7 +65,7 @@ t.test('a stopped event ends early, and the trace shows who was not called', t =
   t.end()
 })
 
-t.test('errors are told to the tracer and reach whoever dispatched', async t => {
+t.test('a failure is told to the tracer, and its error reaches whoever dispatched', async t => {
   const { dispatcher, trace } = createTraced()
   const thrower = () => {
     throw new Error('at once')
@@ -76,11 +78,53 @@ t.test('errors are told to the tracer and reach whoever dispatched', async t => 
   t.strictSame(trace, [
     'Happening for thrower',
     'thrower 0',
-    '/thrower at once',
-    '/dispatch at once',
+    '/thrower failed',
+    '/dispatch failed',
     'Happening for rejecter',
     'rejecter 0',
-    '/rejecter later',
-    '/dispatch later',
+    '/rejecter failed',
+    '/dispatch failed',
   ])
+})
+
+t.test('to throw nothing at all is to fail, too', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Happening, () => Promise.reject(undefined), 0, 'rejecter')
+  await t.rejects(Promise.resolve(dispatcher.dispatch(new Happening())))
+  t.strictSame(trace.slice(-2), ['/rejecter failed', '/dispatch failed'])
+})
+
+t.test('a thenable that works when it is asked is asked once', async t => {
+  const { dispatcher, trace } = createTraced()
+  let asked = 0
+  const query = {
+    // biome-ignore lint/suspicious/noThenProperty: query builders are like this
+    then(done: () => void) {
+      asked++
+      done()
+    },
+  }
+  dispatcher.on(Happening, () => query, 0, 'asker')
+  await dispatcher.dispatch(new Happening())
+  t.equal(asked, 1)
+  t.strictSame(trace, ['Happening for asker', 'asker 0', '/asker', '/dispatch'])
+})
+
+t.test('a listener that is told stands in the list that its dispatch began with', async t => {
+  let listeners: readonly RegisteredListener[] = []
+  const told: number[] = []
+  const span = { end: () => undefined }
+  const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), {
+    beginDispatch(_event, all) {
+      listeners = all
+      return span
+    },
+    beginCall(_event, { listener }) {
+      told.push(listeners.findIndex(other => other.listener === listener))
+      return span
+    },
+  })
+  for (let registered = 0; registered < 3; registered++) dispatcher.on(Happening, () => undefined)
+  await dispatcher.dispatch(new Happening())
+  t.strictSame(told, [0, 1, 2])
 })

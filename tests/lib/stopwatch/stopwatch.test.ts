@@ -183,6 +183,21 @@ t.test('a section is a stopwatch with an origin and events of its own', async t 
   t.strictSame(stopwatch.events('unknown'), [])
 })
 
+t.test('a section can be closed by whoever has it; what is no section, or closed already, stays as it is', async t => {
+  const clock = createClock(0)
+  const stopwatch = new Stopwatch(clock.now)
+  const section = stopwatch.openSection('inner')
+  clock.pass(5)
+  section.close()
+  clock.pass(5)
+  section.close()
+  stopwatch.close()
+  t.match(stopwatch.events(), [{ name: '__section__.child', duration: 5, isRunning: false }])
+  t.match(section.events(), [{ name: '__section__', duration: 5, isRunning: false }])
+  t.throws(() => stopwatch.stopSection('inner'), { code: 'STOPWATCH_SECTION_NOT_OPEN' })
+  t.equal(stopwatch.openSection('inner'), section, 'it may be opened again')
+})
+
 t.test('a stopped section can be opened again and goes on where it was', async t => {
   const clock = createClock(0)
   const stopwatch = new Stopwatch(clock.now)
