@@ -1,0 +1,169 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import { isRunning } from '../../../../bundles/profiler/store/is-running.ts'
+import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
+import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
+
+// Fifty processes take their time on a machine with much to do.
+t.setTimeout(120_000)
+
+/** Tap makes every child count for coverage, which takes it a second; `env` keeps these from it. */
+const uncounted = ['-u', 'NODE_OPTIONS']
+const script = (name: string) => path.join(import.meta.dirname, name)
+
+/** Starts a process that writes; it is killed when the test ends. */
+function startWriter(t: Test, directory: string, ...rest: (string | number)[]) {
+  const parameters = [directory, ...rest].map(String)
+  const child = spawn('env', [...uncounted, process.execPath, script('writer-process.js'), ...parameters], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  let told = ''
+  child.stdout.on('data', chunk => {
+    told += chunk
+  })
+  // A last line that was cut is none.
+  return { child, ended: ended(child), told: () => told.split('\n').slice(0, -1) }
+}
+
+async function ended(child: ChildProcess): Promise<unknown> {
+  await once(child, 'close')
+  return child.exitCode ?? child.signalCode
+}
+
+t.test('cc-4-writers: four processes keep a thousand profiles each, and a fifth one finds all', async t => {
+  const directory = path.join(createDirectory(t), 'profiler')
+  const { storage } = createFileStorage(t, { directory })
+  const writers = [0, 1, 2, 3].map(number => startWriter(t, directory, number * 1000, 1000, 25))
+  t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), [0, 0, 0, 0])
+  const expected = Array.from({ length: 4000 }, (_, token) => tokenOf(token))
+  const result = await storage.search({ limit: 5000 })
+  t.equal(result.total, 4000)
+  t.strictSame(tokensOf(result).toSorted(), expected)
+  for (const token of expected.filter((_, index) => index % 100 === 0)) t.ok(await storage.find(token))
+
+  const lines = (ending: string) =>
+    listFiles(directory, ending).flatMap(file => readFileSync(file, 'utf8').split('\n').slice(0, -1))
+  t.equal(lines('.index').map(line => JSON.parse(line)).length, 4000)
+  const records = lines('.jsonl').map(line => JSON.parse(line))
+  t.equal(records.filter(record => record.schemaVersion === 1).length, 4000)
+  t.equal(records.length, 4000 + listFiles(directory, '.jsonl').length, 'and the facts of each segment')
+})
+
+t.test('cc-same-token: processes that draw the same tokens overwrite nothing', async t => {
+  const directory = path.join(createDirectory(t), 'profiler')
+  const writers = [0, 1, 2, 3].map(() => startWriter(t, directory, 0, 200, 50))
+  await Promise.all(writers.map(({ ended }) => ended))
+  const { storage } = createFileStorage(t, { directory })
+  const result = await storage.search({ limit: 5000 })
+  t.equal(result.total, 800)
+  t.equal(new Set(tokensOf(result)).size, 200)
+  t.ok(await storage.find(tokenOf(77)))
+})
+
+t.test('cc-retention-race: processes that are over the limit at once come down to it', async t => {
+  const directory = path.join(createDirectory(t), 'profiler')
+  const writers = [0, 1].map(number => startWriter(t, directory, number * 2000, 2000, 20, 'few'))
+  t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), [0, 0])
+  const { storage } = createFileStorage(t, { directory, limits: { count: 200 } })
+  storage.append(createRecord({ token: 'abcdef' }), facts)
+  await storage.flush()
+  const tokens = tokensOf(await storage.search({ limit: 5000 }))
+  t.ok(tokens.length > 150 && tokens.length <= 200, `${tokens.length}`)
+  t.ok(tokens.includes(tokenOf(1999)) || tokens.includes(tokenOf(3999)), 'the newest stay')
+  for (const token of tokens) t.ok(await storage.find(token))
+})
+
+t.test('a process ends by itself once everything is written', async t => {
+  const directory = path.join(createDirectory(t), 'profiler')
+  t.equal(await startWriter(t, directory, 0, 50, 10, 'leave').ended, 0)
+  const { storage } = createFileStorage(t, { directory })
+  t.equal((await storage.search({ limit: 1 })).total, 50)
+})
+
+t.test('kl-9: of processes that are killed fifty times at full load, everything they told of is there', async t => {
+  let acknowledged = 0
+  for (let round = 0; round < 10; round++) {
+    const directory = path.join(createDirectory(t), 'profiler')
+    const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
+    for (const { child } of writers) {
+      child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
+    }
+    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
+
+    const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
+    const { summaries, total } = await storage.search({ limit: 1_000_000 })
+    const listed = new Set(tokensOf({ summaries }))
+    const told = writers.flatMap(({ told }) => told())
+    const missing = told.filter(token => !listed.has(token))
+    for (const token of told.filter((_, index) => index % 50 === 0)) {
+      if ((await storage.find(token)) === undefined) missing.push(token)
+    }
+    t.strictSame(missing, [])
+    for (const record of createRecords(10, 0xf00000)) storage.append(record, facts)
+    await storage.flush()
+    t.equal((await storage.search({ limit: 1 })).total, total + 10)
+    acknowledged += told.length
+  }
+  t.ok(acknowledged >= 1000)
+})
+
+t.test('a process runs, is gone, or is somebody else’s', async t => {
+  t.equal(isRunning(process.pid), true)
+  t.equal(isRunning(missingPid), false)
+  t.equal(isRunning(1), true)
+})
+
+/** Runs the other script, after commands of a shell that make its disk what it should be. */
+function runFault(t: Test, scenario: string, commands: string, program: readonly string[] = []) {
+  const directory = createDirectory(t)
+  const run = `${commands}; exec "$NODE" ${script('fault-process.js')} "$ROOT" ${scenario}`
+  const { status, stderr, stdout } = spawnSync('env', [...uncounted, ...program, 'sh', '-ec', run], {
+    encoding: 'utf8',
+    env: { ...process.env, NODE: process.execPath, ROOT: directory },
+  })
+  t.equal(status, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+const isRoot = process.getuid?.() === 0
+const unshared = ['unshare', '-rm']
+const canMount =
+  spawnSync(unshared[0] ?? '', [...unshared.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
+const withoutMount = !canMount && 'no file system can be mounted here'
+const withoutRoot = !isRoot && 'only root can become somebody else'
+
+const faults: Readonly<
+  Record<string, readonly [code: string, commands: string, skip: string | false, program?: string[]]>
+> = {
+  'fs-enospc': ['ENOSPC', 'mount -t tmpfs -o size=64k none "$ROOT"', withoutMount, unshared],
+  'fs-enospc-inodes': ['ENOSPC', 'mount -t tmpfs -o nr_inodes=20 none "$ROOT"', withoutMount, unshared],
+  'fs-erofs': ['EROFS', 'mount -t tmpfs none "$ROOT"', withoutMount, unshared],
+  'fs-emfile': ['EMFILE', 'ulimit -n 64', false],
+  'fs-efbig': ['EFBIG', 'ulimit -f 64', false],
+  'fs-eacces-dir': ['EACCES', 'chmod 755 "$ROOT"', withoutRoot],
+}
+
+for (const [scenario, [code, commands, skip, program]] of Object.entries(faults)) {
+  t.test(`${scenario}: profiles are dropped and counted until the cause is gone`, { skip }, async t => {
+    const result = runFault(t, scenario, commands, program)
+    t.equal(result.dropped + result.profiles, 500)
+    t.ok(result.isConsistent)
+    t.ok(result.isRecovered)
+    t.equal(result.segments, result.indexes)
+    if (scenario === 'fs-efbig') {
+      t.equal(result.dropped, 0, 'there are more segments instead')
+      return
+    }
+    t.ok(result.dropped > 0)
+    t.equal(result.problems.length, 1)
+    t.match(result.problems[0], code)
+  })
+}
+
+t.test('pf-perm: what cannot be read does not exist', { skip: withoutRoot }, async t => {
+  t.strictSame(runFault(t, 'pf-perm', 'chmod 755 "$ROOT"'), { total: 0, isFound: false })
+})
