@@ -1,5 +1,6 @@
 import { mask, maskText } from './mask-text.ts'
 import { isSecretName } from './secret-names.ts'
+import { TextMemo } from './text-memo.ts'
 
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>
@@ -27,6 +28,8 @@ export class Redactor {
   readonly #variables: Variables
   readonly #shown: ReadonlySet<string>
   readonly #secrets: RegExp | undefined
+  /** Texts without a secret, which are most of those that come again. What has one is not kept. */
+  readonly #harmless = new TextMemo<true>()
 
   constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
     this.#variables = variables
@@ -36,7 +39,10 @@ export class Redactor {
 
   /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
   text(text: string): string {
-    return maskText(this.knownSecrets(text))
+    if (this.#harmless.get(text)) return text
+    const masked = maskText(this.knownSecrets(text))
+    if (masked === text) this.#harmless.set(text, true)
+    return masked
   }
 
   /** Masks the values of secret environment variables alone; JSON stays JSON. */
@@ -110,7 +116,13 @@ function formsOf(secret: string): string[] {
   const encoded = encodeURIComponent(secret.toWellFormed())
   const lowerCase = encoded.replace(/%../g, code => code.toLowerCase())
   const form = encoded.replaceAll('%20', '+')
-  return [secret, encoded, lowerCase, form, JSON.stringify(secret).slice(1, -1)]
+  const strict = encodeStrictly(encoded)
+  return [secret, encoded, strict, lowerCase, form, JSON.stringify(secret).slice(1, -1)]
+}
+
+/** JavaScript leaves five characters alone that RFC 3986 reserves; debug headers encode them. */
+function encodeStrictly(encoded: string): string {
+  return encoded.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
 function escapeRegExp(text: string): string {
