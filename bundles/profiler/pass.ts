@@ -3,7 +3,17 @@ import type { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
+import type { SessionMethod } from '../../lib/session/session-use.ts'
 import type { Outcome } from './profile.ts'
+
+/** A use of a session, while its request is recorded. */
+export interface NotedSessionUse {
+  readonly method: SessionMethod
+  /** Milliseconds since the start of the pass. */
+  readonly at: number
+  /** An error whose stack begins where the session was used. */
+  readonly callSite: Error
+}
 
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
 export class Pass implements CollectedRequest {
@@ -30,6 +40,8 @@ export class Pass implements CollectedRequest {
   isSaved = false
   /** Masked records of what was logged while the request was handled. */
   readonly logs: LogRecord[] = []
+  /** The first uses of the session on behalf of this very request. */
+  readonly sessionUses: NotedSessionUse[] = []
 
   constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
     this.token = token

@@ -5,6 +5,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { collectData } from './collect-data.ts'
 import { createCollectors } from './create-collectors.ts'
+import { observeSessions } from './observe-sessions.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 import { Profiler } from './profiler.ts'
@@ -52,6 +53,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     register(app) {
       collectors.push(...createCollectors(app))
       const isOwn = (controller: Controller) => controllers.has(controller)
+      observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
 

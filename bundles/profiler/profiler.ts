@@ -10,7 +10,7 @@ import { Pass } from './pass.ts'
 import type { ProfileSummary } from './profile.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
-import { drawToken } from './tokens.ts'
+import { drawStopwatchToken, drawToken } from './tokens.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -72,6 +72,7 @@ export class Profiler {
     }
     const pass = new Pass(token, request, type, parent)
     this.#passes.set(request, pass)
+    request.attributes.set('_stopwatch_token', drawStopwatchToken())
     if (type === RequestType.Main) this.#inFlight.add(pass)
     return pass
   }

@@ -83,9 +83,10 @@ export class Redactor {
   }
 
   #secretsOf(name: string, value = ''): string[] {
+    const passwords = passwordOf(value)
     const isSecret = isSecretName(name) && !workingDirectories.has(name)
-    if (this.#shown.has(name) || (!isSecret && maskText(value) === value)) return []
-    return [value, ...passwordOf(value)]
+    if (this.#shown.has(name) || (!isSecret && passwords.length === 0 && maskText(value) === value)) return []
+    return [value, ...passwords]
   }
 }
 
@@ -97,7 +98,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and as it is meant. */
 function passwordOf(value: string): string[] {
-  const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]*)@/i.exec(value)?.[1] ?? ''
+  const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]+)@/i.exec(value)?.[1]
+  if (password === undefined) return []
   try {
     return [password, decodeURIComponent(password)]
   } catch {
@@ -113,16 +115,14 @@ function createPattern(secrets: readonly string[]): RegExp | undefined {
 }
 
 function formsOf(secret: string): string[] {
-  const encoded = encodeURIComponent(secret.toWellFormed())
-  const lowerCase = encoded.replace(/%../g, code => code.toLowerCase())
-  const form = encoded.replaceAll('%20', '+')
-  const strict = encodeStrictly(encoded)
-  return [secret, encoded, strict, lowerCase, form, JSON.stringify(secret).slice(1, -1)]
-}
-
-/** JavaScript leaves five characters alone that RFC 3986 reserves; debug headers encode them. */
-function encodeStrictly(encoded: string): string {
-  return encoded.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+  const text = secret.toWellFormed()
+  const component = encodeURIComponent(text)
+  // JavaScript leaves five characters alone that RFC 3986 reserves; other encoders do not.
+  const strict = component.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = new URLSearchParams([['', text]]).toString().slice(1)
+  const encoded = [component, strict, form, component.replaceAll('%20', '+')]
+  const lowerCase = encoded.map(each => each.replace(/%../g, code => code.toLowerCase()))
+  return [secret, ...encoded, ...lowerCase, JSON.stringify(secret).slice(1, -1)]
 }
 
 function escapeRegExp(text: string): string {
