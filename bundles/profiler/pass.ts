@@ -4,6 +4,7 @@ import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
 import type { SessionMethod } from '../../lib/session/session-use.ts'
+import type { StackFrame } from '../../lib/stack/parse-stack.ts'
 import type { Outcome } from './profile.ts'
 
 /** A use of a session, while its request is recorded. */
@@ -11,8 +12,8 @@ export interface NotedSessionUse {
   readonly method: SessionMethod
   /** Milliseconds since the start of the pass. */
   readonly at: number
-  /** An error whose stack begins where the session was used. */
-  readonly callSite: Error
+  /** Where, innermost call first. */
+  readonly frames: readonly StackFrame[]
 }
 
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */

@@ -3,7 +3,6 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { SessionMetadata } from '../../../lib/session/session.ts'
 import { formatFrame } from '../../../lib/stack/format-frame.ts'
-import { parseStack } from '../../../lib/stack/parse-stack.ts'
 import type { NotedSessionUse, Pass } from '../pass.ts'
 import type { ProfileCollector } from '../profile-collector.ts'
 import { createCopier } from './create-copier.ts'
@@ -63,8 +62,8 @@ export class SessionCollector implements ProfileCollector {
     }
   }
 
-  #describeUse({ at, callSite, method }: NotedSessionUse): SessionUseData {
-    const trace = parseStack(callSite)
+  #describeUse({ at, frames, method }: NotedSessionUse): SessionUseData {
+    const trace = frames
       .filter(({ origin }) => origin !== 'runtime')
       .map(frame => formatFrame(frame).replace(this.#directory, ''))
     return { method, at: Math.round(at * 1000) / 1000, trace }

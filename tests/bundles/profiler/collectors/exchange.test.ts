@@ -10,6 +10,7 @@ import { Pass } from '../../../../bundles/profiler/pass.ts'
 import { drawStopwatchToken } from '../../../../bundles/profiler/tokens.ts'
 import type { Application, Bundle } from '../../../../kernel/bundle.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
+import { NodeServer } from '../../../../kernel/server/node-server.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { RequestBody } from '../../../../lib/body/request-body.ts'
 import { parseConfig } from '../../../../lib/env/config.ts'
@@ -17,6 +18,7 @@ import { setCookie } from '../../../../lib/http/cookies.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { TrustedProxies } from '../../../../lib/http/trusted-proxies.ts'
 import { Redactor } from '../../../../lib/redact/redactor.ts'
 import { bootRecorder, dataOf } from '../boot-recorder.ts'
 
@@ -244,6 +246,28 @@ t.test('the response', async t => {
     t.strictSame(sizeOf(new Response(null, { headers: { 'content-length': '7' } })), [7, false])
     t.strictSame(sizeOf(Response.stream(Readable.from([]))), [null, true])
     t.strictSame(sizeOf(Response.stream(Readable.from([]), { headers: { 'content-length': '7' } })), [7, true])
+  })
+
+  t.test('of a main request it is what was on the wire, for HEAD and streams, too', async t => {
+    const { app, profileOf } = await bootRecorder(t)
+    const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies([]) })
+    const url = await server.listen('127.0.0.1', 0)
+    t.teardown(() => server.close(100))
+    for (const [method, path, size] of [
+      ['GET', '/noslash', 7],
+      ['HEAD', '/noslash', 7],
+      ['GET', '/stream', null],
+    ] as const) {
+      const response = await fetch(`${url}${path}`, { method })
+      await response.text()
+      const data = dataOf<ResponseData>(await profileOf(response), 'response')
+      t.equal(data.size, size)
+      // Node itself adds the rest.
+      const sent = [...response.headers].filter(
+        ([name]) => !/^(?:connection|date|keep-alive|transfer-encoding)$/.test(name),
+      )
+      t.strictSame(data.headers.toSorted(), sent.toSorted())
+    }
   })
 
   t.test('where there was none, nothing is told', async t => {
