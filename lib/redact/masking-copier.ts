@@ -25,7 +25,7 @@ const readLimit = 16_384
 /**
  * Copies whatever it is given into plain data, masked and within bounds. Instances of classes are only named; getters
  * and `toJSON` are not called. Its bounds are for all that one copier copies. Never throws, except for the outermost
- * object of {@link MaskingCopier.record} and the iterable of {@link MaskingCopier.pairs}.
+ * object of `record` and the iterable of `pairs`.
  */
 export class MaskingCopier {
   readonly #redactor: Redactor
@@ -52,20 +52,25 @@ export class MaskingCopier {
     return this.#record(value, this.#bounds.depth)
   }
 
-  /** Copies names and values, in their order and with those that come twice; `copy` in the place of {@link value}. */
+  /** Copies names and values, in their order and with those that come twice; values by `copy`, if that is given. */
   pairs(
     pairs: Iterable<readonly [string, unknown]>,
-    copy: (name: string, value: unknown) => unknown = (name, value) => this.value(name, value),
+    copy?: (name: string, value: unknown) => unknown,
   ): [name: string, value: unknown][] {
     const copies: [string, unknown][] = []
     for (const [name, value] of pairs) {
-      if (this.#isSpent()) {
+      if (this.isSpent()) {
         copies.push(['…', '…'])
         break
       }
-      copies.push([this.text(name), copy(name, value)])
+      copies.push([this.text(name), copy === undefined ? this.value(name, value) : copy(name, value)])
     }
     return copies
+  }
+
+  /** Takes the room of one entry; true when there is none left. For those who put a copy together themselves. */
+  isSpent(): boolean {
+    return this.#entriesLeft-- <= 0 || this.#charactersLeft <= 0
   }
 
   /** Masks a text, and cuts it. */
@@ -77,13 +82,38 @@ export class MaskingCopier {
   }
 
   #record(value: object, depth: number): Record<string, unknown> {
-    return Object.fromEntries(this.pairs(propertiesOf(value), (name, item) => this.#copy(name, item, depth)))
+    const copies: Record<string, unknown> = {}
+    for (const name of Object.keys(value)) {
+      const property = Object.getOwnPropertyDescriptor(value, name)
+      if (!this.#put(copies, name, property?.get ? '[getter]' : property?.value, depth)) break
+    }
+    return copies
+  }
+
+  /** A key that is an object is named by its class. */
+  #map(map: ReadonlyMap<unknown, unknown>, depth: number): Record<string, unknown> {
+    const copies: Record<string, unknown> = {}
+    for (const [key, value] of map) {
+      const name = typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key)
+      if (!this.#put(copies, name, value, depth)) break
+    }
+    return copies
+  }
+
+  #put(copies: Record<string, unknown>, name: string, value: unknown, depth: number): boolean {
+    const isSpent = this.isSpent()
+    const key = isSpent ? '…' : this.text(name)
+    const copy = isSpent ? '…' : this.#copy(name, value, depth)
+    // Assigned, it would become the prototype.
+    if (key === '__proto__') Object.defineProperty(copies, key, { value: copy, enumerable: true })
+    else copies[key] = copy
+    return !isSpent
   }
 
   #list(values: Iterable<unknown>, depth: number): unknown[] {
     const copies: unknown[] = []
     for (const value of values) {
-      if (this.#isSpent()) {
+      if (this.isSpent()) {
         copies.push('…')
         break
       }
@@ -114,17 +144,10 @@ export class MaskingCopier {
     if (value instanceof URL) return this.text(value.href)
     if (depth === 0) return '…'
     if (Array.isArray(value) || value instanceof Set) return this.#list(value, depth - 1)
-    if (value instanceof Map) {
-      return Object.fromEntries(this.pairs(entriesOf(value), (name, item) => this.#copy(name, item, depth - 1)))
-    }
+    if (value instanceof Map) return this.#map(value, depth - 1)
     const prototype: unknown = Object.getPrototypeOf(value)
     if (prototype === null || prototype === Object.prototype) return this.#record(value, depth - 1)
     return `[${classOf(value)}]`
-  }
-
-  /** An entry, if there is one left. */
-  #isSpent(): boolean {
-    return this.#entriesLeft-- <= 0 || this.#charactersLeft <= 0
   }
 }
 
@@ -132,20 +155,6 @@ export class MaskingCopier {
 export function cut(text: string, limit: number): string {
   if (text.length <= Math.max(limit, 0)) return text
   return limit <= 0 ? '…' : `${text.slice(0, limit - 1).toWellFormed()}…`
-}
-
-function* propertiesOf(value: object): Iterable<[string, unknown]> {
-  for (const name of Object.keys(value)) {
-    const property = Object.getOwnPropertyDescriptor(value, name)
-    yield [name, property?.get ? '[getter]' : property?.value]
-  }
-}
-
-/** Keys may be anything; that of an object is named by its class. */
-function* entriesOf(map: ReadonlyMap<unknown, unknown>): Iterable<[string, unknown]> {
-  for (const [key, value] of map) {
-    yield [typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key), value]
-  }
 }
 
 function classOf(value: object): unknown {

@@ -14,6 +14,7 @@ const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
 const depthLimit = 10
 const entryLimit = 5000
 const shortestSecret = 8
+const separator = /[=@:%]/
 
 /**
  * Masks secrets before anything is written down: `******` stands for a secret, an empty one stays empty.
@@ -39,6 +40,8 @@ export class Redactor {
 
   /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
   text(text: string): string {
+    // Too short for a secret of the environment, and without what any other is recognised by.
+    if (text.length < shortestSecret && !separator.test(text)) return text
     if (this.#harmless.get(text)) return text
     const masked = maskText(this.knownSecrets(text))
     if (masked === text) this.#harmless.set(text, true)

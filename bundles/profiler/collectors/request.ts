@@ -1,22 +1,19 @@
 import type { Request } from '../../../lib/http/request.ts'
-import { mask } from '../../../lib/redact/mask-text.ts'
 import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 import type { Pass } from '../pass.ts'
 import type { ProfileCollector } from '../profile-collector.ts'
+import { copyHeaders, type Pairs } from './copy-headers.ts'
 import { createCopier } from './create-copier.ts'
 import { type BodyData, describeBody } from './describe-body.ts'
 
-type Pairs = readonly (readonly [name: string, value: unknown])[]
-
-/** What a profile tells of a request. Names may come twice; what is empty is absent. */
+/** What a profile tells of a request; what is empty is absent. Names of cookies stand in the headers. */
 export interface RequestData {
   readonly httpVersion: string
   readonly headers: Pairs
   readonly attributes: Pairs
   readonly query?: Pairs
-  readonly cookies?: Pairs
   readonly body?: BodyData
 }
 
@@ -33,12 +30,10 @@ export class RequestCollector implements ProfileCollector {
     const redactor = this.#redactor
     const data: RequestDraft = {
       httpVersion: request.httpVersion,
-      headers: createCopier(redactor).pairs(request.headers),
+      headers: copyHeaders(request.headers, createCopier(redactor)),
       attributes: copyAttributes(request, createCopier(redactor)),
     }
     if (request.queryString !== '') data.query = createCopier(redactor).pairs(request.query)
-    // Whatever a cookie is called, whoever sends it may be somebody by it.
-    if (request.cookies.size > 0) data.cookies = createCopier(redactor).pairs(request.cookies, hideCookie)
     const body = describeBody(request, redactor)
     if (body !== undefined) data.body = body
     return data
@@ -46,10 +41,6 @@ export class RequestCollector implements ProfileCollector {
 }
 
 type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }
-
-function hideCookie(_name: string, value: unknown): string {
-  return value === '' ? '' : mask
-}
 
 function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
   return copier.pairs(attributes, (name, value) =>

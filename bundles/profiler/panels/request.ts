@@ -41,6 +41,7 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
 type Data = Readonly<Record<string, unknown>>
 
 function viewRequest(request: Data, { controller, method, route }: ProfileSummary): ViewModel {
+  const headers = toPairRows(request.headers)
   return {
     method: asText(method),
     controller: asText(controller) || 'n/a',
@@ -48,10 +49,17 @@ function viewRequest(request: Data, { controller, method, route }: ProfileSummar
     httpVersion: asText(request.httpVersion) || 'n/a',
     query: toPairRows(request.query),
     attributes: toPairRows(request.attributes),
-    headers: toPairRows(request.headers),
-    cookies: toPairRows(request.cookies),
+    headers,
+    cookies: headers.filter(({ name }) => isNamed(name, 'cookie')).flatMap(({ value }) => viewCookies(value)),
     ...viewBody(request.body),
   }
+}
+
+function viewCookies(field: string): Row[] {
+  return field.split(';').map(pair => {
+    const [name = '', ...value] = pair.trim().split('=')
+    return { name, value: value.join('=') }
+  })
 }
 
 function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary): ViewModel {

@@ -162,6 +162,7 @@ t.test('config', async t => {
       recaptcha3Key: 'key',
       recaptcha3Secret: 'secret',
       adminStatusToken: 'sixteen.letters.',
+      dotenvNames: [],
     })
   })
 

@@ -82,6 +82,13 @@ t.test('keys of a Map are named, and not asked how they read', async t => {
     ['secret', 3],
   ])
   t.strictSame(createCopier().value('', map), { '[Object]': 1, null: 2, secret: '******' })
+  t.strictSame(createCopier({ entries: 1 }).value('', map), { '[Object]': 1, '…': '…' })
+})
+
+t.test('a property named __proto__ is a property like any other', async t => {
+  const copy = createCopier().record(JSON.parse('{"__proto__":{"polluted":true}}'))
+  t.strictSame(Object.keys(copy), ['__proto__'])
+  t.equal(Object.getPrototypeOf(copy), Object.prototype)
 })
 
 t.test('an endless list is read no further than the bounds', async t => {
