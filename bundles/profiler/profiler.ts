@@ -10,7 +10,7 @@ import { Pass } from './pass.ts'
 import type { ProfileSummary } from './profile.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
-import { createDraw, drawToken } from './tokens.ts'
+import { drawSixDigits, drawToken } from './tokens.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -35,7 +35,6 @@ export interface ProfilerServices {
 export class Profiler {
   readonly #services: ProfilerServices
   readonly #passes = new WeakMap<Request, Pass>()
-  readonly #draw = createDraw()
   readonly #inFlight = new Set<Pass>()
   readonly #collected = new WeakMap<Pass, CollectedData>()
 
@@ -66,14 +65,14 @@ export class Profiler {
     const isWanted =
       request.parent === undefined ? policy.wants(request) : parent !== undefined && mainOf(parent).isRecorded
     if (!isWanted) return undefined
-    const token = drawToken(token => storage.has(token), this.#draw)
+    const token = drawToken(token => storage.has(token))
     if (token === undefined) {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
     const pass = new Pass(token, request, type, parent)
     this.#passes.set(request, pass)
-    request.attributes.set('_stopwatch_token', this.#draw())
+    request.attributes.set('_stopwatch_token', drawSixDigits())
     if (type === RequestType.Main) this.#inFlight.add(pass)
     return pass
   }
