@@ -89,8 +89,8 @@ function print(error: unknown): void {
 }
 
 async function run({ host, port, environment }: Options, load: LoadBundles): Promise<void> {
-  const { variables } = readDotenv(directory, process.env, environment)
-  const config = parseConfig(variables)
+  const { variables, dotenvNames } = readDotenv(directory, process.env, environment)
+  const config = parseConfig(variables, dotenvNames)
   const isDevelopment = config.environment === 'dev'
   const redactor = new Redactor(variables)
   const format = isDevelopment ? 'readable' : 'json'

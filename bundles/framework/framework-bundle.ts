@@ -9,13 +9,12 @@ import { RouterListener } from '../../kernel/listeners/router-listener.ts'
 import { SessionListener } from '../../kernel/listeners/session-listener.ts'
 import { StaticFileListener } from '../../kernel/listeners/static-file-listener.ts'
 import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
+import { version } from '../../kernel/version.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createErrorController } from './error-controller.ts'
 import { createErrorPreview } from './error-preview.ts'
 import { addViewHelpers } from './view-helpers.ts'
 import { WelcomeListener } from './welcome-listener.ts'
-
-const version = '0.1.0'
 
 /** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
 export const frameworkBundle: Bundle = {
@@ -29,14 +28,15 @@ export const frameworkBundle: Bundle = {
   },
 }
 
-function addListeners({ config, debugGate, directory, dispatcher, files, logger, routes }: Application): void {
+function addListeners(app: Application): void {
+  const { config, debugGate, directory, dispatcher, files, logger, routes, signals } = app
   const store = new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
     onSweepError: error => logger.warning('Old sessions could not be removed.', { exception: error }),
   })
   const listeners = [
     new ValidateRequestListener(),
-    new SessionListener({ store, logger, isDebug: config.isDebug }),
+    new SessionListener({ store, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
     new RouterListener(routes, logger),
     new BodyListener(),

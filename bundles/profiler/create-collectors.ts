@@ -1,17 +1,25 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { ConfigCollector } from './collectors/config.ts'
 import { createEventsCollector } from './collectors/events.ts'
 import { ExceptionCollector } from './collectors/exception.ts'
 import { createHttpCollector } from './collectors/http.ts'
 import { createLoggerCollector } from './collectors/logger.ts'
+import { RequestCollector } from './collectors/request.ts'
+import { ResponseCollector } from './collectors/response.ts'
 import { RouterCollector } from './collectors/router.ts'
+import { ServerCollector } from './collectors/server.ts'
+import { SessionCollector } from './collectors/session.ts'
 import { createTemplatesCollector } from './collectors/templates.ts'
 import { createTimeCollector } from './collectors/time.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
 export function createCollectors(app: Application): ProfileCollector[] {
-  const { dispatcher, redactor } = app
+  const { directory, dispatcher, redactor } = app
   return [
+    new RequestCollector(redactor),
+    new ResponseCollector(redactor),
+    new SessionCollector(redactor, directory),
     createEventsCollector(dispatcher),
     createTimeCollector(redactor),
     createLoggerCollector(),
@@ -19,5 +27,7 @@ export function createCollectors(app: Application): ProfileCollector[] {
     new RouterCollector(app),
     createTemplatesCollector(redactor),
     createHttpCollector(redactor),
+    new ServerCollector(app, process),
+    new ConfigCollector(app),
   ]
 }

@@ -1,10 +1,12 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { exceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
 import { createLoggerPanel } from './panels/logger.ts'
 import { memoryPanel } from './panels/memory.ts'
 import type { ProfilePanel } from './panels/panel.ts'
+import { requestPanel } from './panels/request.ts'
 import { createRouterPanel } from './panels/router.ts'
 import { templatesPanel } from './panels/templates.ts'
 import { createTimePanel } from './panels/time.ts'
@@ -12,6 +14,7 @@ import { createTimePanel } from './panels/time.ts'
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
   return [
+    requestPanel,
     createTimePanel(),
     exceptionPanel,
     createLoggerPanel(),
@@ -20,5 +23,6 @@ export function createPanels(app: Application): ProfilePanel[] {
     templatesPanel,
     memoryPanel,
     createHttpPanel(app.directory),
+    configPanel,
   ]
 }

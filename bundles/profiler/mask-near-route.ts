@@ -1,5 +1,5 @@
-import { cut } from '../../lib/log/copy-context.ts'
 import { maskSource } from '../../lib/redact/mask-source.ts'
+import { cut } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { NearRoute } from '../../lib/routing/nearest-routes.ts'
 

@@ -2,6 +2,8 @@ import type { CollectedRequest } from '../../kernel/collector.ts'
 import type { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
+import type { SessionMethod } from '../../lib/session/session-use.ts'
+import type { StackFrame } from '../../lib/stack/parse-stack.ts'
 import type { CallTrace } from './call-trace.ts'
 import { EventTrace } from './event-trace.ts'
 import { LogTrace } from './log-trace.ts'
@@ -11,6 +13,15 @@ import type { UsageTrace } from './usage-trace.ts'
 
 /** Whoever catches one error and throws another has a handful of them. */
 const thrownLimit = 10
+
+/** A use of a session, while its request is recorded. */
+export interface NotedSessionUse {
+  readonly method: SessionMethod
+  /** Milliseconds since the start of the pass. */
+  readonly at: number
+  /** Where, innermost call first. */
+  readonly frames: readonly StackFrame[]
+}
 
 /** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
 export class Pass implements CollectedRequest {
@@ -48,6 +59,8 @@ export class Pass implements CollectedRequest {
   calls: CallTrace | undefined
   /** What the process had used when this began; only of a main request. */
   usage: UsageTrace | undefined
+  /** The first uses of the session on behalf of this very request. */
+  readonly sessionUses: NotedSessionUse[] = []
 
   constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
     this.token = token

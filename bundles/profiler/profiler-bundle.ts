@@ -10,6 +10,7 @@ import { createMemoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
 import { findCallSite } from './find-call-site.ts'
 import { GcWatch } from './gc-watch.ts'
+import { observeSessions } from './observe-sessions.ts'
 import { addPages } from './pages/add-pages.ts'
 import type { Pass } from './pass.ts'
 import type { ProfileCollector } from './profile-collector.ts'
@@ -78,6 +79,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       collectors.push(createMemoryCollector(gc), ...createCollectors(app))
       for (const controller of addPages({ ...app, profiler, storage, policy })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
+      observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
 

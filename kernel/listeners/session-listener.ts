@@ -5,9 +5,17 @@ import type { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { Session } from '../../lib/session/session.ts'
 import type { SessionStore } from '../../lib/session/session-store.ts'
-import { createStatelessCheck } from '../../lib/session/session-use.ts'
+import { createStatelessCheck, type SessionUse } from '../../lib/session/session-use.ts'
+import type { Signals } from '../../lib/signals.ts'
 import { RequestEvent } from '../events/request-event.ts'
 import { ResponseEvent } from '../events/response-event.ts'
+
+declare module '../../lib/signals.ts' {
+  interface SignalMap {
+    /** A session was asked for something, on behalf of the main request or one of its sub-requests. */
+    'session.used': { readonly request: Request; readonly use: SessionUse }
+  }
+}
 
 /** Before routing, so that every later listener may use the session. */
 const requestPriority = 128
@@ -21,6 +29,7 @@ export interface SessionListenerServices {
   readonly logger: Logger
   /** Whether a session used on a stateless route is refused, and not only logged. */
   readonly isDebug: boolean
+  readonly signals: Signals
 }
 
 const cookieName = 'session'
@@ -51,18 +60,18 @@ export class SessionListener {
   }
 
   #createSession(request: Request): Session {
-    const { store, logger, isDebug } = this.#services
-    return new Session({
-      store,
-      lifetime,
-      id: request.cookies.get(cookieName),
-      onUse: createStatelessCheck({
-        isDebug,
-        // Asked at each use: the route is found after the session is given.
-        isStateless: () => request.attributes.get('_stateless') === true,
-        report: () => logger.error('Session was used while the request was declared stateless.'),
-      }),
+    const { store, logger, isDebug, signals } = this.#services
+    const check = createStatelessCheck({
+      isDebug,
+      // Asked at each use: the route is found after the session is given.
+      isStateless: () => request.attributes.get('_stateless') === true,
+      report: () => logger.error('Session was used while the request was declared stateless.'),
     })
+    const onUse = (use: SessionUse) => {
+      signals.emit('session.used', { request, use })
+      check(use)
+    }
+    return new Session({ store, lifetime, id: request.cookies.get(cookieName), onUse })
   }
 }
 

@@ -18,6 +18,14 @@ export interface RequestBodyOptions {
   readonly temporaryDirectory?: string
 }
 
+/** What is known of a body without reading it. */
+export interface BodyGlimpse {
+  /** The content, once all of it was read into memory; not to be changed. */
+  readonly bytes: Uint8Array | undefined
+  /** The form, once it was parsed. */
+  readonly form: FormData | undefined
+}
+
 /**
  * The body of a request: read once, within a limit, when it is first asked for. Whatever kind is asked for again is the
  * same again. An absent body is empty text and an empty form, but no JSON.
@@ -40,6 +48,7 @@ export class RequestBody {
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
   #form: Promise<FormData> | undefined
+  #glimpse: BodyGlimpse = { bytes: undefined, form: undefined }
 
   constructor(source: BodySource | null, options: RequestBodyOptions = {}) {
     this.#source = source?.length === 0 ? null : source
@@ -56,6 +65,11 @@ export class RequestBody {
   /** Whether the content was asked for. */
   get wasRead(): boolean {
     return this.#wasRead
+  }
+
+  /** Looks without asking: nothing is read or parsed, and nobody is made to wait. */
+  peek(): BodyGlimpse {
+    return this.#glimpse
   }
 
   /** Reads what belongs into memory (JSON, text, simple forms) and looks no closer; leaves anything else where it is. */
@@ -107,7 +121,9 @@ export class RequestBody {
     const content = new ByteCollector()
     const limit = this.limit ?? this.#limits.bytes
     await readStream(this.#claim(this.#source), limit, chunk => void content.append(chunk))
-    return content.take()
+    const bytes = content.take()
+    this.#glimpse = { ...this.#glimpse, bytes }
+    return bytes
   }
 
   async #readText(): Promise<string> {
@@ -120,6 +136,12 @@ export class RequestBody {
   }
 
   async #readForm(): Promise<FormData> {
+    const form = await this.#parseForm()
+    this.#glimpse = { ...this.#glimpse, form }
+    return form
+  }
+
+  async #parseForm(): Promise<FormData> {
     if (this.#source === null) return new FormData()
     if (this.contentType === simpleForm) return parseForm(await this.text(), this.#limits.fields)
     if (this.contentType === multipartForm) return this.#readMultipart(this.#claim(this.#source))

@@ -25,21 +25,26 @@ export interface Config {
   readonly recaptcha3Key: string | undefined
   readonly recaptcha3Secret: string | undefined
   readonly adminStatusToken: string | undefined
+  /** The names of the variables whose values come from `.env` files, as far as is known. */
+  readonly dotenvNames: readonly string[]
 }
 
 /**
- * Reads the configuration from environment variables.
+ * Reads the configuration from environment variables; `dotenvNames` says which of them come from `.env` files.
  *
  * @throws CONFIG_INVALID with a line for every mistake; values of secrets are not told
  */
-export function parseConfig(variables: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(
+  variables: Readonly<Record<string, string | undefined>>,
+  dotenvNames: readonly string[] = [],
+): Config {
   const result = safeParse(createSettingsSchema(), variables)
-  if (result.success) return toConfig(result.output)
+  if (result.success) return toConfig(result.output, dotenvNames)
   const mistakes = result.issues.map(issue => `  ${issue.path?.[0].key} ${issue.message}`)
   throw new CONFIG_INVALID([mistakes.join('\n')])
 }
 
-function toConfig(settings: Settings): Config {
+function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
   const environment = settings.APP_ENV || 'dev'
   return Object.freeze({
     environment,
@@ -54,5 +59,6 @@ function toConfig(settings: Settings): Config {
     recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,
     recaptcha3Secret: settings.RECAPTCHA3_SECRET || undefined,
     adminStatusToken: settings.ADMIN_STATUS_TOKEN || undefined,
+    dotenvNames: Object.freeze([...dotenvNames]),
   })
 }

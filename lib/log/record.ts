@@ -1,5 +1,6 @@
+import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
-import { copyContext, cut } from './copy-context.ts'
+import { copyContext } from './copy-context.ts'
 import type { LogLevel } from './levels.ts'
 import { isLogError } from './log-error.ts'
 import type { LogContext, LogRecord } from './logger.ts'

@@ -13,7 +13,7 @@ export function maskText(text: string): string {
 }
 
 /** Most texts have nothing of what the steps look for, and this is ten times faster than to take them. */
-const suspicious = /[=@]|["']:|%3d|bearer |basic |authorization|cookie:/i
+const suspicious = /[=@]|["']:|%3d|%40|bearer |basic |authorization|cookie:/i
 
 /** `"password":"hunter2"`, also as `util.inspect` writes it. Only a name within quotes is one: prose has colons, too. */
 function maskJson(text: string): string {
@@ -89,9 +89,14 @@ function findValue(text: string, from: number): [start: number, end: number] {
   return [from, delimiter.exec(text)?.index ?? text.length]
 }
 
-/** `//user:password@host`: all of the userinfo, because a token may stand where the user does. */
+/**
+ * `//user:password@host`: all of the userinfo, because a token may stand where the user does. Also percent-encoded, as
+ * in a URL within a query.
+ */
 function maskUserinfo(text: string): string {
-  return text.replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
+  return text
+    .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
+    .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask)
 }
 
 function maskAuthority(part: string): string {

@@ -1,5 +1,6 @@
 import { mask, maskText } from './mask-text.ts'
 import { isSecretName } from './secret-names.ts'
+import { TextMemo } from './text-memo.ts'
 
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>
@@ -13,6 +14,7 @@ const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
 const depthLimit = 10
 const entryLimit = 5000
 const shortestSecret = 8
+const separator = /[=@:%]/
 
 /**
  * Masks secrets before anything is written down: `******` stands for a secret, an empty one stays empty.
@@ -27,6 +29,8 @@ export class Redactor {
   readonly #variables: Variables
   readonly #shown: ReadonlySet<string>
   readonly #secrets: RegExp | undefined
+  /** Texts without a secret, which are most of those that come again. What has one is not kept. */
+  readonly #harmless = new TextMemo<true>()
 
   constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
     this.#variables = variables
@@ -36,7 +40,12 @@ export class Redactor {
 
   /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
   text(text: string): string {
-    return maskText(this.knownSecrets(text))
+    // Too short for a secret of the environment, and without what any other is recognised by.
+    if (text.length < shortestSecret && !separator.test(text)) return text
+    if (this.#harmless.get(text)) return text
+    const masked = maskText(this.knownSecrets(text))
+    if (masked === text) this.#harmless.set(text, true)
+    return masked
   }
 
   /** Masks the values of secret environment variables alone; JSON stays JSON. */
@@ -77,9 +86,10 @@ export class Redactor {
   }
 
   #secretsOf(name: string, value = ''): string[] {
+    const passwords = passwordOf(value)
     const isSecret = isSecretName(name) && !workingDirectories.has(name)
-    if (this.#shown.has(name) || (!isSecret && maskText(value) === value)) return []
-    return [value, ...passwordOf(value)]
+    if (this.#shown.has(name) || (!isSecret && passwords.length === 0 && maskText(value) === value)) return []
+    return [value, ...passwords]
   }
 }
 
@@ -91,7 +101,8 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and as it is meant. */
 function passwordOf(value: string): string[] {
-  const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]*)@/i.exec(value)?.[1] ?? ''
+  const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]+)@/i.exec(value)?.[1]
+  if (password === undefined) return []
   try {
     return [password, decodeURIComponent(password)]
   } catch {
@@ -107,10 +118,14 @@ function createPattern(secrets: readonly string[]): RegExp | undefined {
 }
 
 function formsOf(secret: string): string[] {
-  const encoded = encodeURIComponent(secret.toWellFormed())
-  const lowerCase = encoded.replace(/%../g, code => code.toLowerCase())
-  const form = encoded.replaceAll('%20', '+')
-  return [secret, encoded, lowerCase, form, JSON.stringify(secret).slice(1, -1)]
+  const text = secret.toWellFormed()
+  const component = encodeURIComponent(text)
+  // JavaScript leaves five characters alone that RFC 3986 reserves; other encoders do not.
+  const strict = component.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+  const form = new URLSearchParams([['', text]]).toString().slice(1)
+  const encoded = [component, strict, form, component.replaceAll('%20', '+')]
+  const lowerCase = encoded.map(each => each.replace(/%../g, code => code.toLowerCase()))
+  return [secret, ...encoded, ...lowerCase, JSON.stringify(secret).slice(1, -1)]
 }
 
 function escapeRegExp(text: string): string {

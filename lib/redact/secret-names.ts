@@ -1,3 +1,5 @@
+import { TextMemo } from './text-memo.ts'
+
 /** The profiler's own identifiers; they open nothing. */
 const exempt: ReadonlySet<string> = new Set([
   'x-debug-token',
@@ -18,6 +20,18 @@ const endOfWord = /(?:api|keys?|pass|certs?|otp|ssn|cvv|cvc|salt|sid|pin|sig)\d*
  * joins those of Django, Rails, Laravel, Spring and Caddy with what they miss; it rather hides too much.
  */
 export function isSecretName(name: string): boolean {
+  let isSecret = known.get(name)
+  if (isSecret === undefined) {
+    isSecret = judge(name)
+    known.set(name, isSecret)
+  }
+  return isSecret
+}
+
+/** The same few names come with every request. */
+const known = new TextMemo<boolean>()
+
+function judge(name: string): boolean {
   if (exempt.has(name.toLowerCase())) return false
   const words = name.replace(/([a-z\d])([A-Z])|([A-Z])(?=[A-Z][a-z])/g, splitHump).toLowerCase()
   return anywhere.test(words) || anywhere.test(name.toLowerCase()) || endOfWord.test(words)

@@ -42,7 +42,11 @@ export function createStatelessCheck(options: StatelessCheckOptions): (use: Sess
 
 /** Makes the error of {@link SessionUse.captureCallSite}; frames above the caller of `method` are left out. */
 export function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
+  const { stackTraceLimit } = Error
+  // Otherwise the stack would be taken twice.
+  Error.stackTraceLimit = 0
   const callSite = new Error(`session.${name}()`)
+  Error.stackTraceLimit = stackTraceLimit
   Error.captureStackTrace(callSite, method)
   return callSite
 }

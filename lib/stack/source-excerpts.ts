@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { cut } from '../log/copy-context.ts'
 import { maskSource } from '../redact/mask-source.ts'
+import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
 /** Lines of a source, around one of them. */

@@ -7,6 +7,9 @@ import { findMistakes, inlinePartials } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
 
+/** The version of the template engine. */
+export const handlebarsVersion: string = Handlebars.VERSION
+
 /** A plain object of what a template shows. Handlebars sees own properties only: no getters, no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 import { errorChain } from '../../../lib/errors/error-chain.ts'
 import { type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
-import { cut } from '../../../lib/log/copy-context.ts'
+import { cut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../../../lib/stack/parse-stack.ts'

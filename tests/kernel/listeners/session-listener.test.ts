@@ -6,11 +6,13 @@ import { CookieJar } from '../../../lib/http/cookie-jar.ts'
 import { Request } from '../../../lib/http/request.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
 import type { SessionStore } from '../../../lib/session/session-store.ts'
+import { createSignals } from '../../../lib/signals.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 
 function createListener({ store = new MemorySessionStore() as SessionStore, isDebug = true } = {}) {
   const { logger, records } = createRecorder()
-  return { listener: new SessionListener({ store, logger, isDebug }), records, store }
+  const signals = createSignals(error => logger.error('A signal handler failed.', { exception: error }))
+  return { listener: new SessionListener({ store, logger, isDebug, signals }), records, signals, store }
 }
 
 t.test('a request that does not use its session reads no store, and gets no cookie', async t => {
@@ -100,4 +102,21 @@ t.test('a sub-request leaves the session to its main request', async t => {
   const event = createResponseEvent({ request })
   await listener.onResponse(event)
   t.ok(event.response.headers.has('set-cookie'))
+})
+
+t.test('each use is signalled, also one that is refused, and nothing a handler does can hurt it', async t => {
+  const { listener, records, signals } = createListener()
+  const used: string[] = []
+  const remove = signals.on('session.used', ({ request, use }) => {
+    used.push(`${request.path} ${use.method}`)
+    throw new Error('a handler has failed')
+  })
+  const request = createRequest('/here')
+  listener.onRequest(createRequestEvent({ request }))
+  await request.session.set('user', 'ada')
+  request.attributes.set('_stateless', true)
+  await t.rejects(request.session.get('user'), { code: 'SESSION_STATELESS' })
+  t.strictSame(used, ['/here set', '/here get'])
+  t.match(records, [{ message: 'A signal handler failed.' }, { message: 'A signal handler failed.' }])
+  remove()
 })

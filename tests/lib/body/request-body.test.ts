@@ -37,6 +37,18 @@ t.test('every kind may be asked for again and is the same again, and they share 
   t.equal(await json.json(), await json.json())
 })
 
+t.test('peek tells what was read by now, and reads nothing', async t => {
+  const body = bodyOf(['a=1'], { contentType: 'application/x-www-form-urlencoded' })
+  t.strictSame(body.peek(), { bytes: undefined, form: undefined })
+  t.equal(body.wasRead, false)
+  const bytes = await body.bytes()
+  t.equal(body.peek().bytes, bytes)
+  t.equal(body.peek().form, undefined)
+  const form = await body.formData()
+  t.equal(body.peek().bytes, bytes)
+  t.equal(body.peek().form, form)
+})
+
 t.test('an absent body is empty, and no JSON', async t => {
   const empty = { stream: new PassThrough(), length: 0, contentType: 'multipart/form-data' }
   for (const body of [new RequestBody(null), new RequestBody(empty)]) {

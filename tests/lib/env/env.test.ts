@@ -109,9 +109,11 @@ t.test('dotenv', async t => {
 
 t.test('config', async t => {
   t.test('the shipped .env is a valid configuration for development', async t => {
-    const { variables } = readDotenv(process.cwd(), {}, 'dev')
+    const { variables, dotenvNames } = readDotenv(process.cwd(), {}, 'dev')
     t.equal(readFileSync('.env', 'utf8').includes(`APP_SECRET=${shippedSecret}`), true)
-    t.match(parseConfig(variables), { environment: 'dev', isDebug: true })
+    const config = parseConfig(variables, dotenvNames)
+    t.match(config, { environment: 'dev', isDebug: true })
+    t.ok(config.dotenvNames.includes('APP_SECRET'))
   })
 
   t.test('only a secret is needed', async t => {
@@ -128,6 +130,7 @@ t.test('config', async t => {
       recaptcha3Key: undefined,
       recaptcha3Secret: undefined,
       adminStatusToken: undefined,
+      dotenvNames: [],
     })
   })
 
@@ -159,6 +162,7 @@ t.test('config', async t => {
       recaptcha3Key: 'key',
       recaptcha3Secret: 'secret',
       adminStatusToken: 'sixteen.letters.',
+      dotenvNames: [],
     })
   })
 

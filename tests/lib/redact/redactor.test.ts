@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { maskArguments } from '../../../lib/redact/mask-arguments.ts'
 import { Redactor } from '../../../lib/redact/redactor.ts'
 import { isSecretName } from '../../../lib/redact/secret-names.ts'
 
@@ -96,6 +97,8 @@ t.test('secrets inside texts are masked by their form', async t => {
     ['mongodb://u:p@a,b/x and //u:p@c', 'mongodb://******@a,b/x and //******@c'],
     ['/a?token=abc&x=1#f', '/a?token=******&x=1#f'],
     ['?x=1&user%5Bpassword%5D=abc def', '?x=1&user%5Bpassword%5D=****** def'],
+    ['?to=https%3A%2F%2Fme%3Apass%40host%2Fa%40b&x=1', '?to=https%3A%2F%2F******%40host%2Fa%40b&x=1'],
+    ['/proxy/https%3a%2f%2ftok%40host', '/proxy/https%3a%2f%2f******%40host'],
     ['?to=%2Flogin%3Ftoken%3Dabc&x=1', '?to=%2Flogin%3Ftoken%3D******&x=1'],
     ['sid=abc; theme=dark', 'sid=******; theme=dark'],
     ['password="two words" user=me', 'password="******" user=me'],
@@ -127,13 +130,34 @@ t.test('ordinary texts stay as they are', async t => {
     '{"token":"","password":null,"a":{"b":1}}',
     'Invalid cookie: the name is empty',
     'a == b, c => d',
+    '?to=http%3A%2F%2Fhost%2F%40user&mail=a%40b',
   ]
   for (const text of texts) t.equal(redactor.text(text), text)
 })
 
 t.test('masking twice is masking once, and no text makes it throw', async t => {
   const piece = fc.constantFrom(
-    ...['token', 'x', '=', '%3D', '//', ':', '@', '/', '?', '&', ' ', '"', "'", '\\', 'Bearer ', 'Basic ', '\n'],
+    ...[
+      'token',
+      'x',
+      '=',
+      '%3D',
+      '//',
+      '%2f%2F',
+      ':',
+      '@',
+      '%40',
+      '/',
+      '?',
+      '&',
+      ' ',
+      '"',
+      "'",
+      '\\',
+      'Bearer ',
+      'Basic ',
+      '\n',
+    ],
     ...['authorization', 'cookie: ', '"pin":', '1', '%zz', btoa('me:pass'), '<', ';', '\ud800'],
   )
   const text = fc.oneof(
@@ -163,6 +187,9 @@ t.test('long hostile texts take no longer than other long texts', async t => {
     '//',
     '//a:b/',
     '@',
+    '%2F%2F',
+    '%2F%2Fa%40',
+    '%40',
     '"',
     '"token":"',
     'Bearer ',
@@ -188,11 +215,12 @@ t.test('the environment names everything and shows only what may be seen', async
 })
 
 t.test('values of secret variables are masked wherever they occur, in each of their forms', async t => {
-  const secret = 'q"ué/ß +12'
+  const secret = 'q"ué/ß +12!'
   const environment = new Redactor({ APP_SECRET: secret })
   const forms = [
     secret,
     encodeURIComponent(secret),
+    encodeURIComponent(secret).replace('!', '%21'),
     encodeURIComponent(secret).toLowerCase(),
     new URLSearchParams({ a: secret }).toString().slice(2),
     JSON.stringify(secret).slice(1, -1),
@@ -209,7 +237,9 @@ t.test('variables that carry a secret count as secrets, with the password they c
   const environment = new Redactor({
     DATABASE_URL: 'postgres://me:hunter%202000@db/name',
     MAILER_DSN: 'smtp://me:100%25%zz-sure@mail',
+    REDIS_URL: "redis://me:it's(it)!@cache",
   })
+  t.equal(environment.text("it was redis://me:it's(it)!@cache"), 'it was ******')
   t.equal(environment.text('it was postgres://me:hunter%202000@db/name'), 'it was ******')
   t.equal(environment.text('hunter 2000 or hunter%202000 or 100%25%zz-sure'), '****** or ****** or ******')
 })
@@ -227,4 +257,11 @@ t.test('variables that are parts of ordinary texts are left alone', async t => {
   const text = 'at f (/srv/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
   t.equal(environment.text(text), text)
   t.equal(new Redactor({ APP_KEY: 'visible-value' }, ['APP_KEY']).text('visible-value'), 'visible-value')
+})
+
+t.test('secrets in the arguments of a command line are masked, wherever they stand', async t => {
+  const values = ['run', '--token', 'abc', '--api-key=abc', '--password', '--port', '80', '--secret', '', 'token', 'x']
+  t.strictSame(maskArguments(values, redactor), [
+    ...['run', '--token', '******', '--api-key=******', '--password', '--port', '80', '--secret', '', 'token', 'x'],
+  ])
 })

@@ -1,0 +1,50 @@
+import type { Headers } from '../../../lib/http/headers.ts'
+import { mask } from '../../../lib/redact/mask-text.ts'
+import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
+
+/** Names and values, in their order and with those that come twice. */
+export type Pairs = (readonly [name: string, value: unknown])[]
+
+/**
+ * Copies headers for a profile: masked, but cookies keep their names and how they are set. It is done for each request
+ * twice, so names, in which no secret can be recognised (RFC 9110, section 5.6.2), are taken as they are.
+ */
+export function copyHeaders(headers: Headers, copier: MaskingCopier): Pairs {
+  const fields = headers.toRaw()
+  const copies: Pairs = []
+  for (let at = 0; at < fields.length; at += 2) {
+    const [name, value] = copier.isSpent() ? ['…', '…'] : [fields[at] as string, fields[at + 1] as string]
+    copies.push([name, copyValue(name, value, copier)])
+    if (name === '…') break
+  }
+  return copies
+}
+
+function copyValue(name: string, value: string, copier: MaskingCopier): unknown {
+  switch (name.toLowerCase()) {
+    case 'cookie':
+      return copier.text(value.split(';').map(maskCookie).join(';'))
+    case 'set-cookie':
+      return maskSetCookie(value, copier)
+    // The profiler's own: new in each response, and no secret.
+    case 'x-debug-token':
+    case 'x-debug-token-link':
+    case 'x-previous-debug-token':
+      return value
+    default:
+      return copier.value(name, value)
+  }
+}
+
+/** Whatever a cookie is called, whoever sends it may be somebody by it. */
+function maskCookie(pair: string): string {
+  // Without a name it is all value.
+  const name = pair.slice(0, pair.indexOf('=') + 1)
+  return pair === name ? pair : `${name}${mask}`
+}
+
+/** Hides the value and keeps how the cookie is set, which is what goes wrong. */
+function maskSetCookie(field: string, copier: MaskingCopier): string {
+  const end = field.indexOf(';')
+  return copier.text(end === -1 ? maskCookie(field) : `${maskCookie(field.slice(0, end))}${field.slice(end)}`)
+}

@@ -1,0 +1,99 @@
+import { t } from 'tap'
+import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
+import { Redactor } from '../../../lib/redact/redactor.ts'
+
+function createCopier(bounds: Partial<CopyBounds> = {}): MaskingCopier {
+  const copyError = (error: object, mask: (text: string) => string) => mask(String((error as Error).message))
+  return new MaskingCopier(new Redactor(), { depth: 3, entries: 100, text: 50, ...bounds }, copyError)
+}
+
+t.test('a value is masked by its name, and what is inside by its own', async t => {
+  const copier = createCopier()
+  t.equal(copier.value('password', { deep: 'x' }), '******')
+  t.strictSame(copier.value('user', { pin: 1, name: 'Ada', seen: ['/?token=abc'] }), {
+    pin: '******',
+    name: 'Ada',
+    seen: ['/?token=******'],
+  })
+})
+
+t.test('pairs keep their order and what comes twice', async t => {
+  const pairs: [string, unknown][] = [
+    ['a', '1'],
+    ['token', 'x'],
+    ['a', '2'],
+  ]
+  t.strictSame(createCopier().pairs(pairs), [
+    ['a', '1'],
+    ['token', '******'],
+    ['a', '2'],
+  ])
+  t.strictSame(
+    createCopier().pairs(pairs, () => 'else'),
+    pairs.map(([name]) => [name, 'else']),
+  )
+})
+
+t.test('the bounds are for all that one copier copies', async t => {
+  const entries = createCopier({ entries: 3 })
+  t.strictSame(entries.value('first', [1, 2]), [1, 2])
+  t.strictSame(entries.value('second', [3, 4]), [3, '…'])
+  const characters = createCopier({ total: 10 })
+  t.strictSame(characters.record({ a: '12345', b: '67890', c: 'lost', d: 'lost' }), { a: '12345', b: '67…', '…': '…' })
+  t.equal(characters.text('more'), '…')
+  t.equal(characters.text(''), '')
+})
+
+t.test('a secret is masked before a cut could go through it', async t => {
+  const copier = new MaskingCopier(
+    new Redactor({ APP_SECRET: 'hunter2-hunter2' }),
+    { depth: 1, entries: 1, text: 20 },
+    String,
+  )
+  t.equal(copier.text(`${'x'.repeat(15)}hunter2-hunter2`), `${'x'.repeat(15)}****…`)
+})
+
+t.test('what cannot be read costs only itself', async t => {
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const hostile = {
+    list: Object.assign([1], { [Symbol.iterator]: refuse }),
+    instance: Object.create(new Proxy({}, { getPrototypeOf: refuse, get: refuse })),
+    proxy: new Proxy({}, { ownKeys: refuse }),
+    error: Object.defineProperty(new Error('x'), 'message', { get: refuse }),
+    kept: 'kept',
+  }
+  t.strictSame(createCopier().record(hostile), {
+    list: '[unreadable]',
+    instance: '[unreadable]',
+    proxy: '[Proxy]',
+    error: '[unreadable]',
+    kept: 'kept',
+  })
+  t.strictSame(createCopier().value('', Object.create({ constructor: undefined })), '[undefined]')
+})
+
+t.test('keys of a Map are named, and not asked how they read', async t => {
+  const key = { toString: () => t.fail('must not be called') }
+  const map = new Map<unknown, unknown>([
+    [key, 1],
+    [null, 2],
+    ['secret', 3],
+  ])
+  t.strictSame(createCopier().value('', map), { '[Object]': 1, null: 2, secret: '******' })
+  t.strictSame(createCopier({ entries: 1 }).value('', map), { '[Object]': 1, '…': '…' })
+})
+
+t.test('a property named __proto__ is a property like any other', async t => {
+  const copy = createCopier().record(JSON.parse('{"__proto__":{"polluted":true}}'))
+  t.strictSame(Object.keys(copy), ['__proto__'])
+  t.equal(Object.getPrototypeOf(copy), Object.prototype)
+})
+
+t.test('an endless list is read no further than the bounds', async t => {
+  function* numbers(): Iterable<[string, number]> {
+    for (let number = 0; ; number++) yield [`n${number}`, number]
+  }
+  t.equal(createCopier().pairs(numbers()).length, 101)
+})

@@ -1,0 +1,33 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { Redactor } from '../../../lib/redact/redactor.ts'
+import { TextMemo } from '../../../lib/redact/text-memo.ts'
+
+t.test('a memo remembers short texts, exactly as they are', async t => {
+  const memo = new TextMemo<number>()
+  for (const text of ['', 'a', 'é', '\ud800', 'x'.repeat(256)]) {
+    t.equal(memo.get(text), undefined)
+    memo.set(text, 1)
+    t.equal(memo.get(text), 1)
+  }
+  t.equal(memo.get('\ufffd'), undefined, 'which is another text than a lone surrogate')
+  memo.set('x'.repeat(257), 1)
+  t.equal(memo.get('x'.repeat(257)), undefined)
+})
+
+t.test('a memo that is full begins anew', async t => {
+  const memo = new TextMemo<number>()
+  for (let index = 0; index <= 1000; index++) memo.set(String(index), index)
+  t.equal(memo.get('999'), undefined)
+  t.equal(memo.get('1000'), 1000)
+})
+
+t.test('a redactor that remembers masks as one that does not', async t => {
+  const variables = { APP_SECRET: 'hunter2-hunter2' }
+  const remembering = new Redactor(variables)
+  const text = fc.array(fc.constantFrom('token=', 'hunter2-', 'hunter2', 'x', '&', ' '), { maxLength: 5 })
+  fc.assert(
+    fc.property(text, parts => remembering.text(parts.join('')) === new Redactor(variables).text(parts.join(''))),
+  )
+  t.pass()
+})
