@@ -18,10 +18,12 @@ const frameLimit = 30
 
 /** Shortens an error for the log; `mask` is applied to its texts. */
 export function toLogError(error: FlatError, mask: (text: string) => string): LogError {
-  const { message, frames, cause, errors, ...rest } = error
+  const { name, message, code, frames, cause, errors, ...rest } = error
   return {
     ...rest,
+    name: mask(name),
     message: mask(message),
+    ...(code !== undefined && { code: typeof code === 'string' ? mask(code) : code }),
     stack: frames
       .slice(0, frameLimit)
       .map(frame => mask(formatFrame(frame)))

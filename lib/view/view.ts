@@ -45,7 +45,7 @@ export type TemplateDecorator = (name: string, template: Template) => Template
 
 /** Which templates a view has, and what is done to them. */
 export interface ViewOptions {
-  /** The folders of the directory that are looked into; all of them unless told else. */
+  /** The folders that are looked into, beside the directory itself; all of them unless told else. */
   readonly folders?: readonly string[]
   readonly decorate?: TemplateDecorator
 }
@@ -130,7 +130,10 @@ function prepareSurroundings(handlebars: typeof Handlebars): Surroundings {
 }
 
 function readTemplates(directory: string, folders: readonly string[] | undefined): Map<string, string> {
-  const isWanted = (file: string) => folders?.includes(String(file.split(path.sep)[0])) ?? true
+  const isWanted = (file: string) => {
+    const [folder = '', ...rest] = file.split(path.sep)
+    return folders === undefined || rest.length === 0 || folders.includes(folder)
+  }
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(
     file => file.endsWith('.hbs') && isWanted(file),
   )

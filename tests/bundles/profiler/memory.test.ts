@@ -178,7 +178,7 @@ t.test('the panel shows times, memory and pauses, and says whose they are', asyn
     '<dd>10.0 ms (25.0 %)</dd>',
     '<dd>28.0 ms (70.0 %)</dd>',
     '<dd>2.0 MiB (-1.0 MiB)</dd>',
-    '<dd>2 (1.5 ms)</dd>',
+    '<dd>2 (1.500 ms)</dd>',
     'All figures are of the whole process.',
     '1 were in flight when this one began, 3 at most',
     '<td>minor</td>',
