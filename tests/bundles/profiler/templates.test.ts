@@ -157,12 +157,12 @@ t.test('the panel tells what threw from what it went through', async t => {
   const view = await kernel.panel('templates').toView({ profile, facts: {}, parent: undefined, children: [] })
   t.match(view, {
     calls: 7,
-    renderTime: '1.0 ms',
+    renderTime: '1.000 ms',
     waited: '1.50 s',
     templates: [
-      { name: 'list', count: 2, own: '1.0 ms', time: '1.0 ms', share: '100.0 %' },
+      { name: 'list', count: 2, own: '1.000 ms', time: '1.000 ms', share: '100.0 %' },
       { name: 'other', count: 1 },
-      { name: 'page', count: 1, own: '0.000 ms', time: '1.0 ms' },
+      { name: 'page', count: 1, own: '0.000 ms', time: '1.000 ms' },
     ],
   })
   t.same(kernel.panel('templates').badge?.(profile), { text: '7', level: 'error' })
