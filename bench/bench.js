@@ -6,8 +6,8 @@ import { toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router (comma-separated); http is
-                       the first three
+  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profile-search,
+                       profile-append, profile-bytes (comma-separated); http is the first three
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -21,6 +21,9 @@ const claims = {
   'request-context': async () => (await import('./claims/http.js')).requestContext,
   dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,
   router: async () => (await import('./claims/router.js')).router,
+  'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
+  'profile-append': async () => (await import('./claims/profile-store.js')).profileAppend,
+  'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,
 }
 
 const { values } = parseArgs({

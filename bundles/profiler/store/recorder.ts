@@ -42,9 +42,10 @@ export class Recorder {
     const { clock, index, writer } = this.#options
     if (isTooLong(text)) return this.#drop(1, 'A profile was dropped because it is too long.')
     const known = index.find(summary.token, writer.id)
-    const version: Version = { summary, text: { record: text, facts }, previous: known?.version }
+    const written = { record: text, facts }
+    const version: Version = { summary, text: written, previous: known?.version }
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
-    if (!this.#queue.push({ entry, version, text: { record: text, facts }, length: text.length })) {
+    if (!this.#queue.push({ entry, version, text: written, length: text.length })) {
       return this.#drop(1, 'Profiles are dropped because they come faster than the disk takes them.')
     }
     if (known === undefined) index.push(entry)
