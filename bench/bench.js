@@ -8,6 +8,8 @@ const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory
                        (comma-separated); http is the first three
+  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profile-search,
+                       profile-append, profile-bytes (comma-separated); http is the first three
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -23,6 +25,9 @@ const claims = {
   router: async () => (await import('./claims/router.js')).router,
   profiler: async () => (await import('./claims/profiler.js')).profiler,
   'profiler-memory': async () => (await import('./claims/profiler.js')).profilerMemory,
+  'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
+  'profile-append': async () => (await import('./claims/profile-store.js')).profileAppend,
+  'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,
 }
 
 const { values } = parseArgs({

@@ -1,4 +1,5 @@
-/** The code of an error of the operating system, such as `ENOENT`; an empty text of any other. */
+/** The code of an error of the operating system, such as `ENOENT`. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : ''
+  // What node:fs and process.kill() throw is of this kind.
+  return String((error as NodeJS.ErrnoException).code)
 }

@@ -12,7 +12,7 @@ export interface CommitQueueOptions<item> {
 const groupLength = 1024 * 1024
 
 /** Milliseconds between two groups: at load, a write is shared by all that came meanwhile. */
-const rest = 10
+const rest = 20
 
 /** Milliseconds until the disk is tried again after it took nothing. */
 const restAfterFailure = 1000

@@ -142,13 +142,13 @@ export class FileProfileStorage implements ProfileStorage {
   /** Also segments that other processes are writing are removed: each then begins a new one. */
   async purge(): Promise<void> {
     const { folder, refresh } = this.#catalog
-    const own = folder.segments
-    this.#recorder.discard()
+    const end = this.#recorder.discard()
     this.#catalog.forgetAll()
+    // What is being written is to be removed as well.
     await this.#recorder.flush()
     await refresh()
-    const begunLater = (segment: Segment) => segment.name.writer === this.#writer.id && !own.includes(segment)
-    await this.#retention.remove(folder.segments.filter(segment => !begunLater(segment)))
+    const isPurged = ({ name: { time, writer } }: Segment) => writer !== this.#writer.id || time <= end
+    await this.#retention.remove(folder.segments.filter(isPurged))
   }
 
   async usage(): Promise<StorageUsage> {

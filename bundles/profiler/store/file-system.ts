@@ -55,7 +55,7 @@ export const nodeFileSystem: FileSystem = {
   writeSync: fs.writeSync,
   closeSync: fs.closeSync,
   watch(directory, onChange) {
-    const watcher = fs.watch(directory, { persistent: false }, (_event, file) => onChange(file ?? ''))
+    const watcher = fs.watch(directory, { persistent: false }, (_event, file) => onChange(String(file)))
     // What cannot be watched any more is not.
     watcher.on('error', () => watcher.close())
     return () => watcher.close()

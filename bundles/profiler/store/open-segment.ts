@@ -1,8 +1,7 @@
 import { createFile, writeAll } from './create-file.ts'
 import type { FileSystem, OpenFile } from './file-system.ts'
-import type { Place } from './index-entry.ts'
 import type { Segment } from './segment.ts'
-import { type QueueItem, SegmentEncoder } from './segment-encoder.ts'
+import { type PlacedItem, type QueueItem, SegmentEncoder } from './segment-encoder.ts'
 
 /** The segment that this process is writing. After a failure it takes no more: what is intact in it stays. */
 export class OpenSegment {
@@ -38,8 +37,8 @@ export class OpenSegment {
   }
 
   /** Writes a group; gives where each item stands. Rejects when the items are not safe in the file. */
-  async write(items: readonly QueueItem[], createBuffer: (length: number) => Buffer): Promise<readonly Place[]> {
-    const { data, index, places } = this.#encoder.encode(items, createBuffer)
+  async write(items: readonly QueueItem[], createBuffer: (length: number) => Buffer): Promise<readonly PlacedItem[]> {
+    const { data, index, placed } = this.#encoder.encode(items, createBuffer)
     try {
       await writeAll(this.#data, data)
       await checkSize(this.#data, this.#dataSize + data.length)
@@ -52,7 +51,7 @@ export class OpenSegment {
     this.segment.bytes = this.#dataSize + this.#indexSize
     this.segment.records += items.length
     for (const { entry } of items) this.segment.newest = Math.max(this.segment.newest, entry.keptAt)
-    return places
+    return placed
   }
 
   /** Lets go of it, and removes what is of no use: half a group, or two empty files. Never rejects. */

@@ -86,10 +86,10 @@ export class PinFolder {
     return { added, removed: removed.map(([, pin]) => pin) }
   }
 
-  /** Removes copies that were never completed, a minute after they were begun. */
+  /** Removes copies that were never completed, a minute after they were begun; rejects when that is not possible. */
   async sweep(now: number): Promise<void> {
-    for (const file of (await this.#list()) ?? []) {
-      if (!temporaryFile.test(file)) continue
+    const files = await ignoring(['ENOENT'], () => this.#fileSystem.readdir(this.#directory))
+    for (const file of files?.filter(file => temporaryFile.test(file)) ?? []) {
       const temporary = path.join(this.#directory, file)
       const { mtimeMs } = await this.#fileSystem.lstat(temporary)
       if (now - mtimeMs > staleAfter) await this.#fileSystem.unlink(temporary)

@@ -11,7 +11,10 @@ export interface LineRange {
 }
 
 /** Reads the lines of a file that are complete, piece by piece; gives where the first incomplete one begins. */
-export async function readLines(file: OpenFile, { from, until, longest, onLine }: LineRange): Promise<number> {
+export async function readLines(
+  file: Pick<OpenFile, 'read'>,
+  { from, until, longest, onLine }: LineRange,
+): Promise<number> {
   const piece = Buffer.allocUnsafe(Math.min(pieceSize, until - from))
   let beginning: Buffer[] = []
   let lineStart = from

@@ -1,9 +1,9 @@
 import { CommitQueue } from './commit-queue.ts'
-import { IndexEntry, type Place, type Version } from './index-entry.ts'
+import { IndexEntry, type Version } from './index-entry.ts'
 import { lineLimits } from './line-limits.ts'
 import type { ProfileIndex } from './profile-index.ts'
 import type { ProfileRecord } from './profile-storage.ts'
-import type { QueueItem } from './segment-encoder.ts'
+import type { PlacedItem, QueueItem } from './segment-encoder.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 
 /** What profiles are recorded with. */
@@ -42,9 +42,10 @@ export class Recorder {
     const { clock, index, writer } = this.#options
     if (isTooLong(text)) return this.#drop(1, 'A profile was dropped because it is too long.')
     const known = index.find(summary.token, writer.id)
-    const version: Version = { summary, text: { record: text, facts }, previous: known?.version }
+    const written = { record: text, facts }
+    const version: Version = { summary, text: written, previous: known?.version }
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
-    if (!this.#queue.push({ entry, version, text: { record: text, facts }, length: text.length })) {
+    if (!this.#queue.push({ entry, version, text: written, length: text.length })) {
       return this.#drop(1, 'Profiles are dropped because they come faster than the disk takes them.')
     }
     if (known === undefined) index.push(entry)
@@ -62,16 +63,16 @@ export class Recorder {
     const items = this.#queue.takeAll().filter(({ version }) => version.place === undefined)
     if (items.length === 0) return
     try {
-      for (const [index, place] of this.#options.writer.writeNow(items).entries()) settle(items[index], place)
+      this.#options.writer.writeNow(items).forEach(settle)
     } catch (error) {
       this.#withdraw(items, error)
     }
   }
 
-  /** Forgets what waits to be written, and begins a new segment with the next. */
-  discard(): void {
+  /** Forgets what waits to be written; gives the time before which the segments were begun that it could have been written to. */
+  discard(): number {
     this.#queue.takeWaiting()
-    this.#options.writer.leave()
+    return this.#options.writer.leave()
   }
 
   async #commit(group: readonly QueueItem[]): Promise<boolean> {
@@ -113,9 +114,7 @@ function isTooLong(text: string): boolean {
   return text.length * 3 > record && Buffer.byteLength(text) > record
 }
 
-function settle(item: QueueItem | undefined, place: Place): void {
-  if (item === undefined) return
-  const { version } = item
+function settle({ item: { version }, place }: PlacedItem): void {
   version.place = place
   version.text = undefined
   version.previous = undefined

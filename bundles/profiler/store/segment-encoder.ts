@@ -17,7 +17,13 @@ export interface EncodedGroup {
   readonly data: Buffer
   readonly index: Buffer
   /** Where each of the items will stand. */
-  readonly places: readonly Place[]
+  readonly placed: readonly PlacedItem[]
+}
+
+/** A version of a profile, and where it stands. */
+export interface PlacedItem {
+  readonly item: QueueItem
+  readonly place: Place
 }
 
 /** Of a character in UTF-8, at the most: JSON has no lone surrogates, and a pair takes four. */
@@ -45,13 +51,14 @@ export class SegmentEncoder {
       return { offset, length }
     }
     let index = ''
-    const places = items.map(({ entry, text, version }): Place => {
+    const placed = items.map((item): PlacedItem => {
+      const { entry, text, version } = item
       if (this.#facts?.text !== text.facts) this.#facts = { text: text.facts, span: write(wrapFacts(text.facts)) }
       const place = { file: this.#segment, record: write(text.record), facts: this.#facts.span }
       index += formatIndexLine({ keptAt: entry.keptAt, ...place, summary: version.summary })
-      return place
+      return { item, place }
     })
-    return { data: data.subarray(0, this.#offset - start), index: Buffer.from(index), places }
+    return { data: data.subarray(0, this.#offset - start), index: Buffer.from(index), placed }
   }
 
   #longest(items: readonly QueueItem[]): number {

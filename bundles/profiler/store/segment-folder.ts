@@ -85,7 +85,8 @@ export class SegmentFolder {
 
   async #readOthers(): Promise<IndexEntry[]> {
     const entries: IndexEntry[] = []
-    const latest = new Map(this.segments.map(({ name }) => [name.writer, name.name]))
+    const names = this.segments.map(({ name }) => name).sort((one, other) => one.time - other.time)
+    const latest = new Map(names.map(({ name, writer }) => [writer, name]))
     // One after another, on purpose: requests come first.
     for (const [segment, reader] of [...this.#readers]) {
       const { name, pid, writer } = segment.name

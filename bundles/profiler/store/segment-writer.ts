@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { creationFlags, directoryMode, fileMode } from './create-file.ts'
 import type { FileSystem } from './file-system.ts'
-import type { Place } from './index-entry.ts'
 import { OpenSegment } from './open-segment.ts'
 import { Segment } from './segment.ts'
-import { type QueueItem, SegmentEncoder } from './segment-encoder.ts'
+import { type PlacedItem, type QueueItem, SegmentEncoder } from './segment-encoder.ts'
 import { createSegmentName } from './segment-name.ts'
 
 /** How segments are written. */
@@ -25,9 +24,6 @@ export interface SegmentSize {
   readonly age: number
 }
 
-/** Told of an item that is safe, and where it stands. */
-export type OnWritten = (item: QueueItem | undefined, place: Place) => void
-
 /** Writes the segments of this process, one after another. */
 export class SegmentWriter {
   /** Names its segments: nobody else writes to them. */
@@ -35,6 +31,8 @@ export class SegmentWriter {
   readonly #options: SegmentWriterOptions
   #open: OpenSegment | undefined
   #lastTime = 0
+  /** Segments that were begun until then take no more. */
+  #left = 0
   #buffer: Buffer = Buffer.alloc(0)
 
   constructor(options: SegmentWriterOptions) {
@@ -47,34 +45,35 @@ export class SegmentWriter {
   }
 
   /** Writes items in their order; tells where each stands. What was told is safe even when it rejects. */
-  async write(items: readonly QueueItem[], onWritten: OnWritten): Promise<void> {
-    for (let next = 0; next < items.length; ) {
-      const left = items.slice(next)
-      const places = await this.#writeSome(left)
-      for (const [index, place] of places.entries()) onWritten(left[index], place)
-      next += places.length
+  async write(items: readonly QueueItem[], onWritten: (placed: PlacedItem) => void): Promise<void> {
+    for (let left = items; left.length > 0; ) {
+      const placed = await this.#writeSome(left)
+      placed.forEach(onWritten)
+      left = left.slice(placed.length)
     }
   }
 
   /** Writes items before it returns, to a segment of their own: the present one may be in the middle of a write. Throws. */
-  writeNow(items: readonly QueueItem[]): readonly Place[] {
+  writeNow(items: readonly QueueItem[]): readonly PlacedItem[] {
     const { directory, fileSystem, onBegin } = this.#options
-    const segment = this.#createSegment()
     // Others take a segment for complete once there is a later one.
     this.leave()
+    const segment = this.#createSegment()
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
-    const { data, index, places } = new SegmentEncoder(segment).encode(items, Buffer.allocUnsafe)
+    const { data, index, placed } = new SegmentEncoder(segment).encode(items, Buffer.allocUnsafe)
     this.#writeFileNow(segment.path, data)
     this.#writeFileNow(segment.indexPath, index)
     segment.bytes = data.length + index.length
     segment.records = items.length
     onBegin(segment)
-    return places
+    return placed
   }
 
-  /** Lets the next write begin a new segment. */
-  leave(): void {
-    if (this.#open !== undefined) this.#open.isBroken = true
+  /** Lets what is written from now on begin a new segment; gives the time before which the others were begun. */
+  leave(): number {
+    this.#lastTime++
+    this.#left = this.#lastTime
+    return this.#left
   }
 
   /** Lets go of what is open. */
@@ -85,7 +84,7 @@ export class SegmentWriter {
   }
 
   /** Writes as many items as there is room for. A failure may be the fault of one segment, so another is tried once. */
-  async #writeSome(items: readonly QueueItem[]): Promise<readonly Place[]> {
+  async #writeSome(items: readonly QueueItem[]): Promise<readonly PlacedItem[]> {
     const present = this.#open === undefined || this.#isFull(this.#open, items) ? undefined : this.#open
     try {
       const open = present ?? (await this.#begin())
@@ -97,20 +96,21 @@ export class SegmentWriter {
     }
   }
 
-  #isFull({ isBroken, segment }: OpenSegment, [next]: readonly QueueItem[]): boolean {
+  #isFull(open: OpenSegment, items: readonly QueueItem[]): boolean {
     const { clock, size } = this.#options
-    const age = Math.abs(clock() - segment.name.time)
-    const bytes = segment.bytes + (next?.length ?? 0)
-    return isBroken || age >= size.age || segment.records >= size.records || bytes > size.bytes
+    const { time } = open.segment.name
+    const isOld = time <= this.#left || Math.abs(clock() - time) >= size.age
+    return open.isBroken || isOld || this.#fitting(open.segment, items).length === 0
   }
 
-  /** At least one: what is larger than a segment has one for itself. */
-  #fitting({ bytes, records }: Segment, items: readonly QueueItem[]): readonly QueueItem[] {
+  /** What is larger than a segment has one for itself. */
+  #fitting(segment: Segment, items: readonly QueueItem[]): readonly QueueItem[] {
     const { size } = this.#options
-    let length = bytes
-    const end = items.findIndex((item, index) => {
-      length += item.length
-      return index > 0 && (length > size.bytes || records + index >= size.records)
+    let { bytes, records } = segment
+    const end = items.findIndex(({ length }) => {
+      bytes += length
+      records++
+      return records > 1 && (bytes > size.bytes || records > size.records)
     })
     return end === -1 ? items : items.slice(0, end)
   }

@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import {
@@ -16,10 +17,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
+import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { type FileSystem, nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
+import type { Span } from '../../../../bundles/profiler/store/index-entry.ts'
 import { parseProfile } from '../../../../bundles/profiler/store/parse-profile.ts'
 import { parseSummary } from '../../../../bundles/profiler/store/parse-summary.ts'
+import { readLines } from '../../../../bundles/profiler/store/read-lines.ts'
 import { abandon, createDirectory, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
@@ -209,6 +213,56 @@ t.test('a profile that is gone after it was listed is not found', async t => {
   t.strictSame((await storage.find('000002'))?.facts, {}, 'facts that are damaged cost only themselves')
   unlinkSync(data)
   t.equal(await storage.find('000003'), undefined)
+  mkdirSync(data)
+  t.equal(await storage.find('000003'), undefined)
+})
+
+t.test('facts that are not where the index says cost only themselves', async t => {
+  const places = ['[0,999999]', '[3,10]', '[0,5000000]']
+  for (const place of places) {
+    const { directory, index } = await leaveSegment(t)
+    changeLines(line => line.replace(/"facts":\[.*?\]/, `"facts":${place}`))(index)
+    const { storage } = createFileStorage(t, { directory })
+    t.match(await storage.find('000002'), { facts: {}, profile: { summary: { token: '000002' } } }, place)
+  }
+})
+
+t.test('lines are read as they would be from the whole text, however small the pieces', async _t => {
+  const line = fc.array(fc.constantFrom('a', 'ä', '😀', '\r', '\0')).map(characters => characters.join(''))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(line),
+      fc.nat(9),
+      fc.nat(30),
+      fc.integer({ min: 1, max: 7 }),
+      fc.nat(),
+      async (lines, from, longest, most, missing) => {
+        const bytes = Buffer.from(lines.join('\n'))
+        const until = bytes.length + from
+        // As of a file that was cut after it was measured.
+        const there = missing % 5 === 0 ? bytes.subarray(0, missing % 11) : bytes
+        const file = {
+          async read(into: Buffer, offset: number, length: number, position: number) {
+            return { bytesRead: there.copy(into, offset, position - from, position - from + Math.min(length, most)) }
+          },
+        }
+        const read: [string, number, number][] = []
+        const onLine = (text: string, { length, offset }: Span) => void read.push([text, offset, length])
+        const end = await readLines(file, { from, until, longest, onLine })
+
+        const expected: [string, number, number][] = []
+        let offset = 0
+        for (let next = there.indexOf(10); next !== -1; next = there.indexOf(10, offset)) {
+          const length = next - offset
+          if (length > 0 && length <= longest) expected.push([`${there.subarray(offset, next)}`, offset + from, length])
+          offset = next + 1
+        }
+        assert.deepStrictEqual(read, expected)
+        assert.strictEqual(end, offset + from)
+      },
+    ),
+    { seed: 5, numRuns: 500 },
+  )
 })
 
 t.test('ix-is-dir, ix-fifo, ix-is-symlink, ix-symlink-outside: an index that is no file is none', async t => {

@@ -340,31 +340,30 @@ t.test('flushNow writes what waits, what is being written, and nothing twice', a
   t.equal(listFiles(directory).length, 2)
   t.strictSame(await readable(createFileStorage(t, { directory }).storage), [1])
 
-  let isHanging = true
-  let release = () => {}
-  const hanging = createFileStorage(t, {
-    fileSystem: createDisk({
-      before({ name }) {
-        if (!isHanging || name !== 'write') return
-        return new Promise<void>(resolve => {
-          release = resolve
-        })
-      },
-    }),
-  })
-  for (const record of createRecords(3)) hanging.storage.append(record, facts)
-  const flushed = hanging.storage.flush()
-  await pause(30)
-  hanging.storage.append(createRecord({ token: '00000a' }), facts)
-  hanging.storage.flushNow()
-  await flushed
-  const { storage: other } = createFileStorage(t, { directory: hanging.directory })
-  t.strictSame(await readable(other), [10, 2, 1, 0])
-  isHanging = false
-  release()
-  await append(hanging.storage, 1, 20)
-  t.strictSame(await readable(hanging.storage), [20, 10, 2, 1, 0])
-  t.strictSame(await readable(other), [20, 10, 2, 1, 0])
+  for (const hanging of ['open', 'write'] as const) {
+    let isHanging = true
+    let release = () => {}
+    const before = ({ name }: Operation) => {
+      if (!isHanging || name !== hanging) return
+      return new Promise<void>(resolve => {
+        release = resolve
+      })
+    }
+    const { storage, directory } = createFileStorage(t, { fileSystem: createDisk({ before }) })
+    for (const record of createRecords(3)) storage.append(record, facts)
+    const flushed = storage.flush()
+    await pause(30)
+    storage.append(createRecord({ token: '00000a' }), facts)
+    storage.flushNow()
+    await flushed
+    const { storage: other } = createFileStorage(t, { directory })
+    t.strictSame(await readable(other), [10, 2, 1, 0])
+    isHanging = false
+    release()
+    await append(storage, 1, 20)
+    t.strictSame(await readable(storage), [20, 10, 2, 1, 0])
+    t.strictSame(await readable(other), [20, 10, 2, 1, 0])
+  }
 })
 
 t.test('flushNow drops what the disk does not take', async t => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
@@ -54,8 +55,11 @@ export function abandon(directory: string, pid: number = missingPid): void {
 
 /** Waits until a condition holds; gives up after ten seconds. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await pause(5)) if (await holds()) return
-  throw new Error('It did not happen within ten seconds.')
+  const end = Date.now() + 10_000
+  while (!(await holds())) {
+    assert(Date.now() < end, 'It did not happen within ten seconds.')
+    await pause(5)
+  }
 }
 
 /** Milliseconds. */
