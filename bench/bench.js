@@ -6,10 +6,8 @@ import { toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory
-                       (comma-separated); http is the first three
-  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profile-search,
-                       profile-append, profile-bytes (comma-separated); http is the first three
+  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
+                       profile-search, profile-append, profile-bytes (comma-separated); http is the first three
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else

@@ -1,18 +1,13 @@
 import type { Collector } from '../../kernel/collector.ts'
 import { flattenError } from '../../lib/errors/flatten.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { CollectedData } from './collected-data.ts'
 import type { Pass } from './pass.ts'
-
-/** What collectors have told of a pass; what some of them are still about to tell is there when `pending` resolves. */
-export interface CollectedData {
-  readonly data: Record<string, unknown>
-  /** The messages of those that failed, by their names. */
-  readonly failures: Record<string, string>
-  readonly pending: Promise<unknown> | undefined
-}
+import { summarize } from './summarize.ts'
 
 /** Asks each collector about a pass. Never throws: one that fails costs its own data only. */
-export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>): CollectedData {
+export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>, redactor: Redactor): CollectedData {
   const data: Record<string, unknown> = {}
   const failures: Record<string, string> = {}
   const pending: Promise<void>[] = []
@@ -37,5 +32,6 @@ export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>): 
       fail(name, error)
     }
   }
-  return { data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
+  const summary = summarize(pass, redactor)
+  return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
 }

@@ -5,6 +5,7 @@ import type { Response } from '../../lib/http/response.ts'
 import type { SessionMethod } from '../../lib/session/session-use.ts'
 import type { StackFrame } from '../../lib/stack/parse-stack.ts'
 import type { CallTrace } from './call-trace.ts'
+import type { CollectedData } from './collected-data.ts'
 import { EventTrace } from './event-trace.ts'
 import { LogTrace } from './log-trace.ts'
 import type { Outcome } from './profile.ts'
@@ -49,6 +50,8 @@ export class Pass implements CollectedRequest {
   isSaved = false
   /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
   isOver = false
+  /** What collectors have told of it, as soon as they were asked. */
+  collected: CollectedData | undefined
   /** What was dispatched, and who has heard of it. */
   readonly events: EventTrace
   /** What was logged. */

@@ -6,7 +6,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { CallWatch } from './call-watch.ts'
 import { collectData } from './collect-data.ts'
-import { createMemoryCollector } from './collectors/memory.ts'
+import { memoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
 import { findCallSite } from './find-call-site.ts'
 import { GcWatch } from './gc-watch.ts'
@@ -51,7 +51,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         storage,
         policy,
         collect: pass =>
-          collectData(pass, [...collectors, ...foundation.collectors.map(each => masked(each, redactor))]),
+          collectData(pass, [...collectors, ...foundation.collectors.map(each => masked(each, redactor))], redactor),
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),
@@ -72,20 +72,21 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     },
 
     register(app) {
-      const gc = new GcWatch({ inFlight: () => profiler.running, amend: pass => profiler.amend(pass) })
+      const gc = new GcWatch(() => profiler.open)
       const calls = new CallWatch(() => profiler.find(app.context.current))
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
-      collectors.push(createMemoryCollector(gc), ...createCollectors(app))
+      collectors.push(memoryCollector, ...createCollectors(app))
       for (const controller of addPages({ ...app, profiler, storage, policy })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
     },
 
-    close() {
+    async close() {
       for (const end of watches) end()
-      return storage.close()
+      await profiler.whenIdle()
+      await storage.close()
     },
   }
 }

@@ -56,7 +56,7 @@ export class ProfilerTracer implements DispatchTracer {
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(pass)
-    else if (event instanceof TerminateEvent) void this.#profiler.terminate(pass, event.response, event.isSent)
+    else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event.response, event.isSent)
   }
 
   /** Whatever was open during the request is closed before it is collected. */

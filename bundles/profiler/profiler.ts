@@ -1,13 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { Signals } from '../../lib/signals.ts'
 import { AwaitedTokens } from './awaited-tokens.ts'
-import type { CollectedData } from './collect-data.ts'
+import type { CollectedData } from './collected-data.ts'
 import { createRecord } from './create-record.ts'
 import { Pass } from './pass.ts'
+import { attachPass, findPass } from './passes.ts'
 import type { ProfileSummary } from './profile.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
@@ -33,13 +35,17 @@ export interface ProfilerServices {
   readonly signals: Signals
 }
 
+/** Milliseconds that somebody waits for a profile in the making, which a collector may hold up. */
+const patience = 1000
+
 /** Makes a profile of each kernel pass that its policy wants, many at once: what is noted of a request lives on its pass. */
 export class Profiler {
   readonly #services: ProfilerServices
-  readonly #passes = new WeakMap<Request, Pass>()
   readonly #inFlight = new Set<Pass>()
   readonly #awaited = new AwaitedTokens()
-  readonly #collected = new WeakMap<Pass, CollectedData>()
+  /** Main requests that are over, and not kept yet. */
+  readonly #ended = new Set<Pass>()
+  #toKeep: Pass[] = []
 
   constructor(services: ProfilerServices) {
     this.#services = services
@@ -50,14 +56,14 @@ export class Profiler {
     return this.#inFlight.size
   }
 
-  /** The main requests that are handled now. */
-  get running(): Iterable<Pass> {
-    return this.#inFlight
+  /** The main requests that are not kept yet: those that are handled now, and some that have just ended. */
+  get open(): Iterable<Pass> {
+    return [...this.#inFlight, ...this.#ended]
   }
 
   /** The pass of a request, when it is recorded. */
   find(request: Request | undefined): Pass | undefined {
-    return request === undefined ? undefined : this.#passes.get(request)
+    return request === undefined ? undefined : findPass(request)
   }
 
   /** Whether the pass, as far as is known, becomes a profile. */
@@ -81,7 +87,7 @@ export class Profiler {
     // As Symfony marks each of its passes; nothing depends on it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const pass = new Pass(token, request, type, parent)
-    this.#passes.set(request, pass)
+    attachPass(request, pass)
     this.#awaited.add(token)
     if (type === RequestType.Main) {
       pass.usage = startUsage(this.#inFlight)
@@ -98,17 +104,43 @@ export class Profiler {
     this.#collectAnew(pass)
     const main = mainOf(pass)
     // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.isOver || main === pass) void this.#save(pass).then(() => this.amend(pass.parent))
+    if (main.isOver || main === pass) void this.#save(pass).then(() => this.#amend(pass.parent))
   }
 
-  /** The response of a main request was sent, or its client has left: it is kept, its sub-requests before it. */
-  async terminate(pass: Pass, response: Response, isSent: boolean): Promise<void> {
+  /** The response of a main request was sent, or its client has left: it is collected now, and kept a little later. */
+  terminate(pass: Pass, response: Response, isSent: boolean): void {
     this.#inFlight.delete(pass)
     pass.response = response
     pass.outcome = isSent ? 'complete' : 'aborted'
     pass.isOver = true
-    this.#collected.delete(pass)
-    await this.#saveAll(pass)
+    this.#collectAnew(pass)
+    // A page that was sent need not wait in memory for its record.
+    pass.response = new Response(null, response)
+    this.#ended.add(pass)
+    this.#toKeep.push(pass)
+    if (this.#toKeep.length === 1) void this.#keepEnded()
+  }
+
+  /** Resolves when everything that is over is kept; after a second in any case. */
+  async whenIdle(): Promise<void> {
+    const limit = performance.now() + patience
+    while (this.#ended.size > 0 && performance.now() < limit) await nextTurn()
+  }
+
+  /**
+   * Two turns of the event loop later: what else came in is answered first, and Node has told by then of the garbage
+   * collector's runs.
+   */
+  async #keepEnded(): Promise<void> {
+    await nextTurn()
+    await nextTurn()
+    for (const main of this.#toKeep.splice(0)) void this.#saveAll(main)
+  }
+
+  /** Sub-requests are kept before their main request. */
+  async #saveAll(main: Pass): Promise<void> {
+    for (const pass of withDescendants(main)) await this.#save(pass)
+    this.#ended.delete(main)
   }
 
   /**
@@ -118,7 +150,7 @@ export class Profiler {
   crash(error: unknown, culprit: Request | undefined): void {
     const lineage = withAncestors(this.find(culprit))
     for (const pass of lineage) pass.noteThrown(error)
-    const mains = new Set([...lineage.slice(-1), ...this.#inFlight])
+    const mains = new Set([...lineage.slice(-1), ...this.open])
     for (const main of mains) if (this.keeps(main)) this.#keepCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
@@ -134,17 +166,13 @@ export class Profiler {
   }
 
   /** Keeps a profile anew, when it was kept: more is known of its pass now. */
-  amend(pass: Pass | undefined): void {
+  #amend(pass: Pass | undefined): void {
     if (pass?.isSaved) this.#append(pass)
-  }
-
-  async #saveAll(main: Pass): Promise<void> {
-    for (const pass of withDescendants(main)) await this.#save(pass)
   }
 
   /** Resolves when the profile of a token is kept, should it be in the making; after a second in any case. */
   whenKept(token: string): Promise<void> {
-    return this.#awaited.wait(token, 1000)
+    return this.#awaited.wait(token, patience)
   }
 
   async #save(pass: Pass): Promise<void> {
@@ -173,13 +201,12 @@ export class Profiler {
 
   /** What is told of a sub-request is told when it ends, and kept together with its main request. */
   #collect(pass: Pass): CollectedData {
-    return this.#collected.get(pass) ?? this.#collectAnew(pass)
+    return pass.collected ?? this.#collectAnew(pass)
   }
 
   #collectAnew(pass: Pass): CollectedData {
-    const collected = this.#services.collect(pass)
-    this.#collected.set(pass, collected)
-    return collected
+    pass.collected = this.#services.collect(pass)
+    return pass.collected
   }
 }
 

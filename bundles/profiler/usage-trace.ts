@@ -1,5 +1,5 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
+import { type ProcessUsage, readProcessUsage } from './process-usage.ts'
 import { roundTime } from './round-time.ts'
 
 /** One run of the garbage collector, in milliseconds from the start of the pass. */
@@ -28,15 +28,14 @@ interface InFlight {
 
 /** What the process had used when a main request began. All of it is of the whole process, whoever has used it. */
 export class UsageTrace {
-  /** Bytes. */
-  readonly heap: number = getHeapStatistics().used_heap_size
-  /** Microseconds. */
-  readonly cpu: NodeJS.CpuUsage = process.cpuUsage()
+  readonly process: ProcessUsage = readProcessUsage()
   readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
   /** How many other main requests were in flight already. */
   readonly others: number
   /** How many others were in flight at most, until it was over. */
   most: number
+  /** When the request was over, by `performance.now()`. */
+  end: number = Number.POSITIVE_INFINITY
   /** Also when the request is over: the garbage collector tells of its runs two turns of the event loop later. */
   readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
 

@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
-import type { CollectedData } from '../../../bundles/profiler/collect-data.ts'
+import type { CollectedData } from '../../../bundles/profiler/collected-data.ts'
 import type { Pass } from '../../../bundles/profiler/pass.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { Profiler } from '../../../bundles/profiler/profiler.ts'
 import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
 import { RecordingPolicy } from '../../../bundles/profiler/recording-policy.ts'
 import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
+import { summarize } from '../../../bundles/profiler/summarize.ts'
 import { defineController } from '../../../kernel/controller/controller.ts'
 import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
@@ -330,7 +331,8 @@ t.test('what is collected late of a request that is not over does not replace wh
   const gate = createGate()
   const { profiler, storage } = createBareProfiler(pass => {
     const isOver = pass.duration !== undefined
-    return { data: { isOver }, failures: {}, pending: isOver ? undefined : gate.opened }
+    const summary = summarize(pass, new Redactor())
+    return { summary, data: { isOver }, failures: {}, pending: isOver ? undefined : gate.opened }
   })
   const request = createRequest('/main')
   const sub = request.duplicate()
@@ -338,16 +340,17 @@ t.test('what is collected late of a request that is not over does not replace wh
   const pass = profiler.begin(sub, RequestType.Sub)
   if (main === undefined || pass === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
-  const saving = profiler.terminate(main, new Response(), true)
+  profiler.terminate(main, new Response(), true)
   profiler.finish(pass)
   gate.open()
-  await saving
+  await profiler.whenIdle()
   const { profile } = (await storage.find(pass.token)) ?? {}
   t.match(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
 })
 
 t.test('a profile that cannot be made is logged, and costs nothing else', async t => {
-  const { profiler, records, storage } = createBareProfiler(() => ({
+  const { profiler, records, storage } = createBareProfiler(pass => ({
+    summary: summarize(pass, new Redactor()),
     data: { big: 1n },
     failures: {},
     pending: undefined,
@@ -355,7 +358,8 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   const pass = profiler.begin(createRequest('/'), RequestType.Main)
   if (pass === undefined) throw new Error('It is recorded.')
   profiler.crash(new Error('x'), pass.request)
-  await profiler.terminate(pass, new Response(), true)
+  profiler.terminate(pass, new Response(), true)
+  await profiler.whenIdle()
   t.match(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
   t.notOk(storage.has(pass.token))
   t.equal(profiler.inFlight, 0)
@@ -367,7 +371,7 @@ t.test('without a free token a request is not profiled', async t => {
       return true
     }
   }
-  const { profiler, records } = createBareProfiler(() => ({ data: {}, failures: {}, pending: undefined }), new Full())
+  const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
   t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
   t.match(records, [{ level: 'warning' }])
 })

@@ -6,6 +6,7 @@ import { RecordingPolicy } from '../../../bundles/profiler/recording-policy.ts'
 import { drawToken } from '../../../bundles/profiler/tokens.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
+import { Redactor } from '../../../lib/redact/redactor.ts'
 
 t.test('a token is six hexadecimal digits that nobody has', async t => {
   t.match(
@@ -68,11 +69,11 @@ t.test('a collector that fails, at once or later, costs its own data only', asyn
     },
     { name: 'rejected', collect: () => Promise.reject('broken later') },
   ]
-  const { data, failures, pending } = collectData(pass, collectors)
+  const { data, failures, pending } = collectData(pass, collectors, new Redactor())
   await pending
   t.strictSame(data, { plain: { a: 1 }, later: 'later' })
   t.strictSame(failures, { broken: 'broken at once', rejected: 'broken later' })
-  t.equal(collectData(pass, collectors.slice(0, 2)).pending, undefined)
+  t.equal(collectData(pass, collectors.slice(0, 2), new Redactor()).pending, undefined)
 })
 
 t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {

@@ -1,0 +1,33 @@
+import { flattenError } from '../../lib/errors/flatten.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { Pass } from './pass.ts'
+import { readProcessUsage } from './process-usage.ts'
+import type { ProfileSummary } from './profile.ts'
+import { roundTime } from './round-time.ts'
+
+/** What the list shows of a pass, masked. */
+export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
+  const { controller, error, logs, request, response, thrown } = pass
+  const route = request.attributes.get('_route')
+  return {
+    token: pass.token,
+    parent: pass.parent?.token ?? null,
+    type: 'request',
+    outcome: pass.outcome,
+    status: response?.status ?? 0,
+    ip: request.clientIp,
+    method: request.method,
+    url: redactor.text(request.url),
+    route: typeof route === 'string' ? route : null,
+    controller: controller ?? null,
+    contentType: response?.headers.get('content-type') ?? null,
+    time: pass.time,
+    duration: roundTime(pass.duration ?? pass.elapsed()),
+    memory: readProcessUsage().heap,
+    exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
+    errors: logs.errors,
+    warnings: logs.warnings,
+    calls: pass.calls?.count ?? 0,
+    subRequests: pass.children.length,
+  }
+}
