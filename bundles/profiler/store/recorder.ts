@@ -60,7 +60,7 @@ export class Recorder {
 
   /** Writes everything kept so far before it returns. */
   flushNow(): void {
-    const items = this.#queue.takeAll().filter(({ version }) => version.place === undefined)
+    const items = this.#queue.takeAll().filter(isWaiting)
     if (items.length === 0) return
     try {
       this.#options.writer.writeNow(items).forEach(settle)
@@ -80,10 +80,7 @@ export class Recorder {
       await this.#options.writer.write(group, settle)
       return true
     } catch (error) {
-      this.#withdraw(
-        group.filter(({ version }) => version.place === undefined),
-        error,
-      )
+      this.#withdraw(group.filter(isWaiting), error)
       return false
     }
   }
@@ -114,10 +111,16 @@ function isTooLong(text: string): boolean {
   return text.length * 3 > record && Buffer.byteLength(text) > record
 }
 
-function settle({ item: { version }, place }: PlacedItem): void {
+/** Not if it was written, or given up, in another way meanwhile. */
+function isWaiting({ version }: QueueItem): boolean {
+  return version.place === undefined && version.isLost !== true
+}
+
+function settle({ item: { entry, version }, place }: PlacedItem): void {
   version.place = place
   version.text = undefined
   version.previous = undefined
+  place.file.newest = Math.max(place.file.newest, entry.keptAt)
 }
 
 /** Makes the newest version that is not lost the present one; false when there is none. */
