@@ -1,5 +1,5 @@
 import { CommitQueue } from './commit-queue.ts'
-import { IndexEntry, type Version } from './index-entry.ts'
+import { IndexEntry, Version } from './index-entry.ts'
 import { lineLimits } from './line-limits.ts'
 import type { ProfileIndex } from './profile-index.ts'
 import type { ProfileRecord } from './profile-storage.ts'
@@ -42,10 +42,10 @@ export class Recorder {
     const { clock, index, writer } = this.#options
     if (isTooLong(text)) return this.#drop(1, 'A profile was dropped because it is too long.')
     const known = index.find(summary.token, writer.id)
-    const written = { record: text, facts }
-    const version: Version = { summary, text: written, previous: known?.version }
+    const texts = { record: text, facts }
+    const version = new Version(summary, texts, undefined, known?.version)
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
-    if (!this.#queue.push({ entry, version, text: written, length: text.length })) {
+    if (!this.#queue.push({ entry, version, text: texts, length: text.length })) {
       return this.#drop(1, 'Profiles are dropped because they come faster than the disk takes them.')
     }
     if (known === undefined) index.push(entry)
@@ -113,7 +113,7 @@ function isTooLong(text: string): boolean {
 
 /** Not if it was written, or given up, in another way meanwhile. */
 function isWaiting({ version }: QueueItem): boolean {
-  return version.place === undefined && version.isLost !== true
+  return version.place === undefined && !version.isLost
 }
 
 function settle({ item: { entry, version }, place }: PlacedItem): void {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import type { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
-import { IndexEntry } from '../../../../bundles/profiler/store/index-entry.ts'
+import { IndexEntry, Version } from '../../../../bundles/profiler/store/index-entry.ts'
 import { ProfileIndex } from '../../../../bundles/profiler/store/profile-index.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles, pause, until } from './file-storage.ts'
@@ -339,14 +339,18 @@ t.test('the index knows what a slow, obvious one knows', async _t => {
       for (const group of groups) {
         const entries = group.map(
           ({ keptAt, token, writer }) =>
-            new IndexEntry(writer, keptAt, { summary: createSummary({ token: tokenOf(token), status: keptAt }) }),
+            new IndexEntry(
+              writer,
+              keptAt,
+              new Version(createSummary({ token: tokenOf(token), status: keptAt }), undefined),
+            ),
         )
         const [first] = group
         if (first === undefined) continue
         const { action, keptAt, writer } = first
         const isGone = (entry: IndexEntry) => entry.writer === writer
         if (action === 'push') {
-          const entry = new IndexEntry(writer, index.newest, { summary: createSummary({ token: 'abcdef' }) })
+          const entry = new IndexEntry(writer, index.newest, new Version(createSummary({ token: 'abcdef' }), undefined))
           if (index.find('abcdef', writer) !== undefined) continue
           index.push(entry)
           slow.push(entry)
