@@ -66,7 +66,7 @@ const rate = 5000
  * @type {Claim}
  */
 export const profileAppend = {
-  title: 'Keeping 5,000 profiles of 3.4 kB a second',
+  title: 'Keeping 5,000 profiles of 4 kB a second',
   unit: 'CPU µs/profile',
   comparisons: [
     {

@@ -63,6 +63,7 @@ export class FileProfileStorage implements ProfileStorage {
   readonly #tail: ProfileTail
   readonly #watch: DirectoryWatch
   #retained: Promise<void> = Promise.resolve()
+  #pinned: Promise<boolean> = Promise.resolve(false)
   #hasLooked = false
   #closed: Promise<void> | undefined
 
@@ -104,13 +105,15 @@ export class FileProfileStorage implements ProfileStorage {
     if (entry !== undefined && this.#catalog.pins.find(entry) !== undefined) void this.pin(token, true)
   }
 
-  async pin(token: string, isPinned: boolean): Promise<boolean> {
-    try {
-      return isPinned ? await this.#pin(token) : await this.#unpin(token)
-    } catch (error) {
-      this.#problems.report('Profiles cannot be pinned or unpinned.', error)
-      return false
-    }
+  pin(token: string, isPinned: boolean): Promise<boolean> {
+    // One after the other: the copy that was asked for last is to be the one that stays.
+    this.#pinned = this.#pinned
+      .then(() => (isPinned ? this.#pin(token) : this.#unpin(token)))
+      .catch(error => {
+        this.#problems.report('Profiles cannot be pinned or unpinned.', error)
+        return false
+      })
+    return this.#pinned
   }
 
   has(token: string): boolean {

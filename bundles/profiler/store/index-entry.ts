@@ -7,9 +7,8 @@ export interface Span {
 }
 
 /** Where a record stands, and the facts that belong to it. */
-export interface Place {
+export interface Place extends Span {
   readonly file: RecordFile
-  readonly record: Span
   readonly facts: Span
 }
 
@@ -20,15 +19,28 @@ export interface RecordFile {
   newest: number
 }
 
-/** A profile as it was kept, or amended. It has its text until that is written; then it has a place. */
-export interface Version {
+/** The texts of a record and its facts. */
+export interface RecordText {
+  readonly record: string
+  readonly facts: string
+}
+
+/** A profile as it was kept, or amended: it has its text until that is written, and then a place. */
+export class Version {
   readonly summary: ProfileSummary
-  text?: { readonly record: string; readonly facts: string } | undefined
-  place?: Place | undefined
-  /** Whether it could not be written. */
-  isLost?: boolean
+  text: RecordText | undefined
+  place: Place | undefined
   /** What counts again should this one be lost. */
-  previous?: Version | undefined
+  previous: Version | undefined
+  /** Whether it could not be written. */
+  isLost = false
+
+  constructor(summary: ProfileSummary, text: RecordText | undefined, place?: Place, previous?: Version) {
+    this.summary = summary
+    this.text = text
+    this.place = place
+    this.previous = previous
+  }
 }
 
 /** A profile in the index, by its token and who wrote it. */

@@ -50,16 +50,13 @@ export class OpenSegment {
     await this.#writeIndex(index)
     this.segment.bytes = this.#dataSize + this.#indexSize
     this.segment.records += items.length
-    for (const { entry } of items) this.segment.newest = Math.max(this.segment.newest, entry.keptAt)
     return placed
   }
 
   /** Lets go of it, and removes what is of no use: half a group, or two empty files. Never rejects. */
   async close(): Promise<void> {
     const { indexPath, path, records } = this.segment
-    const tasks: Promise<unknown>[] = []
-    if (this.isBroken) tasks.push(this.#data.truncate(this.#dataSize), this.#index.truncate(this.#indexSize))
-    await Promise.allSettled(tasks)
+    if (this.isBroken) await Promise.allSettled([cut(this.#data, this.#dataSize), cut(this.#index, this.#indexSize)])
     await Promise.allSettled([this.#data.close(), this.#index.close()])
     if (records === 0) await Promise.allSettled([this.#fileSystem.unlink(path), this.#fileSystem.unlink(indexPath)])
   }
@@ -80,4 +77,10 @@ export class OpenSegment {
 async function checkSize(file: OpenFile, expected: number): Promise<void> {
   const { nlink, size } = await file.stat()
   if (nlink === 0 || size !== expected) throw new Error('A segment was removed or changed while it was written.')
+}
+
+/** Takes off what was written in vain; a file that somebody has made shorter would become longer, and is left alone. */
+async function cut(file: OpenFile, size: number): Promise<void> {
+  const state = await file.stat()
+  if (state.size > size) await file.truncate(size)
 }

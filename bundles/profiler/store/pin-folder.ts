@@ -3,12 +3,12 @@ import path from 'node:path'
 import { createFile, writeAll } from './create-file.ts'
 import type { FileSystem } from './file-system.ts'
 import { ignoring } from './ignoring.ts'
-import type { IndexEntry, Place, RecordFile } from './index-entry.ts'
+import { type IndexEntry, type RecordFile, type RecordText, Version } from './index-entry.ts'
 import { formatIndexLine, type IndexLine, parseIndexLine } from './index-line.ts'
 import { lineLimits } from './line-limits.ts'
 import { readFile } from './read-file.ts'
 import { readLines } from './read-lines.ts'
-import { type RecordText, wrapFacts } from './read-record.ts'
+import { wrapFacts } from './read-record.ts'
 
 /** A copy of a profile that outlives its segment: a file with its facts, itself and its line of an index. */
 export interface Pin extends RecordFile {
@@ -135,9 +135,10 @@ export class PinFolder {
   }
 }
 
-/** Where a pinned profile stands. */
-export function placeOf(pin: Pin): Place {
-  return { file: pin, record: pin.line.record, facts: pin.line.facts }
+/** The version of a profile that was pinned. */
+export function toVersion(pin: Pin): Version {
+  const { facts, record, summary } = pin.line
+  return new Version(summary, undefined, { offset: record.offset, length: record.length, file: pin, facts })
 }
 
 const ending = '.json'

@@ -2,7 +2,7 @@ import path from 'node:path'
 import { coalesce } from './coalesce.ts'
 import type { FileSystem } from './file-system.ts'
 import { IndexEntry, type RecordFile } from './index-entry.ts'
-import { type Pin, PinFolder, placeOf } from './pin-folder.ts'
+import { type Pin, PinFolder, toVersion } from './pin-folder.ts'
 import { ProfileIndex } from './profile-index.ts'
 import type { Segment } from './segment.ts'
 import { SegmentFolder } from './segment-folder.ts'
@@ -60,11 +60,11 @@ export class ProfileCatalog {
 
   #moveToCopy(entry: IndexEntry): boolean {
     const pin = this.pins.find(entry)
-    if (pin !== undefined) entry.show({ summary: pin.line.summary, place: placeOf(pin) })
+    if (pin !== undefined) entry.show(toVersion(pin))
     return pin !== undefined
   }
 }
 
 function toEntry(pin: Pin): IndexEntry {
-  return new IndexEntry(pin.writer, pin.line.keptAt, { summary: pin.line.summary, place: placeOf(pin) })
+  return new IndexEntry(pin.writer, pin.line.keptAt, toVersion(pin))
 }

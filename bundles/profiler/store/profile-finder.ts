@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Profile } from '../profile.ts'
 import type { FileSystem } from './file-system.ts'
-import type { IndexEntry } from './index-entry.ts'
+import type { IndexEntry, RecordText } from './index-entry.ts'
 import { parseProfile } from './parse-profile.ts'
 import { isToken } from './parse-summary.ts'
 import type { ProfileCatalog } from './profile-catalog.ts'
-import { type RecordText, readRecord } from './read-record.ts'
+import { readRecord } from './read-record.ts'
 import { within } from './within.ts'
 
 /** A profile that was found, with the text it was read from. */

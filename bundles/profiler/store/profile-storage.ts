@@ -17,8 +17,8 @@ export interface StoredProfile {
 export type SummaryField = keyof ProfileSummary
 
 /**
- * One condition on a field. `contains` and `lacks` look for a text in the field written as text, with upper and lower
- * case told apart; `from` and `until` are inclusive bounds of a number.
+ * One condition on a field. `contains` and `lacks` look for a text in the field written as text (`null` is an
+ * empty one), with upper and lower case told apart; `from` and `until` are inclusive bounds of a number.
  */
 export type ProfileFilter =
   | { readonly field: SummaryField; readonly test: 'contains' | 'lacks'; readonly value: string }
@@ -27,7 +27,10 @@ export type ProfileFilter =
 /** Which profiles are wanted: all conditions hold. */
 export interface ProfileQuery {
   readonly filters?: readonly ProfileFilter[]
-  /** Newest first (the order in which they were kept, reversed) unless told else. */
+  /**
+   * Newest first (the order in which they were kept, reversed) unless told else; so are equals. Texts are in the order of
+   * their code units, and what is `null` stands last in both directions.
+   */
   readonly sort?: { readonly field: SummaryField; readonly direction: 'ascending' | 'descending' }
   readonly offset?: number
   readonly limit: number
@@ -44,7 +47,7 @@ export interface ProfileSearchResult {
 export interface StorageUsage {
   readonly profiles: number
   readonly bytes: number
-  /** Profiles that were dropped since the process began, because the disk was full or slower than they came. */
+  /** Profiles that were dropped since the process began: the disk was full or slower than they came, or one was too long. */
   readonly dropped: number
   /** Why the last one was dropped. */
   readonly problem: string | undefined
@@ -57,9 +60,9 @@ export interface ProfileStorage {
    * profiles that are given the same text of them.
    */
   append(record: ProfileRecord, facts: string): void
-  /** Keeps a newer version of a profile that was appended: the last one wins. */
+  /** Keeps a newer version of a profile that was appended: the last one wins, in the place of the first. */
   amend(record: ProfileRecord, facts: string): void
-  /** Lets a profile outlive all limits, or no longer; false when it is not known. */
+  /** Lets a profile outlive all limits, or no longer; false when it is not known, or the disk does not allow it. */
   pin(token: string, isPinned: boolean): Promise<boolean>
   /** Whether this process has kept a profile of this token, or knows of one. */
   has(token: string): boolean
@@ -73,8 +76,8 @@ export interface ProfileStorage {
   usage(): Promise<StorageUsage>
   /** Resolves when everything appended so far was written or dropped. */
   flush(): Promise<void>
-  /** Writes what waits to be written before it returns: for a process that is about to end. */
+  /** Writes what waits to be written, and what is being written, before it returns: for a process that is about to end. */
   flushNow(): void
-  /** Flushes, and lets go of what is open. */
+  /** Flushes, and lets go of what is open. What is appended after that is not kept. */
   close(): Promise<void>
 }

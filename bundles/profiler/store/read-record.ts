@@ -1,18 +1,12 @@
 import type { FileSystem, OpenFile } from './file-system.ts'
-import type { Place, Span } from './index-entry.ts'
+import type { Place, RecordText, Span } from './index-entry.ts'
 import { lineLimits } from './line-limits.ts'
 import { readFile } from './read-file.ts'
-
-/** The texts of a record and its facts. */
-export interface RecordText {
-  readonly record: string
-  readonly facts: string
-}
 
 /** Reads what stands in a place; `undefined` when that is no more. Facts that cannot be read are an empty text. */
 export function readRecord(fileSystem: FileSystem, place: Place): Promise<RecordText | undefined> {
   return readFile(fileSystem, place.file.path, async file => {
-    const record = await readSpan(file, place.record)
+    const record = await readSpan(file, place)
     const facts = await readSpan(file, place.facts)
     return record === undefined ? undefined : { record, facts: facts === undefined ? '' : unwrapFacts(facts) }
   })

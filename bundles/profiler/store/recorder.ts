@@ -1,5 +1,5 @@
 import { CommitQueue } from './commit-queue.ts'
-import { IndexEntry, type Version } from './index-entry.ts'
+import { IndexEntry, Version } from './index-entry.ts'
 import { lineLimits } from './line-limits.ts'
 import type { ProfileIndex } from './profile-index.ts'
 import type { ProfileRecord } from './profile-storage.ts'
@@ -42,10 +42,10 @@ export class Recorder {
     const { clock, index, writer } = this.#options
     if (isTooLong(text)) return this.#drop(1, 'A profile was dropped because it is too long.')
     const known = index.find(summary.token, writer.id)
-    const written = { record: text, facts }
-    const version: Version = { summary, text: written, previous: known?.version }
+    const texts = { record: text, facts }
+    const version = new Version(summary, texts, undefined, known?.version)
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
-    if (!this.#queue.push({ entry, version, text: written, length: text.length })) {
+    if (!this.#queue.push({ entry, version, text: texts, length: text.length })) {
       return this.#drop(1, 'Profiles are dropped because they come faster than the disk takes them.')
     }
     if (known === undefined) index.push(entry)
@@ -60,7 +60,7 @@ export class Recorder {
 
   /** Writes everything kept so far before it returns. */
   flushNow(): void {
-    const items = this.#queue.takeAll().filter(({ version }) => version.place === undefined)
+    const items = this.#queue.takeAll().filter(isWaiting)
     if (items.length === 0) return
     try {
       this.#options.writer.writeNow(items).forEach(settle)
@@ -80,10 +80,7 @@ export class Recorder {
       await this.#options.writer.write(group, settle)
       return true
     } catch (error) {
-      this.#withdraw(
-        group.filter(({ version }) => version.place === undefined),
-        error,
-      )
+      this.#withdraw(group.filter(isWaiting), error)
       return false
     }
   }
@@ -114,10 +111,16 @@ function isTooLong(text: string): boolean {
   return text.length * 3 > record && Buffer.byteLength(text) > record
 }
 
-function settle({ item: { version }, place }: PlacedItem): void {
+/** Not if it was written, or given up, in another way meanwhile. */
+function isWaiting({ version }: QueueItem): boolean {
+  return version.place === undefined && !version.isLost
+}
+
+function settle({ item: { entry, version }, place }: PlacedItem): void {
   version.place = place
   version.text = undefined
   version.previous = undefined
+  place.file.newest = Math.max(place.file.newest, entry.keptAt)
 }
 
 /** Makes the newest version that is not lost the present one; false when there is none. */

@@ -1,6 +1,6 @@
-import type { IndexEntry, Place, Span, Version } from './index-entry.ts'
+import type { IndexEntry, Place, RecordText, Span, Version } from './index-entry.ts'
 import { formatIndexLine } from './index-line.ts'
-import { type RecordText, wrapFacts } from './read-record.ts'
+import { wrapFacts } from './read-record.ts'
 import type { Segment } from './segment.ts'
 
 /** A version of a profile that is to be written. */
@@ -54,9 +54,11 @@ export class SegmentEncoder {
     const placed = items.map((item): PlacedItem => {
       const { entry, text, version } = item
       if (this.#facts?.text !== text.facts) this.#facts = { text: text.facts, span: write(wrapFacts(text.facts)) }
-      const place = { file: this.#segment, record: write(text.record), facts: this.#facts.span }
-      index += formatIndexLine({ keptAt: entry.keptAt, ...place, summary: version.summary })
-      return { item, place }
+      const { span: facts } = this.#facts
+      const record = write(text.record)
+      const { length, offset } = record
+      index += formatIndexLine({ keptAt: entry.keptAt, record, facts, summary: version.summary })
+      return { item, place: { offset, length, file: this.#segment, facts } }
     })
     return { data: data.subarray(0, this.#offset - start), index: Buffer.from(index), placed }
   }

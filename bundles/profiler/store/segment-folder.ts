@@ -84,7 +84,7 @@ export class SegmentFolder {
   }
 
   async #readOthers(): Promise<IndexEntry[]> {
-    const entries: IndexEntry[] = []
+    const read: IndexEntry[][] = []
     const names = this.segments.map(({ name }) => name).sort((one, other) => one.time - other.time)
     const latest = new Map(names.map(({ name, writer }) => [writer, name]))
     // One after another, on purpose: requests come first.
@@ -92,9 +92,9 @@ export class SegmentFolder {
       const { name, pid, writer } = segment.name
       // Known before it is read: what is closed now will not grow any more.
       const isClosed = latest.get(writer) !== name || !isRunning(pid)
-      entries.push(...(await reader.read()))
+      read.push(await reader.read())
       if (isClosed) this.#readers.delete(segment)
     }
-    return entries
+    return read.flat()
   }
 }

@@ -1,6 +1,6 @@
 import type { ProfileSummary } from '../profile.ts'
 import type { FileSystem } from './file-system.ts'
-import { IndexEntry, type Place, type Span } from './index-entry.ts'
+import { IndexEntry, type Span, Version } from './index-entry.ts'
 import { type IndexLine, parseIndexLine } from './index-line.ts'
 import { lineLimits } from './line-limits.ts'
 import { parseProfile } from './parse-profile.ts'
@@ -77,8 +77,9 @@ export class SegmentReader {
     // Facts stand before the first record that they belong to.
     if (facts.offset === this.#known) this.#facts = this.#pass(facts)
     await this.#readUntil(record.offset)
-    this.#facts = facts
-    this.#add(keptAt, summary, { file: this.#segment, record: this.#pass(record), facts })
+    // Mostly they are those of the line before, and then one object will do.
+    if (facts.offset !== this.#facts.offset || facts.length !== this.#facts.length) this.#facts = facts
+    this.#add(keptAt, summary, this.#pass(record))
   }
 
   /** Reads the lines before an offset that are not known yet. */
@@ -104,11 +105,13 @@ export class SegmentReader {
     if (summary === undefined) return
     // When it was kept only the index knows; but it was after what stands before it, whatever the clock said.
     const keptAt = Math.max(this.#keptAt, Math.round(summary.time + summary.duration))
-    this.#add(keptAt, summary, { file: this.#segment, record: span, facts: this.#facts })
+    this.#add(keptAt, summary, span)
   }
 
-  #add(keptAt: number, summary: ProfileSummary, place: Place): void {
-    this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, { summary, place }))
+  #add(keptAt: number, summary: ProfileSummary, { length, offset }: Span): void {
+    const place = { offset, length, file: this.#segment, facts: this.#facts }
+    const version = new Version(summary, undefined, place)
+    this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, version))
     this.#keptAt = keptAt
     this.#segment.newest = Math.max(this.#segment.newest, keptAt)
   }

@@ -67,7 +67,7 @@ t.test('nothing is made before the first profile', async t => {
   t.notOk(existsSync(directory))
 })
 
-t.test('a disk that fails drops profiles, says so once, and is tried again', async t => {
+t.test('fs-enospc-recover: a disk that fails drops profiles, says so once, and is tried again', async t => {
   const codes = { open: 'EMFILE', mkdir: 'EROFS', write: 'ENOSPC', stat: 'EIO' } as const
   for (const [name, code] of Object.entries(codes)) {
     let isFailing = true

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import type { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
-import { IndexEntry } from '../../../../bundles/profiler/store/index-entry.ts'
+import { IndexEntry, Version } from '../../../../bundles/profiler/store/index-entry.ts'
 import { ProfileIndex } from '../../../../bundles/profiler/store/profile-index.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles, pause, until } from './file-storage.ts'
@@ -140,10 +140,10 @@ t.test('the copy of a pinned profile is amended with it', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 2)
   await storage.pin(tokenOf(1), true)
+  storage.amend(createRecord({ token: tokenOf(1), status: 499 }), facts)
   storage.amend(createRecord({ token: tokenOf(1), status: 500 }), '{"changed":true}')
-  const pinned = path.join(directory, 'pinned')
-  const [first] = readdirSync(pinned)
-  await until(() => readdirSync(pinned).length === 1 && readdirSync(pinned)[0] !== first)
+  t.equal(await storage.pin(tokenOf(0), false), true, 'it is its turn when they are copied')
+  t.equal(readdirSync(path.join(directory, 'pinned')).length, 1)
   await storage.flush()
   await storage.purge()
   for (const each of [storage, createFileStorage(t, { directory }).storage]) {
@@ -339,14 +339,18 @@ t.test('the index knows what a slow, obvious one knows', async _t => {
       for (const group of groups) {
         const entries = group.map(
           ({ keptAt, token, writer }) =>
-            new IndexEntry(writer, keptAt, { summary: createSummary({ token: tokenOf(token), status: keptAt }) }),
+            new IndexEntry(
+              writer,
+              keptAt,
+              new Version(createSummary({ token: tokenOf(token), status: keptAt }), undefined),
+            ),
         )
         const [first] = group
         if (first === undefined) continue
         const { action, keptAt, writer } = first
         const isGone = (entry: IndexEntry) => entry.writer === writer
         if (action === 'push') {
-          const entry = new IndexEntry(writer, index.newest, { summary: createSummary({ token: 'abcdef' }) })
+          const entry = new IndexEntry(writer, index.newest, new Version(createSummary({ token: 'abcdef' }), undefined))
           if (index.find('abcdef', writer) !== undefined) continue
           index.push(entry)
           slow.push(entry)
