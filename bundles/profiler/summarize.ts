@@ -9,6 +9,7 @@ import { roundTime } from './round-time.ts'
 export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
   const { controller, error, logs, request, response, thrown } = pass
   const route = request.attributes.get('_route')
+  const contentType = response?.headers.get('content-type') ?? null
   return {
     token: pass.token,
     parent: pass.parent?.token ?? null,
@@ -18,9 +19,9 @@ export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     ip: request.clientIp,
     method: request.method,
     url: redactor.text(request.url),
-    route: typeof route === 'string' ? route : null,
-    controller: controller ?? null,
-    contentType: response?.headers.get('content-type') ?? null,
+    route: typeof route === 'string' ? redactor.knownSecrets(route) : null,
+    controller: controller === undefined ? null : redactor.knownSecrets(controller),
+    contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     time: pass.time,
     duration: roundTime(pass.duration ?? pass.elapsed()),
     memory: readProcessUsage().heap,

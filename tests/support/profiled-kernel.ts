@@ -39,9 +39,13 @@ export async function createProfiledKernel(
   const panels = createPanels(kernel.app)
 
   async function find(token: string | null): Promise<Profile> {
-    const stored = await storage.find(token ?? '')
-    if (stored === undefined) throw new Error(`There is no profile "${token}".`)
-    return stored.profile
+    // It is kept a little after the response was sent.
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const stored = await storage.find(token ?? '')
+      if (stored !== undefined) return stored.profile
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    throw new Error(`There is no profile "${token}".`)
   }
 
   function panel(name: string): ProfilePanel {

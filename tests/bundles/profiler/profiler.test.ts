@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import type { CollectedData } from '../../../bundles/profiler/collected-data.ts'
 import type { Pass } from '../../../bundles/profiler/pass.ts'
@@ -157,6 +158,11 @@ async function* endless() {
   }
 }
 
+/** Profiles are kept two turns of the event loop after a response was sent. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await nextTurn()
+}
+
 t.test('a listener that fails once is told like any other error', async t => {
   for (const type of [ResponseEvent, FinishRequestEvent]) {
     const { client, profileOf } = await createRecordingKernel(t, {
@@ -186,6 +192,7 @@ t.test('a listener that fails always, also on the error page, costs no profile',
       },
     })
     await client.get('/text')
+    await turns()
     const { summaries } = await storage.search({ limit: 10 })
     const [main] = summaries.filter(({ parent }) => parent === null)
     t.match(
@@ -208,6 +215,7 @@ t.test('an error inside the error controller is told beside the one that it was 
   app.controllers.register('error_controller', defineController('broken', [], fail))
   const response = await client.get('/boom')
   t.equal(response.status, 500)
+  await turns()
   const { summaries } = await storage.search({ limit: 10 })
   const [main] = summaries.filter(({ parent }) => parent === null)
   t.match(main, { outcome: 'complete', status: 500, subRequests: 1, route: 'boom' })
@@ -221,6 +229,7 @@ t.test('a request that is not recorded has no sub-requests that are', async t =>
   t.equal((await client.get('/embed')).headers.get('x-debug-token'), null)
   t.equal((await storage.search({ limit: 10 })).total, 0)
   await client.get('/events')
+  await turns()
   t.equal((await storage.search({ limit: 10 })).total, 1)
 })
 
@@ -286,7 +295,9 @@ t.test('a crash is recorded before the process ends, with the one whose work has
   t.match(summaries, [{ url: 'http://localhost/waits', outcome: 'crashed', exception: null, status: 0 }])
 
   gate.open()
-  const { summary } = await profileOf(await waiting)
+  const response = await waiting
+  await turns()
+  const { summary } = await profileOf(response)
   t.match(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
   t.match((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
 })
