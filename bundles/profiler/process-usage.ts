@@ -10,16 +10,19 @@ export interface ProcessUsage {
   readonly system: number
 }
 
-/** Milliseconds: requests that begin or end together share one reading, which costs system calls. */
-const lifetime = 0.5
+/** Milliseconds that a reading is good for while several requests are in flight: then it says little of one of them. */
+const lifetime = 10
 
 let last: ProcessUsage | undefined
 let readAt = 0
 
-/** What the process has used, at most half a millisecond ago. */
-export function readProcessUsage(): ProcessUsage {
+/**
+ * What the process has used: by now for a request that is alone, else up to 10 ms ago, because to ask the system for each
+ * of many requests would cost more than most of what is recorded.
+ */
+export function readProcessUsage(isAlone: boolean): ProcessUsage {
   const now = performance.now()
-  if (last === undefined || now - readAt > lifetime) {
+  if (last === undefined || isAlone || now - readAt > lifetime) {
     const { heap_size_limit: heapLimit, used_heap_size: heap } = getHeapStatistics()
     last = { ...process.cpuUsage(), heap, heapLimit }
     readAt = now

@@ -24,7 +24,7 @@ export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     time: pass.time,
     duration: roundTime(pass.duration ?? pass.elapsed()),
-    memory: readProcessUsage().heap,
+    memory: readProcessUsage(false).heap,
     exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
     errors: logs.errors,
     warnings: logs.warnings,

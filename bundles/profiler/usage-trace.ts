@@ -28,7 +28,7 @@ interface InFlight {
 
 /** What the process had used when a main request began. All of it is of the whole process, whoever has used it. */
 export class UsageTrace {
-  readonly process: ProcessUsage = readProcessUsage()
+  readonly process: ProcessUsage
   readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
   /** How many other main requests were in flight already. */
   readonly others: number
@@ -40,6 +40,7 @@ export class UsageTrace {
   readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
 
   constructor(others: number) {
+    this.process = readProcessUsage(others === 0)
     this.others = others
     this.most = others
   }

@@ -8,7 +8,7 @@ export const memoryCollector: ProfileCollector = {
   collect(pass) {
     const { usage } = pass
     if (usage === undefined) return undefined
-    const { heap, heapLimit, system, user } = readProcessUsage()
+    const { heap, heapLimit, system, user } = readProcessUsage(usage.most === 0)
     const { active, idle } = performance.eventLoopUtilization(usage.loop)
     usage.end = performance.now()
     return {
