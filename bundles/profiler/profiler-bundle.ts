@@ -46,12 +46,16 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     decorate(foundation) {
       const { context, logger, redactor, signals } = foundation
       let facts: string | undefined
+      // With the first request all bundles have added theirs.
+      let all: Collector<Pass>[] | undefined
       storage = options.storage ?? createStorage(foundation)
       profiler = new Profiler({
         storage,
         policy,
-        collect: pass =>
-          collectData(pass, [...collectors, ...foundation.collectors.map(each => masked(each, redactor))], redactor),
+        collect: pass => {
+          all ??= [...collectors, ...foundation.collectors.map(collector => masked(collector, redactor))]
+          return collectData(pass, all, redactor)
+        },
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),

@@ -4,7 +4,7 @@ import { ControllerEvent } from '../../kernel/events/controller-event.ts'
 import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import type { UrlGenerator } from '../../lib/routing/url-generator.ts'
+import { recordLink } from './pages/links.ts'
 import type { Profiler } from './profiler.ts'
 
 /** First: what follows is not worth recording. */
@@ -19,7 +19,6 @@ const responsePriority = -100
 /** What the listener works with. */
 export interface ProfilerListenerServices {
   readonly profiler: Profiler
-  readonly urls: UrlGenerator
   readonly debugGate: DebugGate
   /** Whether a controller is one of the profiler's own pages. */
   readonly isOwn: (controller: Controller) => boolean
@@ -51,13 +50,12 @@ export class ProfilerListener {
 
   /** A response that a sub-request has made names the profile of that one already: it becomes the previous one. */
   onResponse({ request, response: { headers } }: ResponseEvent): void {
-    const { debugGate, profiler, urls } = this.#services
+    const { debugGate, profiler } = this.#services
     const pass = profiler.find(request)
     if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
     const previous = headers.get('x-debug-token')
     if (previous !== null) headers.set('x-previous-debug-token', previous)
     headers.set('x-debug-token', pass.token)
-    if (request.origin === '') return
-    headers.set('x-debug-token-link', urls.generate('_profiler', { token: pass.token }, { absolute: true, request }))
+    if (request.origin !== '') headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
   }
 }

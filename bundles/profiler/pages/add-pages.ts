@@ -42,6 +42,20 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
     ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
     ...createReadingRoutes(services, assets).map(route => ({ ...route, methods: ['GET'] as const })),
   ]
-  for (const definition of definitions) routes.add({ ...definition, condition })
-  return definitions.map(({ controller }) => controller)
+  return definitions.map(definition => {
+    const controller = whenIdle(app.profiler, definition.controller)
+    routes.add({ ...definition, controller, condition })
+    return controller
+  })
+}
+
+/** Whoever looks sees what has just ended: it is kept first. */
+function whenIdle(profiler: Profiler, controller: Controller): Controller {
+  return {
+    ...controller,
+    async call(...values) {
+      await profiler.whenIdle()
+      return controller.call(...values)
+    },
+  }
 }
