@@ -4,6 +4,7 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { CollectedData } from './collect-data.ts'
 import type { Pass } from './pass.ts'
 import { type Profile, type ProfileSummary, schemaVersion } from './profile.ts'
+import { roundTime } from './round-time.ts'
 import type { ProfileRecord } from './store/profile-storage.ts'
 
 /** Makes the record of a pass; nothing unmasked is in it. */
@@ -31,7 +32,7 @@ function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     controller: controller ?? null,
     contentType: response?.headers.get('content-type') ?? null,
     time: pass.time,
-    duration: round(pass.duration ?? pass.elapsed()),
+    duration: roundTime(pass.duration ?? pass.elapsed()),
     memory: getHeapStatistics().used_heap_size,
     exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
     errors: logs.errors,
@@ -39,9 +40,4 @@ function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     calls: pass.calls?.count ?? 0,
     subRequests: pass.children.length,
   }
-}
-
-/** To a microsecond: no clock here is better. */
-function round(milliseconds: number): number {
-  return Math.round(milliseconds * 1000) / 1000
 }

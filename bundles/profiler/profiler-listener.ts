@@ -57,7 +57,6 @@ export class ProfilerListener {
     const previous = headers.get('x-debug-token')
     if (previous !== null) headers.set('x-previous-debug-token', previous)
     headers.set('x-debug-token', pass.token)
-    if (request.origin === '') return
     headers.set('x-debug-token-link', urls.generate('_profiler', { token: pass.token }, { absolute: true, request }))
   }
 }

@@ -1,9 +1,13 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import type { CollectedData } from '../../../bundles/profiler/collect-data.ts'
 import type { Pass } from '../../../bundles/profiler/pass.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { Profiler } from '../../../bundles/profiler/profiler.ts'
+import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
 import { RecordingPolicy } from '../../../bundles/profiler/recording-policy.ts'
 import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
 import { defineController } from '../../../kernel/controller/controller.ts'
@@ -11,12 +15,15 @@ import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { Redactor } from '../../../lib/redact/redactor.ts'
 import { createSignals } from '../../../lib/signals.ts'
+import { probeBundle } from '../../support/probe-bundle.ts'
 import { createProfiledKernel, type ProfiledInit, waitForProfile } from '../../support/profiled-kernel.ts'
+import { linkProject } from '../../support/project.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 import { openConnection, serveKernel } from '../../support/test-server.ts'
 
@@ -343,6 +350,18 @@ t.test('what is collected late of a request that is not over does not replace wh
   await saving
   const { profile } = (await storage.find(pass.token)) ?? {}
   t.match(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
+})
+
+t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
+  const directory = linkProject(t)
+  writeFileSync(path.join(directory, 'var'), 'This is no directory.')
+  const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
+  const { client, close, records } = await createTestKernel({ bundles, directory })
+  t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
+  await close()
+  const [problem] = records.filter(({ level }) => level === 'warning')
+  t.match(problem, { message: 'Profiles are dropped because they cannot be written.' })
+  t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
 })
 
 t.test('a profile that cannot be made is logged, and costs nothing else', async t => {

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import { configPanel } from '../../../../bundles/profiler/panels/config.ts'
+import { formatMoment, formatSize } from '../../../../bundles/profiler/panels/format-soft.ts'
 import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
 import { readSetCookie } from '../../../../bundles/profiler/panels/read-set-cookie.ts'
 import { requestPanel } from '../../../../bundles/profiler/panels/request.ts'
-import { asBytes, asMoment } from '../../../../bundles/profiler/panels/soft-data.ts'
 import type { ProcessFacts, Profile, ProfileSummary } from '../../../../bundles/profiler/profile.ts'
 import type { StoredProfile } from '../../../../bundles/profiler/store/profile-storage.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
@@ -201,9 +201,9 @@ t.test('a cookie that was set is read as browsers read it', async t => {
 })
 
 t.test('what is no moment and no number is empty', async t => {
-  t.equal(asMoment(0), '1970-01-01T00:00:00.000Z')
-  for (const value of ['0', Number.NaN, 9e15, undefined]) t.equal(asMoment(value), '')
-  t.equal(asBytes('1'), '')
+  t.equal(formatMoment(0), '1970-01-01T00:00:00.000Z')
+  for (const value of ['0', Number.NaN, 9e15, undefined]) t.equal(formatMoment(value), '')
+  t.equal(formatSize('1'), '')
 })
 
 const summary: ProfileSummary = {
