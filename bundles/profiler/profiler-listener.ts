@@ -56,6 +56,6 @@ export class ProfilerListener {
     const previous = headers.get('x-debug-token')
     if (previous !== null) headers.set('x-previous-debug-token', previous)
     headers.set('x-debug-token', pass.token)
-    if (request.origin !== '') headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
+    headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
   }
 }

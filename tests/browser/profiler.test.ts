@@ -1,8 +1,9 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '../../kernel/bundle.ts'
-import { serveProfiler } from '../bundles/profiler/pages/boot-profiler.ts'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
 
 t.setTimeout(180_000)
 
@@ -77,7 +78,7 @@ function watch(page: Page, url: string): () => string[] {
 
 async function open(t: Test): Promise<{ page: Page; url: string; tokenOf(path: string): Promise<string> }> {
   const browser = await openBrowser(t)
-  const { url } = await serveProfiler(t, { bundles: [demo] })
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [demo] }))
   const tokenOf = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
   return { page: await browser.newPage(), url, tokenOf }
 }

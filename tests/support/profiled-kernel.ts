@@ -1,105 +1,112 @@
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { createPanels } from '../../bundles/profiler/create-panels.ts'
-import type { ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
+import type { PanelSubject, ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
 import type { Profile } from '../../bundles/profiler/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../../bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileStorage, StoredProfile } from '../../bundles/profiler/store/profile-storage.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import type { Bundle } from '../../kernel/bundle.ts'
-import { type RequestHandler, toController } from '../../kernel/controller/controller.ts'
-import type { TestResponse } from '../../kernel/testing/client.ts'
-import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import type { RequestHandler } from '../../kernel/controller/controller.ts'
+import { createTestKernel, type TestKernel, type TestKernelOptions } from '../../kernel/testing/create-test-kernel.ts'
+import { createRequest } from '../../kernel/testing/event-factories.ts'
+import { createHandlerBundle } from './handler-bundle.ts'
+import { probeBundle } from './probe-bundle.ts'
+
+/** What a profiled kernel has beside the framework, the profiler, the site and the probe routes. */
+export interface ProfiledInit extends Omit<ProfilerOptions, 'storage'>, Partial<TestKernelOptions> {
+  /** By their paths. */
+  readonly handlers?: Readonly<Record<string, RequestHandler>>
+  readonly register?: Bundle['register']
+}
+
+/** Whatever has the headers of a response. */
+export interface Answer {
+  readonly headers: { get(name: string): string | null }
+}
 
 /** A kernel whose requests are profiled. */
 export interface ProfiledKernel extends TestKernel {
   readonly storage: MemoryProfileStorage
-  /** The profile of a response, as it was kept. */
-  profileOf(response: TestResponse): Promise<Profile>
+  /** What is kept of the request that was answered so, or of another that the response names in this header. */
+  storedOf(response: Answer, header?: string): Promise<StoredProfile>
+  profileOf(response: Answer, header?: string): Promise<Profile>
   panel(name: string): ProfilePanel
-  /** The page of a panel. */
-  show(name: string, profile: Profile): Promise<string>
+  /** A panel as HTML; relatives of the profile that are not given are looked up. */
+  show(panel: string | ProfilePanel, shown: Profile | Shown): Promise<string>
 }
 
-/** Boots a kernel with the site, the profiler, and handlers by their paths. */
-export async function createProfiledKernel(
-  t: Test,
-  handlers: Readonly<Record<string, RequestHandler>> = {},
-  options: ProfilerOptions & { readonly variables?: Record<string, string> } = {},
-): Promise<ProfiledKernel> {
+/** A profile, and what a panel is told beside it. */
+export type Shown = Pick<PanelSubject, 'profile'> & Partial<PanelSubject>
+
+/** Boots a kernel whose profiles are kept in memory; it is closed when the test ends. */
+export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Promise<ProfiledKernel> {
+  const { handlers = {}, register = () => {}, bundles = [], variables, directory, ...options } = init
   const storage = new MemoryProfileStorage()
-  const bundles = [
-    frameworkBundle,
-    siteBundle,
-    createHandlerBundle(handlers),
-    createProfilerBundle({ storage, ...options }),
-  ]
-  const kernel = await createTestKernel({ bundles, variables: options.variables ?? {} })
+  const profiler = createProfilerBundle({ ...options, storage })
+  const own = [createHandlerBundle(handlers), { name: 'own', register }]
+  const kernel = await createTestKernel({
+    bundles: [frameworkBundle, siteBundle, probeBundle, profiler, ...own, ...bundles],
+    ...(variables && { variables }),
+    ...(directory !== undefined && { directory }),
+  })
   t.teardown(() => kernel.close())
   const panels = createPanels(kernel.app)
 
-  async function find(token: string | null): Promise<Profile> {
-    // It is kept a little after the response was sent.
-    for (let attempt = 0; attempt < 200; attempt++) {
-      const stored = await storage.find(token ?? '')
-      if (stored !== undefined) return stored.profile
-      await new Promise(resolve => setTimeout(resolve, 5))
-    }
-    throw new Error(`There is no profile "${token}".`)
-  }
-
   function panel(name: string): ProfilePanel {
     const found = panels.find(panel => panel.name === name)
-    if (found === undefined) throw new Error(`There is no panel "${name}".`)
+    if (found === undefined) throw new TypeError(`There is no panel "${name}".`)
     return found
   }
+
+  async function toSubject(shown: Shown): Promise<PanelSubject> {
+    const find = async (token: string) => (await storage.find(token))?.profile.summary
+    const { children, summary } = shown.profile
+    const found = await Promise.all(children.map(find))
+    return {
+      facts: (await storage.find(summary.token))?.facts ?? {},
+      parent: summary.parent === null ? undefined : await find(summary.parent),
+      children: found.filter(child => child !== undefined),
+      ...shown,
+    }
+  }
+
+  const storedOf: ProfiledKernel['storedOf'] = ({ headers }, header = 'x-debug-token') =>
+    waitForStored(storage, headers.get(header))
 
   return {
     ...kernel,
     storage,
     panel,
-    profileOf: response => find(response.headers.get('x-debug-token')),
-    async show(name, profile) {
-      const shown = panel(name)
-      const view = await shown.toView({ profile, facts: {}, parent: undefined, children: [] })
-      return kernel.app.view.render(shown.template, view)
+    storedOf,
+    profileOf: async (response, header) => (await storedOf(response, header)).profile,
+    async show(name, shown) {
+      const found = typeof name === 'string' ? panel(name) : name
+      const view = await found.toView(await toSubject('profile' in shown ? shown : { profile: shown }))
+      return kernel.app.view.render(found.template, view, createRequest())
     },
   }
 }
 
-/** A profile with what one collector has told, in whatever shape. */
-export function createProfile(data: Readonly<Record<string, unknown>>): Profile {
-  const summary: Profile['summary'] = {
-    token: 'abc123',
-    parent: null,
-    type: 'request',
-    outcome: 'complete',
-    status: 200,
-    ip: '127.0.0.1',
-    method: 'GET',
-    url: 'http://localhost/',
-    route: null,
-    controller: null,
-    contentType: null,
-    time: 0,
-    duration: 1,
-    memory: 0,
-    exception: null,
-    errors: 0,
-    warnings: 0,
-    calls: 0,
-    subRequests: 0,
-  }
-  return { schemaVersion: 1, summary, children: [], data, failures: {} }
+/** Finds the profile of a token: a moment after its response was sent, or when it is as is wanted. */
+export async function waitForProfile(
+  storage: ProfileStorage,
+  token: string | null,
+  isWanted?: (profile: Profile) => boolean,
+): Promise<Profile> {
+  return (await waitForStored(storage, token, isWanted)).profile
 }
 
-function createHandlerBundle(handlers: Readonly<Record<string, RequestHandler>>): Bundle {
-  return {
-    name: 'handlers',
-    register({ routes }) {
-      for (const [path, handler] of Object.entries(handlers)) {
-        routes.add({ name: path, path, controller: toController(handler) })
-      }
-    },
+async function waitForStored(
+  storage: ProfileStorage,
+  token: string | null,
+  isWanted: (profile: Profile) => boolean = () => true,
+): Promise<StoredProfile> {
+  for (let attempt = 0; attempt < 2000; attempt++) {
+    const stored = await storage.find(String(token))
+    if (stored !== undefined && isWanted(stored.profile)) return stored
+    await new Promise(resolve => setTimeout(resolve, 1))
   }
+  throw new Error(`There is no such profile "${token}".`)
 }

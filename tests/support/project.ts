@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
+import type { Test } from 'tap'
 
 /** Makes a project in a directory: our templates and assets, and templates of the test's own by their names. */
 export function createProject(directory: string, templates: Readonly<Record<string, string>>): string {
@@ -12,4 +13,12 @@ export function createProject(directory: string, templates: Readonly<Record<stri
     writeFileSync(file, text)
   }
   return directory
+}
+
+/** Makes the directory of a project with our templates and assets, and a `var` of its own. */
+export function linkProject(t: Test): string {
+  return t.testdir({
+    templates: t.fixture('symlink', path.resolve('templates')),
+    bundles: t.fixture('symlink', path.resolve('bundles')),
+  })
 }

@@ -8,8 +8,8 @@ import { createTestKernel, type TestKernel } from '../../kernel/testing/create-t
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { probeBundle } from './probe-bundle.ts'
 
-/** A server with the site and the probe routes on a free port of this machine. */
-export interface TestServer extends TestKernel {
+/** A server on a free port of this machine. */
+export interface Served {
   readonly server: NodeServer
   readonly url: string
   readonly port: number
@@ -17,21 +17,26 @@ export interface TestServer extends TestKernel {
   raw(bytes: string): Promise<string>
 }
 
+/** A server with the site and the probe routes. */
+export interface TestServer extends TestKernel, Served {}
+
 export async function startServer(
   t: Test,
   variables: Record<string, string> = {},
   bundles: readonly Bundle[] = [],
 ): Promise<TestServer> {
   const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle, ...bundles], variables })
-  const trustedProxies = new TrustedProxies(kernel.app.config.trustedProxies)
-  const server = new NodeServer({ ...kernel.app, trustedProxies })
+  t.teardown(() => kernel.close())
+  return { ...kernel, ...(await serveKernel(t, kernel)) }
+}
+
+/** Puts a server before a kernel; it is closed when the test ends. */
+export async function serveKernel(t: Test, { app }: Pick<TestKernel, 'app'>): Promise<Served> {
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(app.config.trustedProxies) })
   const url = await server.listen('127.0.0.1', 0)
   const port = Number(url.split(':').at(-1))
-  t.teardown(async () => {
-    await server.close(100)
-    await kernel.close()
-  })
-  return { ...kernel, server, url, port, raw: bytes => exchange(port, bytes) }
+  t.teardown(() => server.close(100))
+  return { server, url, port, raw: bytes => exchange(port, bytes) }
 }
 
 /** Opens a connection that collects what it is sent. */

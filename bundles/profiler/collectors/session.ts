@@ -5,6 +5,7 @@ import type { SessionMetadata } from '../../../lib/session/session.ts'
 import { formatFrame } from '../../../lib/stack/format-frame.ts'
 import type { NotedSessionUse, Pass } from '../pass.ts'
 import type { ProfileCollector } from '../profile-collector.ts'
+import { roundTime } from '../round-time.ts'
 import { createCopier } from './create-copier.ts'
 
 /** What a profile tells of a session: never its id. */
@@ -66,6 +67,6 @@ export class SessionCollector implements ProfileCollector {
     const trace = frames
       .filter(({ origin }) => origin !== 'runtime')
       .map(frame => formatFrame(frame).replace(this.#directory, ''))
-    return { method, at: Math.round(at * 1000) / 1000, trace }
+    return { method, at: roundTime(at), trace }
   }
 }

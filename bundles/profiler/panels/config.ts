@@ -1,6 +1,7 @@
+import { formatText } from './format-soft.ts'
 import { formatValue, type Row, toRows } from './format-value.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asList, asRecord, asText } from './soft-data.ts'
+import { asList, asObject } from './read-soft.ts'
 
 /** The panel of what the application was started with. */
 export const configPanel: ProfilePanel = {
@@ -9,15 +10,15 @@ export const configPanel: ProfilePanel = {
   template: 'profiler/panels/config',
   hasContent: () => true,
   toView({ facts }) {
-    const config = asRecord(facts.config)
-    const versions = asRecord(asRecord(facts.server).versions)
+    const config = asObject(facts.config)
+    const versions = asObject(asObject(facts.server).versions)
     return {
-      version: asText(versions.sinfonietta) || 'n/a',
-      node: asText(versions.node) || 'n/a',
-      environment: asText(config.environment) || 'n/a',
+      version: formatText(versions.sinfonietta) || 'n/a',
+      node: formatText(versions.node) || 'n/a',
+      environment: formatText(config.environment) || 'n/a',
       isDebug: config.isDebug === true,
-      logLevel: asText(config.logLevel) || 'n/a',
-      bundles: asList(config.bundles).map(asText),
+      logLevel: formatText(config.logLevel) || 'n/a',
+      bundles: asList(config.bundles).map(formatText),
       access: [
         toListRow('Hosts', config.hosts, 'any'),
         toListRow('Trusted proxies', config.trustedProxies, 'none'),

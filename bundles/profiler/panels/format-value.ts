@@ -1,9 +1,7 @@
-import { inspect } from 'node:util'
-
 /** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
 export function formatValue(value: unknown): string {
   if (typeof value === 'string') return value
-  return JSON.stringify(value, undefined, 2) ?? inspect(value)
+  return String(JSON.stringify(value, undefined, 2))
 }
 
 /** A row of a table with a name and a value. */

@@ -3,9 +3,14 @@ export function asObject(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }
 
+/** Takes a value of a profile for a list; for an empty one when it is none. */
+export function asList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
 /** Takes a value of a profile for a list of objects; what is none becomes empty. */
 export function asObjects(value: unknown): Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.map(asObject) : []
+  return asList(value).map(asObject)
 }
 
 /** Takes a value of a profile for a number; for 0, or what else is given, when it is none. */
@@ -25,5 +30,5 @@ export function asText(value: unknown): string {
 
 /** Takes a value of a profile for a list of texts. */
 export function asTexts(value: unknown): string[] {
-  return Array.isArray(value) ? value.map(asText) : []
+  return asList(value).map(asText)
 }

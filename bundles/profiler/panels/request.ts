@@ -1,10 +1,11 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { formatMoment, formatSize, formatText, toPairRows } from './format-soft.ts'
 import { type Row, toRows } from './format-value.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readSetCookie } from './read-set-cookie.ts'
-import { asBytes, asList, asMoment, asRecord, asText, toPairRows } from './soft-data.ts'
+import { asList, asObject, asObjects } from './read-soft.ts'
 import { viewBody } from './view-body.ts'
 
 /** The panel of what was asked and answered, with cookies, session, server parameters, and the requests around it. */
@@ -14,17 +15,17 @@ export const requestPanel: ProfilePanel = {
   template: 'profiler/panels/request',
   hasContent: () => true,
   toView({ children, facts, parent, profile }) {
-    const data = asRecord(profile.data)
-    const request = asRecord(data.request)
-    const response = asRecord(data.response)
+    const data = asObject(profile.data)
+    const request = asObject(data.request)
+    const response = asObject(data.response)
     const responseHeaders = toPairRows(response.headers)
     return {
       outcome: outcomes.get(profile.summary.outcome) ?? '',
       request: viewRequest(request, profile.summary),
       response: viewResponse(response, responseHeaders, profile.summary),
-      session: viewSession(asRecord(data.session)),
-      server: viewServer(asRecord(facts.server)),
-      parent: viewParent(asText(profile.summary.parent), parent),
+      session: viewSession(asObject(data.session)),
+      server: viewServer(asObject(facts.server)),
+      parent: viewParent(formatText(profile.summary.parent), parent),
       subRequests: children.map(viewSummary),
       lost: asList(profile.children).length - children.length,
       forwardedTo: viewForwarded(responseHeaders, children),
@@ -43,10 +44,10 @@ type Data = Readonly<Record<string, unknown>>
 function viewRequest(request: Data, { controller, method, route }: ProfileSummary): ViewModel {
   const headers = toPairRows(request.headers)
   return {
-    method: asText(method),
-    controller: asText(controller) || 'n/a',
-    route: asText(route) || 'n/a',
-    httpVersion: asText(request.httpVersion) || 'n/a',
+    method: formatText(method),
+    controller: formatText(controller) || 'n/a',
+    route: formatText(route) || 'n/a',
+    httpVersion: formatText(request.httpVersion) || 'n/a',
     query: toPairRows(request.query),
     attributes: toPairRows(request.attributes),
     headers,
@@ -66,7 +67,7 @@ function viewResponse(response: Data, headers: readonly Row[], summary: ProfileS
   const { contentType, status } = summary
   return {
     status: status > 0 ? `${status} ${statusText(status)}` : 'none',
-    contentType: asText(contentType) || 'n/a',
+    contentType: formatText(contentType) || 'n/a',
     size: viewSize(response, summary),
     headers,
     cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
@@ -74,7 +75,7 @@ function viewResponse(response: Data, headers: readonly Row[], summary: ProfileS
 }
 
 function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): string {
-  const bytes = asBytes(size) || (isStreamed === true ? 'not known' : 'n/a')
+  const bytes = formatSize(size) || (isStreamed === true ? 'not known' : 'n/a')
   const remarks = [
     isStreamed === true ? 'streamed' : '',
     method === 'HEAD' ? 'not sent: this is an answer to HEAD' : '',
@@ -84,25 +85,25 @@ function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): strin
 }
 
 function viewSession(session: Data): ViewModel {
-  const { createdAt, lastUsedAt, lifetime } = asRecord(session.metadata)
+  const { createdAt, lastUsedAt, lifetime } = asObject(session.metadata)
   const metadata: Row[] = [
-    { name: 'Created', value: asMoment(createdAt) },
-    { name: 'Last used', value: asMoment(lastUsedAt) },
+    { name: 'Created', value: formatMoment(createdAt) },
+    { name: 'Last used', value: formatMoment(lastUsedAt) },
     { name: 'Lifetime', value: typeof lifetime === 'number' ? `${lifetime} seconds` : '' },
   ]
   return {
-    useCount: asText(session.useCount) || '0',
+    useCount: formatText(session.useCount) || '0',
     isStateless: session.isStateless === true,
     metadata: metadata.filter(({ value }) => value !== ''),
     attributes: toRows(session.attributes),
     flashes: toRows(session.flashes),
-    uses: asList(session.uses).map(asRecord).map(viewUse),
+    uses: asObjects(session.uses).map(viewUse),
   }
 }
 
 function viewUse({ at, method, trace }: Data): ViewModel {
-  const [site = '', ...callers] = asList(trace).map(asText)
-  return { method: asText(method), at: asText(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
+  const [site = '', ...callers] = asList(trace).map(formatText)
+  return { method: formatText(method), at: formatText(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
 }
 
 function viewServer(server: Data): ViewModel {
@@ -131,11 +132,11 @@ function viewForwarded(headers: readonly Row[], children: readonly ProfileSummar
 
 function viewSummary({ controller, duration, method, status, token, url }: ProfileSummary): ViewModel {
   return {
-    token: asText(token),
-    method: asText(method),
-    url: asText(url),
-    controller: asText(controller) || 'n/a',
-    status: asText(status),
+    token: formatText(token),
+    method: formatText(method),
+    url: formatText(url),
+    controller: formatText(controller) || 'n/a',
+    status: formatText(status),
     level: status >= 400 ? 'error' : status >= 300 ? 'warning' : 'ok',
     duration: typeof duration === 'number' ? duration.toFixed(1) : '',
   }

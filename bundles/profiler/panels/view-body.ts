@@ -1,17 +1,18 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
+import { formatSize, formatText, toPairRows } from './format-soft.ts'
 import { formatValue } from './format-value.ts'
-import { asBytes, asList, asRecord, asText, toPairRows } from './soft-data.ts'
+import { asList, asObject, asObjects } from './read-soft.ts'
 
 /** What a panel shows of a request's body: fields, files, and the content, as far as it was kept. */
 export function viewBody(data: unknown): ViewModel {
-  const body = asRecord(data)
-  const size = [asText(body.type) || 'no content type', asBytes(body.length) || 'of unknown length'].join(', ')
+  const body = asObject(data)
+  const size = [formatText(body.type) || 'no content type', formatSize(body.length) || 'of unknown length'].join(', ')
   const [json] = asList(body.json)
   const form = asList(body.form)
   const isJson = asList(body.json).length > 0
   return {
     form: toPairRows(body.form),
-    files: asList(body.files).map(asRecord).map(viewFile),
+    files: asObjects(body.files).map(viewFile),
     content: {
       size: Object.keys(body).length === 0 ? '' : size,
       pretty: isJson ? formatValue(json) : '',
@@ -27,7 +28,7 @@ function messageOf({ files, form, json, note, state }: Readonly<Record<string, u
   if (state === 'unread')
     return 'Nobody has read the body, so nothing is known of it but what the client has announced.'
   if (state === 'broken') return 'The body was not read to its end, or it was not what it should be.'
-  if (note !== undefined) return asText(note)
+  if (note !== undefined) return formatText(note)
   if (asList(files).length > 0) return 'Files are never kept; the fields of the form stand above.'
   if (asList(form).length + asList(json).length > 0) return ''
   return 'No request content. Here stands the body of a request, if it is a form or JSON.'
@@ -36,10 +37,10 @@ function messageOf({ files, form, json, note, state }: Readonly<Record<string, u
 /** As a browser sends it; secrets are masked already. */
 function serialize(form: readonly unknown[]): string {
   const parameters = new URLSearchParams()
-  for (const pair of form) if (Array.isArray(pair)) parameters.append(asText(pair[0]), asText(pair[1]))
+  for (const pair of form) if (Array.isArray(pair)) parameters.append(formatText(pair[0]), formatText(pair[1]))
   return parameters.toString()
 }
 
 function viewFile({ field, name, size, type }: Readonly<Record<string, unknown>>): ViewModel {
-  return { field: asText(field), name: asText(name), type: asText(type), size: asBytes(size) }
+  return { field: formatText(field), name: formatText(name), type: formatText(type), size: formatSize(size) }
 }

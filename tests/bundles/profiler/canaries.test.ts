@@ -7,7 +7,8 @@ import { HttpError } from '../../../lib/errors/http-error.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { bootRecorder } from './boot-recorder.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { linkProject } from '../../support/project.ts'
 
 /** Stands in the name of every secret that is planted, so that a record which holds one can say which. */
 const canary = 'canary-9f3b'
@@ -139,7 +140,11 @@ function refuse(error: Error): never {
 }
 
 t.test('no secret is in any record, wherever it was planted', async t => {
-  const { client, records, storage } = await bootRecorder(t, [leaky], variables)
+  const { client, records, storage } = await createProfiledKernel(t, {
+    directory: linkProject(t),
+    bundles: [leaky],
+    variables,
+  })
   for (const path of [
     '/leaky',
     '/leaky/thrown',
@@ -171,9 +176,9 @@ t.test('no secret is in any record, wherever it was planted', async t => {
 })
 
 t.test('what is no secret stays', async t => {
-  const { client, profileOf } = await bootRecorder(t, [leaky], variables)
+  const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [leaky], variables })
   const response = await client.post(`/leaky?page=2&${query}`, { json, headers: { 'accept-language': 'en' } })
-  const text = JSON.stringify(await profileOf(response))
+  const text = JSON.stringify(await storedOf(response))
   for (const kept of ['"page","2"', '"name":"Ada"', '"accept-language","en"', 'HttpOnly', '"user":"Ada"']) {
     t.ok(text.includes(kept), kept)
   }

@@ -2,12 +2,12 @@ import t from 'tap'
 import type { ExceptionData, RecordedException } from '../../../bundles/profiler/collectors/exception.ts'
 import { exceptionPanel } from '../../../bundles/profiler/panels/exception.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
-import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
-import { startServer } from '../../support/test-server.ts'
-import { createHandlerBundle, createProfile, createRecordingKernel, waitForProfile } from './recording-kernel.ts'
+import { createProfile } from '../../support/create-profile.ts'
+import { toText } from '../../support/html.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { serveKernel } from '../../support/test-server.ts'
 
 function dataOf({ data }: Profile): ExceptionData | undefined {
   // As the collector has told it.
@@ -24,7 +24,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
       throw new Error('outer', { cause: new RangeError('inner') })
     },
   }
-  const { client, profileOf, show } = await createRecordingKernel(t, { handlers })
+  const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/broken'))
   t.match(firstOf(profile), { name: 'Error', message: 'outer', cause: { name: 'RangeError', message: 'inner' } })
   t.equal(profile.summary.exception, 'Error')
@@ -42,7 +42,8 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
 
   t.ok(exceptionPanel.hasContent(profile))
   t.strictSame(exceptionPanel.badge?.(profile), { text: '2', level: 'error' })
-  const { html, text } = await show('exception', profile)
+  const html = await show('exception', profile)
+  const text = toText(html)
   t.match(text, /Exceptions RangeError Error .*Error outer.*Caused by RangeError inner/, 'the way from the cause')
   t.match(html, /<mark class="line"><span class="line-number">\d+<\/span> .*throw new Error/)
   t.equal(html.match(/<details class="exception"[^>]* open>/g)?.length, 1)
@@ -50,7 +51,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
 })
 
 t.test('a 404 is told with its cause, and no sources of the kernel', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
+  const { client, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')
   const profile = await profileOf(response)
   t.match(firstOf(profile), {
@@ -61,14 +62,14 @@ t.test('a 404 is told with its cause, and no sources of the kernel', async t => 
     cause: { name: 'ROUTE_NOT_FOUND', message: 'No routes found for "/missing".' },
   })
   t.strictSame(dataOf(profile)?.excerpts, [])
-  const { text } = await show('exception', profile)
+  const text = toText(await show('exception', profile))
   t.match(text, 'Exceptions')
   t.match(text, 'No route found for "GET http://localhost/missing"')
   t.equal(text.match(/KERNEL_NO_ROUTE/g)?.length, 3, 'a code that is the name is not repeated')
 
   const sub = await profileOf(response, 'x-previous-debug-token')
   t.notOk(exceptionPanel.hasContent(sub))
-  t.match((await show('exception', sub)).text, 'No exception was thrown and caught.')
+  t.match(toText(await show('exception', sub)), 'No exception was thrown and caught.')
 })
 
 t.test('of what a client is to blame for, one source is read', async t => {
@@ -76,7 +77,7 @@ t.test('of what a client is to blame for, one source is read', async t => {
     throw new HttpError(403, 'no entry')
   }
   const handlers = { '/denied-here': () => inner() }
-  const { client, profileOf } = await createRecordingKernel(t, { handlers })
+  const { client, profileOf } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/denied-here'))
   t.ok(Number(firstOf(profile)?.frames.filter(({ origin }) => origin === 'application').length) >= 2)
   t.match(dataOf(profile)?.excerpts, [{ lines: [] }])
@@ -84,15 +85,13 @@ t.test('of what a client is to blame for, one source is read', async t => {
 })
 
 t.test('an error of the kernel itself shows the kernel', async t => {
-  const { show } = await createRecordingKernel(t)
-  const storage = new MemoryProfileStorage()
+  const { app, profileOf, show } = await createProfiledKernel(t)
   // Called by a server: no call of this test is on the stack.
-  const { url } = await startServer(t, {}, [createProfilerBundle({ storage }), createHandlerBundle()])
-  const { headers } = await fetch(`${url}/nothing`)
-  const profile = await waitForProfile(storage, headers.get('x-debug-token'))
+  const { url } = await serveKernel(t, { app })
+  const profile = await profileOf(await fetch(`${url}/nothing`))
   t.match(firstOf(profile), { code: 'KERNEL_NO_RESPONSE', status: 500 })
   t.match(dataOf(profile)?.excerpts, [{ file: /^kernel\/http-kernel/ }])
-  t.match((await show('exception', profile)).html, '<li class="frame frame-kernel">')
+  t.match(await show('exception', profile), '<li class="frame frame-kernel">')
 })
 
 t.test('whatever is thrown is recorded', async t => {
@@ -127,7 +126,7 @@ t.test('whatever is thrown is recorded', async t => {
       },
     ]),
   )
-  const { client, profileOf, show } = await createRecordingKernel(t, { handlers })
+  const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
   for (const [name, expected] of Object.entries({
     text: { name: 'Thrown value', message: 'just text' },
     nothing: { name: 'Thrown value', message: 'undefined' },
@@ -148,8 +147,8 @@ t.test('whatever is thrown is recorded', async t => {
     t.ok(Number(firstOf(profile)?.message.length) <= 4096)
     await show('exception', profile)
   }
-  const many = await show('exception', await profileOf(await client.get('/throws-many')))
-  t.match(many.text, /AggregateError all .*Gathered Error one .*Gathered Thrown value two/)
+  const many = toText(await show('exception', await profileOf(await client.get('/throws-many'))))
+  t.match(many, /AggregateError all .*Gathered Error one .*Gathered Thrown value two/)
 })
 
 t.test('secrets are masked in everything that an error says', async t => {
@@ -164,7 +163,7 @@ t.test('secrets are masked in everything that an error says', async t => {
       throw thrown
     },
   }
-  const { client, profileOf } = await createRecordingKernel(t, { handlers })
+  const { client, profileOf } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/leaky'))
   t.match(firstOf(profile), {
     name: 'Failed?token=******',
@@ -181,17 +180,17 @@ t.test('too many frames are left out, with a note', async t => {
     Error.stackTraceLimit = 60
     throw new Error('deep')
   }
-  const { client, profileOf, show } = await createRecordingKernel(t, { handlers: { '/deep': () => fall(70) } })
+  const { client, profileOf, show } = await createProfiledKernel(t, { handlers: { '/deep': () => fall(70) } })
   const profile = await profileOf(await client.get('/deep'))
   Error.stackTraceLimit = stackTraceLimit
   t.equal(firstOf(profile)?.frames.length, 30)
   t.equal(firstOf(profile)?.omitted, 30)
   t.ok(Number(dataOf(profile)?.excerpts.length) <= 2, 'the same line is read once')
-  t.match((await show('exception', profile)).text, 'Frames: 30 more were not recorded.')
+  t.match(toText(await show('exception', profile)), 'Frames: 30 more were not recorded.')
 })
 
 t.test('an error that a listener has put in the place of another is told once', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t, {
+  const { client, profileOf, show } = await createProfiledKernel(t, {
     handlers: {
       '/replaced': () => {
         throw new Error('first')
@@ -216,11 +215,11 @@ t.test('an error that a listener has put in the place of another is told once', 
 
   const forgotten = await profileOf(await client.get('/forgotten'))
   t.match(dataOf(forgotten)?.exceptions, [{ message: 'first' }, { message: 'second' }])
-  t.match((await show('exception', forgotten)).text, /Error first .*Thrown later HttpError/)
+  t.match(toText(await show('exception', forgotten)), /Error first .*Thrown later HttpError/)
 })
 
 t.test('what was on the disk may have any shape', async t => {
-  const { show } = await createRecordingKernel(t)
+  const { show } = await createProfiledKernel(t)
   const circular = {
     name: 1,
     message: {},
@@ -243,16 +242,16 @@ t.test('what was on the disk may have any shape', async t => {
     { exceptions: Array(200).fill({ message: 'm', code: 7 }) },
   ]) {
     const profile = createProfile({ exception })
-    const { text } = await show('exception', profile)
+    const text = toText(await show('exception', profile))
     t.match(text, exceptionPanel.hasContent(profile) ? 'Exceptions' : 'No exception was thrown and caught.')
   }
   const crashed = createProfile({ exception: { exceptions: [{ name: 'Error' }] } }, { outcome: 'crashed' })
-  t.match((await show('exception', crashed)).text, 'Nobody caught what was thrown last')
+  t.match(toText(await show('exception', crashed)), 'Nobody caught what was thrown last')
 })
 
 t.test('markup in an error is text', async t => {
   const evil = '"><img src=x onerror=alert(1)>'
-  const { show } = await createRecordingKernel(t)
+  const { show } = await createProfiledKernel(t)
   const error = {
     name: evil,
     message: evil,
@@ -261,7 +260,7 @@ t.test('markup in an error is text', async t => {
     frames: [{ call: evil, file: evil, line: 1, origin: evil }],
   }
   const excerpts = [{ file: evil, line: 1, start: 1, lines: [evil] }]
-  const { html } = await show(
+  const html = await show(
     'exception',
     createProfile({ exception: { exceptions: [{ ...error, cause: error }], excerpts } }),
   )

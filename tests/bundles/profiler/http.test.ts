@@ -5,7 +5,8 @@ import { type Test, t } from 'tap'
 import { CallTrace } from '../../../bundles/profiler/call-trace.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { createProfile } from '../../support/create-profile.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
 /** What tests look at of a call. */
 interface Call {
@@ -79,7 +80,7 @@ t.test('a call of fetch is told with its times, its size and who made it', async
   async function askTheNeighbour(): Promise<void> {
     await (await fetch(`${url}/slow?x=1`, { method: 'POST', body: 'question' })).text()
   }
-  const kernel = await createProfiledKernel(t, { '/page': () => askTheNeighbour().then(done) })
+  const kernel = await createProfiledKernel(t, { handlers: { '/page': () => askTheNeighbour().then(done) } })
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
   const [call, ...more] = callsOf(profile)
   t.same(more, [])
@@ -93,16 +94,18 @@ t.test('a call of fetch is told with its times, its size and who made it', async
 t.test('a call of node:http is told when it is sent', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
-    '/page': () => readWithHttp(`${url}/slow`).then(done),
-    '/later': async () => {
-      await new Promise<void>(resolve => {
-        const request = httpRequest(`${url}/later`, { method: 'PUT' }, response =>
-          response.resume().on('close', resolve),
-        )
-        request.write('begin')
-        setTimeout(() => request.end('end'), 20)
-      })
-      return done()
+    handlers: {
+      '/page': () => readWithHttp(`${url}/slow`).then(done),
+      '/later': async () => {
+        await new Promise<void>(resolve => {
+          const request = httpRequest(`${url}/later`, { method: 'PUT' }, response =>
+            response.resume().on('close', resolve),
+          )
+          request.write('begin')
+          setTimeout(() => request.end('end'), 20)
+        })
+        return done()
+      },
     },
   })
   const [call] = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
@@ -115,12 +118,14 @@ t.test('a call of node:http is told when it is sent', async t => {
 t.test('from Node 22 on a call of node:http is told when it is created', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
-    '/page': async () => {
-      await new Promise(resolve => {
-        const request = get(`${url}/new`, response => response.resume().on('close', resolve))
-        channel('http.client.request.created').publish({ request })
-      })
-      return done()
+    handlers: {
+      '/page': async () => {
+        await new Promise(resolve => {
+          const request = get(`${url}/new`, response => response.resume().on('close', resolve))
+          channel('http.client.request.created').publish({ request })
+        })
+        return done()
+      },
     },
   })
   const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
@@ -131,13 +136,15 @@ t.test('from Node 22 on a call of node:http is told when it is created', async t
 t.test('a response is as long as it announces, or as what was received for it', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
-    '/page': async () => {
-      for (const path of ['/length', '/chunks', '/empty']) {
-        await (await fetch(url + path)).text()
-        await readWithHttp(url + path)
-      }
-      await fetch(`${url}/head`, { method: 'HEAD' })
-      return done()
+    handlers: {
+      '/page': async () => {
+        for (const path of ['/length', '/chunks', '/empty']) {
+          await (await fetch(url + path)).text()
+          await readWithHttp(url + path)
+        }
+        await fetch(`${url}/head`, { method: 'HEAD' })
+        return done()
+      },
     },
   })
   const calls = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
@@ -152,15 +159,17 @@ t.test(
     const agent = new Agent({ keepAlive: true, maxSockets: 2 })
     t.teardown(() => agent.destroy())
     const kernel = await createProfiledKernel(t, {
-      '/page/:id': async ({ attributes }) => {
-        const id = attributes.get('id')
-        await Promise.all([
-          fetch(`${url}/slow/${id}/a`).then(response => response.text()),
-          fetch(`${url}/redirect/${id}/b`).then(response => response.text()),
-          readWithHttp(`${url}/slow/${id}/c`, agent),
-          readWithHttp(`${url}/slow/${id}/d`, agent),
-        ])
-        return done()
+      handlers: {
+        '/page/:id': async ({ attributes }) => {
+          const id = attributes.get('id')
+          await Promise.all([
+            fetch(`${url}/slow/${id}/a`).then(response => response.text()),
+            fetch(`${url}/redirect/${id}/b`).then(response => response.text()),
+            readWithHttp(`${url}/slow/${id}/c`, agent),
+            readWithHttp(`${url}/slow/${id}/d`, agent),
+          ])
+          return done()
+        },
       },
     })
     // Connections are opened by some, and used again by all.
@@ -184,11 +193,13 @@ t.test(
 t.test('calls outside of requests are nobody’s, also when they fail within one', async t => {
   const { url } = await listen(t, () => undefined)
   const kernel = await createProfiledKernel(t, {
-    '/page': async () => {
-      const closed = new Promise(resolve => outside.on('close', resolve))
-      outside.destroy(new Error('not of this one'))
-      await closed
-      return done()
+    handlers: {
+      '/page': async () => {
+        const closed = new Promise(resolve => outside.on('close', resolve))
+        outside.destroy(new Error('not of this one'))
+        await closed
+        return done()
+      },
     },
   })
   const outside = httpRequest(url).on('error', () => undefined)
@@ -205,19 +216,21 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
   const refused = `http://127.0.0.1:${await findClosedPort()}`
   const ignore = () => undefined
   const kernel = await createProfiledKernel(t, {
-    '/page': async () => {
-      await fetch(`${refused}/fetch`).catch(ignore)
-      await readWithHttp(`${refused}/http`).catch(ignore)
-      await fetch(`${url}/slow`, { signal: AbortSignal.timeout(5) }).catch(ignore)
-      await fetch(`${url}/cut`)
-        .then(response => response.text())
-        .catch(ignore)
-      await readWithHttp(`${url}/cut`).catch(ignore)
-      await new Promise(resolve => {
-        const request = httpRequest(`${refused}/half`, { method: 'POST' }).on('error', resolve)
-        request.write('never sent')
-      })
-      return done()
+    handlers: {
+      '/page': async () => {
+        await fetch(`${refused}/fetch`).catch(ignore)
+        await readWithHttp(`${refused}/http`).catch(ignore)
+        await fetch(`${url}/slow`, { signal: AbortSignal.timeout(5) }).catch(ignore)
+        await fetch(`${url}/cut`)
+          .then(response => response.text())
+          .catch(ignore)
+        await readWithHttp(`${url}/cut`).catch(ignore)
+        await new Promise(resolve => {
+          const request = httpRequest(`${refused}/half`, { method: 'POST' }).on('error', resolve)
+          request.write('never sent')
+        })
+        return done()
+      },
     },
   })
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
@@ -262,9 +275,11 @@ t.test('what is still under way when the profile is made is unfinished', async t
   const { url } = await listen(t)
   let last: Promise<unknown> = Promise.resolve()
   const kernel = await createProfiledKernel(t, {
-    '/page': () => {
-      last = fetch(`${url}/slow`).then(response => response.text())
-      return done()
+    handlers: {
+      '/page': () => {
+        last = fetch(`${url}/slow`).then(response => response.text())
+        return done()
+      },
     },
   })
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
@@ -276,9 +291,9 @@ t.test('what is still under way when the profile is made is unfinished', async t
 t.test('secrets in addresses and errors never reach the profile', async t => {
   const { url } = await listen(t)
   const secret = 'hunter2-and-more'
-  const kernel = await createProfiledKernel(
-    t,
-    {
+  const kernel = await createProfiledKernel(t, {
+    variables: { THEIR_KEY: 'very-secret-value' },
+    handlers: {
       '/page': async () => {
         await fetch(`${url}/x?token=${secret}1&user%5Bpassword%5D=${secret}2`).then(response => response.text())
         await readWithHttp(`${url.replace('//', `//user:${secret}3@`)}/x?api_key=${secret}4`)
@@ -299,8 +314,7 @@ t.test('secrets in addresses and errors never reach the profile', async t => {
         return done()
       },
     },
-    { variables: { THEIR_KEY: 'very-secret-value' } },
-  )
+  })
   const profiles = []
   for (const path of ['/page', '/proxied']) profiles.push(await kernel.profileOf(await kernel.client.get(path)))
   t.notMatch(JSON.stringify(profiles), secret)
@@ -324,7 +338,7 @@ t.test('requests are sent as they are without a profiler', async t => {
     await (await fetch(url)).text()
     await readWithHttp(url)
   }
-  const kernel = await createProfiledKernel(t, { '/page': () => send().then(done) })
+  const kernel = await createProfiledKernel(t, { handlers: { '/page': () => send().then(done) } })
   await send()
   await kernel.client.get('/page')
   t.same(seen.slice(2), seen.slice(0, 2))
@@ -334,11 +348,13 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
   const { url } = await listen(t)
   const { port } = new URL(url)
   const kernel = await createProfiledKernel(t, {
-    '/page': async () => {
-      await new Promise(resolve =>
-        get({ host: '127.0.0.1', port, setHost: false }, response => response.resume().on('close', resolve)),
-      )
-      return done()
+    handlers: {
+      '/page': async () => {
+        await new Promise(resolve =>
+          get({ host: '127.0.0.1', port, setHost: false }, response => response.resume().on('close', resolve)),
+        )
+        return done()
+      },
     },
   })
   t.match(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [
@@ -371,12 +387,14 @@ t.test('after two hundred calls they are only counted', async t => {
 
 t.test('messages of another shape end neither the request nor the process', async t => {
   const kernel = await createProfiledKernel(t, {
-    '/page': () => {
-      for (const name of ['undici:request:create', 'undici:request:headers', 'http.client.request.start']) {
-        channel(name).publish({})
-        channel(name).publish({ request: 1 })
-      }
-      return done()
+    handlers: {
+      '/page': () => {
+        for (const name of ['undici:request:create', 'undici:request:headers', 'http.client.request.start']) {
+          channel(name).publish({})
+          channel(name).publish({ request: 1 })
+        }
+        return done()
+      },
     },
   })
   const response = await kernel.client.get('/page')
@@ -390,8 +408,8 @@ t.test('two profilers in one process keep to their own, and stop when they are c
     await (await fetch(`${url}/x`)).text()
     return done()
   }
-  const one = await createProfiledKernel(t, { '/page': send })
-  const two = await createProfiledKernel(t, { '/page': send })
+  const one = await createProfiledKernel(t, { handlers: { '/page': send } })
+  const two = await createProfiledKernel(t, { handlers: { '/page': send } })
   const [first, second] = await Promise.all([one.client.get('/page'), two.client.get('/page')])
   t.equal(callsOf(await one.profileOf(first)).length, 1)
   t.equal(callsOf(await two.profileOf(second)).length, 1)

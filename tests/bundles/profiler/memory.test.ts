@@ -8,7 +8,8 @@ import { startUsage } from '../../../bundles/profiler/usage-trace.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { createProfile } from '../../support/create-profile.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
@@ -34,16 +35,18 @@ function usageOf({ data }: Profile): Usage {
 
 t.test('a main request tells what the process has used meanwhile', async t => {
   const kernel = await createProfiledKernel(t, {
-    '/work': () => {
-      const end = performance.now() + 20
-      while (performance.now() < end);
-      return Response.html('done')
-    },
-    '/wait': async () => {
-      const before = performance.eventLoopUtilization()
-      do await new Promise(resolve => setTimeout(resolve, 5))
-      while (performance.eventLoopUtilization(before).idle < 10)
-      return Response.html('done')
+    handlers: {
+      '/work': () => {
+        const end = performance.now() + 20
+        while (performance.now() < end);
+        return Response.html('done')
+      },
+      '/wait': async () => {
+        const before = performance.eventLoopUtilization()
+        do await new Promise(resolve => setTimeout(resolve, 5))
+        while (performance.eventLoopUtilization(before).idle < 10)
+        return Response.html('done')
+      },
     },
   })
   const busy = usageOf(await kernel.profileOf(await kernel.client.get('/work')))
@@ -61,9 +64,11 @@ t.test('requests beside it are counted: those in flight when it began, and the m
     open = resolve
   })
   const kernel = await createProfiledKernel(t, {
-    '/gate': async () => {
-      await gate
-      return Response.html('open')
+    handlers: {
+      '/gate': async () => {
+        await gate
+        return Response.html('open')
+      },
     },
   })
   const first = kernel.client.get('/gate')
@@ -82,14 +87,16 @@ t.test('requests beside it are counted: those in flight when it began, and the m
 
 t.test('a run of the garbage collector is told by the request that it has interrupted, though it is over', async t => {
   const kernel = await createProfiledKernel(t, {
-    '/garbage': () => {
-      collectGarbage()
-      return Response.html('clean')
-    },
-    '/slow': async () => {
-      collectGarbage()
-      await turns()
-      return Response.html('clean')
+    handlers: {
+      '/garbage': () => {
+        collectGarbage()
+        return Response.html('clean')
+      },
+      '/slow': async () => {
+        collectGarbage()
+        await turns()
+        return Response.html('clean')
+      },
     },
   })
   for (const path of ['/garbage', '/slow']) {

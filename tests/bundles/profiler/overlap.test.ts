@@ -3,16 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
 import type { Application, Bundle } from '../../../kernel/bundle.ts'
-import { NodeServer } from '../../../kernel/server/node-server.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { createProfiledKernel, waitForProfile } from '../../support/profiled-kernel.ts'
 import { createProject } from '../../support/project.ts'
+import { serveKernel } from '../../support/test-server.ts'
 
 const count = 200
 const markers = Array.from({ length: count }, (_, index) => `marker-${index}-${(index * 7919).toString(36)}`)
@@ -55,16 +51,12 @@ function createTaskBundle(upstream: string): Bundle {
 }
 
 t.test('of 200 overlapping requests no record holds anything of another', async t => {
-  const storage = new MemoryProfileStorage()
-  const bundles = [frameworkBundle, createTaskBundle(await startUpstream(t)), createProfilerBundle({ storage })]
-  const directory = createProject(t.testdir(), { 'templates/task/page.hbs': '<p>{{marker}}</p>' })
-  const { app, close } = await createTestKernel({ bundles, directory })
-  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies([]) })
-  const url = await server.listen('127.0.0.1', 0)
-  t.teardown(async () => {
-    await server.close(1000)
-    await close()
+  const kernel = await createProfiledKernel(t, {
+    bundles: [createTaskBundle(await startUpstream(t))],
+    directory: createProject(t.testdir(), { 'templates/task/page.hbs': '<p>{{marker}}</p>' }),
   })
+  const { url } = await serveKernel(t, kernel)
+  const { storage } = kernel
 
   const tokens = await Promise.all(
     markers.map(async marker => {
@@ -79,7 +71,8 @@ t.test('of 200 overlapping requests no record holds anything of another', async 
   )
 
   for (const { marker, main, sub } of tokens) {
-    const texts = await Promise.all([main, sub].filter(token => token !== null).map(token => read(storage, token)))
+    const kept = [main, sub].filter(token => token !== null).map(token => waitForProfile(storage, token))
+    const texts = (await Promise.all(kept)).map(profile => JSON.stringify(profile))
     t.equal(texts.length, Number(marker.split('-')[1]) % 4 === 0 ? 2 : 1)
     const found = texts.flatMap(text => text.match(/marker-\d+-\w+/g) ?? [])
     t.ok(found.length > 8, `${marker} is told in many places: ${found.length}`)
@@ -87,13 +80,3 @@ t.test('of 200 overlapping requests no record holds anything of another', async 
   }
   t.equal((await storage.search({ limit: 1000 })).total, count + count / 4)
 })
-
-async function read(storage: MemoryProfileStorage, token: string): Promise<string> {
-  // A record is made when its response was sent, which a client may see before.
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const stored = await storage.find(token)
-    if (stored !== undefined) return JSON.stringify(stored.profile)
-    await sleep(10)
-  }
-  throw new Error(`There is no record ${token}.`)
-}

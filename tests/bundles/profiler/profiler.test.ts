@@ -1,6 +1,9 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import type { CollectedData } from '../../../bundles/profiler/collected-data.ts'
 import type { Pass } from '../../../bundles/profiler/pass.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
@@ -14,14 +17,17 @@ import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { Redactor } from '../../../lib/redact/redactor.ts'
 import { createSignals } from '../../../lib/signals.ts'
+import { probeBundle } from '../../support/probe-bundle.ts'
+import { createProfiledKernel, type ProfiledInit, waitForProfile } from '../../support/profiled-kernel.ts'
+import { linkProject } from '../../support/project.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
-import { openConnection, startServer } from '../../support/test-server.ts'
-import { createHandlerBundle, createRecordingKernel, type RecordingInit, waitForProfile } from './recording-kernel.ts'
+import { openConnection, serveKernel } from '../../support/test-server.ts'
 
 /** Something to wait for, and what lets the waiting end. */
 function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
@@ -33,9 +39,9 @@ function createGate(): { readonly opened: Promise<void>; readonly open: () => vo
 }
 
 /** A server that records, behind a socket. */
-async function startRecording(t: Test, init: RecordingInit = {}) {
-  const storage = new MemoryProfileStorage()
-  const server = await startServer(t, {}, [createProfilerBundle({ ...init, storage }), createHandlerBundle(init)])
+async function startRecording(t: Test, init: ProfiledInit) {
+  const kernel = await createProfiledKernel(t, init)
+  const { storage } = kernel
   /** The profile of the only request, when it is as is wanted. */
   async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
     for (let attempt = 0; attempt < 200; attempt++) {
@@ -47,7 +53,7 @@ async function startRecording(t: Test, init: RecordingInit = {}) {
     }
     throw new Error('There is no such profile.')
   }
-  return { ...server, storage, only }
+  return { ...(await serveKernel(t, kernel)), storage, only }
 }
 
 function messagesOf({ data }: Profile): unknown[] {
@@ -56,7 +62,7 @@ function messagesOf({ data }: Profile): unknown[] {
 
 t.test('a sub-request that outlives its request is unfinished, and amended when it ends', async t => {
   const gate = createGate()
-  const { client, profileOf, storage } = await createRecordingKernel(t, {
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
       const late = defineController('late', [], async () => {
         await gate.opened
@@ -80,7 +86,7 @@ t.test('a sub-request that outlives its request is unfinished, and amended when 
 
 t.test('a sub-request that begins when its request is over is recorded, and its parent knows of it', async t => {
   const gate = createGate()
-  const { client, profileOf, storage } = await createRecordingKernel(t, {
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
       const controller = (request: Request) => {
         void gate.opened.then(() => kernel.forward(request, () => Response.text('late')))
@@ -165,7 +171,7 @@ async function turns(): Promise<void> {
 
 t.test('a listener that fails once is told like any other error', async t => {
   for (const type of [ResponseEvent, FinishRequestEvent]) {
-    const { client, profileOf } = await createRecordingKernel(t, {
+    const { client, profileOf } = await createProfiledKernel(t, {
       register({ dispatcher }) {
         const fail = ({ isMainRequest }: { isMainRequest: boolean }) => {
           remove()
@@ -182,7 +188,7 @@ t.test('a listener that fails once is told like any other error', async t => {
 
 t.test('a listener that fails always, also on the error page, costs no profile', async t => {
   for (const type of [ResponseEvent, FinishRequestEvent, TerminateEvent]) {
-    const { client, storage } = await createRecordingKernel(t, {
+    const { client, storage } = await createProfiledKernel(t, {
       register({ dispatcher }) {
         let count = 0
         const fail = () => {
@@ -208,7 +214,7 @@ t.test('a listener that fails always, also on the error page, costs no profile',
 })
 
 t.test('an error inside the error controller is told beside the one that it was to answer', async t => {
-  const { app, client, storage } = await createRecordingKernel(t)
+  const { app, client, storage } = await createProfiledKernel(t)
   const fail = () => {
     throw new Error('the error page is broken')
   }
@@ -225,7 +231,7 @@ t.test('an error inside the error controller is told beside the one that it was 
 })
 
 t.test('a request that is not recorded has no sub-requests that are', async t => {
-  const { client, storage } = await createRecordingKernel(t, { ignoredPaths: ['/embed'] })
+  const { client, storage } = await createProfiledKernel(t, { ignoredPaths: ['/embed'] })
   t.equal((await client.get('/embed')).headers.get('x-debug-token'), null)
   t.equal((await storage.search({ limit: 10 })).total, 0)
   await client.get('/events')
@@ -234,7 +240,7 @@ t.test('a request that is not recorded has no sub-requests that are', async t =>
 })
 
 t.test('where only exceptions are wanted, only they are kept', async t => {
-  const { client, storage } = await createRecordingKernel(t, {
+  const { client, storage } = await createProfiledKernel(t, {
     onlyExceptions: true,
     handlers: {
       '/nothing-thrown': () => {
@@ -260,7 +266,7 @@ t.test('a crash is recorded before the process ends, with the one whose work has
     },
   }
   let run = (_task: () => void) => {}
-  const { client, profileOf, storage } = await createRecordingKernel(t, {
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
     handlers,
     register({ context, kernel, routes }) {
       const late = defineController('late', [], async () => {
@@ -305,7 +311,7 @@ t.test('a crash is recorded before the process ends, with the one whose work has
 t.test(
   'a crash outside of any request is recorded for all that is in flight, and a closed profiler records none',
   async t => {
-    const { client, close, storage } = await createRecordingKernel(t, {
+    const { client, close, storage } = await createProfiledKernel(t, {
       handlers: {
         '/crashes': () => {
           crash(new Error('elsewhere'))
@@ -357,6 +363,18 @@ t.test('what is collected late of a request that is not over does not replace wh
   await profiler.whenIdle()
   const { profile } = (await storage.find(pass.token)) ?? {}
   t.match(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
+})
+
+t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
+  const directory = linkProject(t)
+  writeFileSync(path.join(directory, 'var'), 'This is no directory.')
+  const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
+  const { client, close, records } = await createTestKernel({ bundles, directory })
+  t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
+  await close()
+  const [problem] = records.filter(({ level }) => level === 'warning')
+  t.match(problem, { message: 'Profiles are dropped because they cannot be written.' })
+  t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
 })
 
 t.test('a profile that cannot be made is logged, and costs nothing else', async t => {

@@ -4,7 +4,9 @@ import { createRouterPanel } from '../../../bundles/profiler/panels/router.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { rebuildRequest } from '../../../bundles/profiler/rebuild-request.ts'
 import { Redactor } from '../../../lib/redact/redactor.ts'
-import { createProfile, createRecordingKernel } from './recording-kernel.ts'
+import { createProfile } from '../../support/create-profile.ts'
+import { toText } from '../../support/html.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
 function dataOf({ data }: Profile): RouterData | undefined {
   // As the collector has told it.
@@ -12,10 +14,11 @@ function dataOf({ data }: Profile): RouterData | undefined {
 }
 
 t.test('the route that was found is recorded, and why no other was is computed', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
+  const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/item/12'))
   t.strictSame(dataOf(profile), { outcome: 'match', route: 'item', parameters: { id: '12' } })
-  const { html, text } = await show('router', profile)
+  const html = await show('router', profile)
+  const text = toText(html)
   t.match(text, 'Matched route item Path of the route /item{/:id} Controller item')
   t.match(text, 'Route parameters Name Value id 12')
   t.match(text, 'Requirements Parameter Value id \\d+')
@@ -27,7 +30,7 @@ t.test('the route that was found is recorded, and why no other was is computed',
 })
 
 t.test('a request without a route is recorded with the nearest routes', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
+  const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/star-photo-both'))
   const data = dataOf(profile)
   t.match(data, {
@@ -36,7 +39,7 @@ t.test('a request without a route is recorded with the nearest routes', async t 
   })
   t.equal(data?.outcome === 'not-found' && data.nearest.length, 20)
   t.notMatch(JSON.stringify(data), '_profiler')
-  const { text } = await show('router', profile)
+  const text = toText(await show('router', profile))
   t.match(text, 'Matched route (none) Controller (none)')
   t.match(text, 'Recorded when no route was found')
   t.match(text, /Log \d+ star_photo_booth \/star-photo-booth Path does not match/)
@@ -44,14 +47,15 @@ t.test('a request without a route is recorded with the nearest routes', async t 
 })
 
 t.test('a 405 tells which methods are allowed', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
+  const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.request('PATCH', '/multi'))
   t.match(dataOf(profile), {
     outcome: 'method-not-allowed',
     allow: ['GET', 'PUT', 'DELETE'],
     nearest: [{ name: 'multi_get', reason: 'method' }, { name: 'multi_change', reason: 'method' }, { reason: 'path' }],
   })
-  const { html, text } = await show('router', profile)
+  const html = await show('router', profile)
+  const text = toText(html)
   t.match(text, 'Methods allowed GET, PUT, DELETE')
   t.match(
     text,
@@ -61,17 +65,18 @@ t.test('a 405 tells which methods are allowed', async t => {
 })
 
 t.test('a redirect of the router is told with its target', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
+  const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/slash?token=abc'))
   t.match(dataOf(profile), { outcome: 'redirect', route: 'slash', location: 'http://localhost/slash/?token=******' })
-  const { text } = await show('router', profile)
+  const text = toText(await show('router', profile))
   t.match(text, 'Route redirection The router has sent the client to http://localhost/slash/?token=****** , where')
   t.match(text, 'Almost Path almost matches, but for the slash at its end')
 })
 
 t.test('a route that matches as well, but is tried later, does not pass for the one that was taken', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
-  const { html, text } = await show('router', await profileOf(await client.get('/prio/static')))
+  const { client, profileOf, show } = await createProfiledKernel(t)
+  const html = await show('router', await profileOf(await client.get('/prio/static')))
+  const text = toText(html)
   t.match(
     text,
     /prio \/prio\/:x Match Route matches! \d+ prio_static \/prio\/static Almost Route matches, but another one/,
@@ -80,26 +85,27 @@ t.test('a route that matches as well, but is tried later, does not pass for the 
 })
 
 t.test('what a condition has seen is not there any more, and the panel says so', async t => {
-  const { client, profileOf, show } = await createRecordingKernel(t)
-  const taken = await show('router', await profileOf(await client.get('/cond', { headers: { 'x-probe': 'yes' } })))
-  t.match(taken.text, 'cond /cond Match Route matches!', 'it was taken, whatever could be computed now')
-  t.notMatch(taken.text, 'not be found any more')
+  const { client, profileOf, show } = await createProfiledKernel(t)
+  const asked = await client.get('/cond', { headers: { 'x-probe': 'yes' } })
+  const taken = toText(await show('router', await profileOf(asked)))
+  t.match(taken, 'cond /cond Match Route matches!', 'it was taken, whatever could be computed now')
+  t.notMatch(taken, 'not be found any more')
 
   const refused = await profileOf(await client.get('/cond'))
   t.match(dataOf(refused), { outcome: 'not-found', nearest: [{ name: 'cond', reason: 'condition' }] })
-  t.match((await show('router', refused)).text, /Almost Condition "request => .*" does not evaluate to "true"/)
+  t.match(toText(await show('router', refused)), /Almost Condition "request => .*" does not evaluate to "true"/)
 
   const { router: _, ...data } = refused.data
   const damaged = { ...refused, data: { ...data, router: { outcome: 'not-found' } } }
-  t.match((await show('router', damaged)).text, 'Conditions were asked about a request of the recorded method')
+  t.match(toText(await show('router', damaged)), 'Conditions were asked about a request of the recorded method')
 })
 
 t.test('a request that was not routed has nothing to tell', async t => {
-  const { app, client, profileOf, show } = await createRecordingKernel(t)
+  const { app, client, profileOf, show } = await createProfiledKernel(t)
   const sub = await profileOf(await client.get('/forward'), 'x-previous-debug-token')
   t.equal(dataOf(sub), undefined)
   t.match(
-    (await show('router', sub)).text,
+    toText(await show('router', sub)),
     'Matched route (none) Controller sub Route matching No route was looked for',
   )
   const panel = createRouterPanel(app)
@@ -108,15 +114,15 @@ t.test('a request that was not routed has nothing to tell', async t => {
 })
 
 t.test('routes that have changed since are no reason to lie', async t => {
-  const { show } = await createRecordingKernel(t)
+  const { show } = await createProfiledKernel(t)
   const router = { outcome: 'match', route: 'gone', parameters: {} }
-  const { text } = await show('router', createProfile({ router }, { url: 'http://localhost/text' }))
+  const text = toText(await show('router', createProfile({ router }, { url: 'http://localhost/text' })))
   t.match(text, 'The route gone would not be found any more')
   t.match(text, 'text /text Match Route matches!', 'now another one is')
 })
 
 t.test('the routes of a process are told once, with what they need', async t => {
-  const { client, profileOf, storage } = await createRecordingKernel(t)
+  const { client, profileOf, storage } = await createProfiledKernel(t)
   const { summary } = await profileOf(await client.get('/text'))
   const facts = (await storage.find(summary.token))?.facts
   const routes = new Map(Object(facts?.router).routes.map((route: { name: string }) => [route.name, route]))
@@ -133,7 +139,7 @@ t.test('the routes of a process are told once, with what they need', async t => 
 })
 
 t.test('secrets of a request or a condition are masked', async t => {
-  const { client, profileOf } = await createRecordingKernel(t, {
+  const { client, profileOf } = await createProfiledKernel(t, {
     register({ routes }) {
       const condition = ({ headers }: { headers: { get(name: string): string | null } }) =>
         headers.get('x-api-key') === 'canary-9f3b'
@@ -165,7 +171,7 @@ t.test('a request is rebuilt of what was recorded', async t => {
 })
 
 t.test('what was on the disk may have any shape', async t => {
-  const { show } = await createRecordingKernel(t)
+  const { show } = await createProfiledKernel(t)
   const near = { position: 'x', name: 1, path: [], reason: 'y', text: {} }
   for (const router of [
     null,
@@ -176,16 +182,16 @@ t.test('what was on the disk may have any shape', async t => {
     { outcome: 'not-found', nearest: [], total: 0 },
     { outcome: 'not-found', nearest: [null, near], total: 'x', allow: 'GET' },
   ]) {
-    t.match((await show('router', createProfile({ router }))).text, 'Matched route (none)')
-    t.match((await show('router', createProfile({ router }, { url: '' }))).text, 'Matched route (none)')
+    t.match(toText(await show('router', createProfile({ router }))), 'Matched route (none)')
+    t.match(toText(await show('router', createProfile({ router }, { url: '' }))), 'Matched route (none)')
   }
   const masked = createProfile({ router: { outcome: 'match', route: 'u' } }, { url: 'http://localhost/u/a=******' })
-  t.match((await show('router', masked)).text, 'A part of the path was masked')
+  t.match(toText(await show('router', masked)), 'A part of the path was masked')
 })
 
 t.test('markup in a record is text', async t => {
   const evil = '"><img src=x onerror=alert(1)>'
-  const { show } = await createRecordingKernel(t)
+  const { show } = await createProfiledKernel(t)
   const nearest = [{ position: 1, name: evil, path: evil, reason: 'method', text: evil }]
   const router = {
     outcome: 'not-found',
@@ -196,16 +202,16 @@ t.test('markup in a record is text', async t => {
     nearest,
   }
   const summary = { url: `http://localhost/${evil}`, controller: evil }
-  t.notMatch((await show('router', createProfile({ router }, summary))).html, /<img/)
+  t.notMatch(await show('router', createProfile({ router }, summary)), /<img/)
 })
 
 t.test('at most a hundred routes are shown', async t => {
   const panel = createRouterPanel({ routes: [], redactor: new Redactor() })
   const subject = { profile: createProfile({ router: {} }), facts: {}, parent: undefined, children: [] }
   t.match(await panel.toView(subject), { rows: [], left: 0 })
-  const { client, profileOf, show } = await createRecordingKernel(t, {
+  const { client, profileOf, show } = await createProfiledKernel(t, {
     handlers: Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`/page-${index}`, () => undefined])),
   })
-  const { html } = await show('router', await profileOf(await client.get('/text')))
+  const html = await show('router', await profileOf(await client.get('/text')))
   t.equal(html.match(/<tr class="route/g)?.length, 100)
 })

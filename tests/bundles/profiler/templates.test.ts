@@ -6,7 +6,8 @@ import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import type { View } from '../../../lib/view/view.ts'
-import { createProfile, createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { createProfile } from '../../support/create-profile.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
 function createPass(): Pass {
   return new Pass('abc123', createRequest(), RequestType.Main, undefined)
@@ -120,7 +121,7 @@ t.test('the panel shows the tree of a page of the site', async t => {
 })
 
 t.test('templates that are rendered without the request are found by the context; each pass has its own', async t => {
-  const kernel = await createProfiledKernel(t, { '/fails': () => Promise.reject(new Error('Boom')) })
+  const kernel = await createProfiledKernel(t, { handlers: { '/fails': () => Promise.reject(new Error('Boom')) } })
   const response = await kernel.client.get('/fails')
   const main = await kernel.profileOf(response)
   t.notOk(kernel.panel('templates').hasContent(main))
@@ -132,7 +133,9 @@ t.test('templates that are rendered without the request are found by the context
 
 t.test('names in a model are masked and cut', async t => {
   const kernel = await createProfiledKernel(t, {
-    '/page': request => Response.html(kernel.app.view.render('profiler/table', model(), request) as string),
+    handlers: {
+      '/page': request => Response.html(kernel.app.view.render('profiler/table', model(), request) as string),
+    },
   })
   const model = () => ({
     title: '',

@@ -48,6 +48,9 @@ t.test('each event is made with what a test says, and the plainest of everything
 t.test('a listener that wants a logger can be given a silent one', async t => {
   t.equal(silentLogger.channel('any'), silentLogger)
   t.equal(silentLogger.info('anything'), undefined)
+  const stop = silentLogger.observe(record => t.fail(record.message))
+  silentLogger.error('anything')
+  stop()
 })
 
 t.test('the kernel of an event works, and says nothing', async t => {

@@ -7,9 +7,10 @@ import { ResponseCollector, type ResponseData } from '../../../../bundles/profil
 import { ServerCollector } from '../../../../bundles/profiler/collectors/server.ts'
 import type { SessionData } from '../../../../bundles/profiler/collectors/session.ts'
 import { Pass } from '../../../../bundles/profiler/pass.ts'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
+import type { StoredProfile } from '../../../../bundles/profiler/store/profile-storage.ts'
 import type { Application, Bundle } from '../../../../kernel/bundle.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
-import { NodeServer } from '../../../../kernel/server/node-server.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { RequestBody } from '../../../../lib/body/request-body.ts'
 import { parseConfig } from '../../../../lib/env/config.ts'
@@ -17,9 +18,10 @@ import { setCookie } from '../../../../lib/http/cookies.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { TrustedProxies } from '../../../../lib/http/trusted-proxies.ts'
 import { Redactor } from '../../../../lib/redact/redactor.ts'
-import { bootRecorder, dataOf } from '../boot-recorder.ts'
+import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
+import { linkProject } from '../../../support/project.ts'
+import { serveKernel } from '../../../support/test-server.ts'
 
 const redactor = new Redactor()
 
@@ -47,6 +49,12 @@ async function collectBody(type: string | undefined, content: string): Promise<B
   const request = requestWith(type, content)
   await request.body.bytes()
   return collectRequest(request).body
+}
+
+/** What a collector has told. */
+function dataOf<data>({ profile }: StoredProfile, name: keyof Profile['data']): data {
+  // It was written as JSON by that collector; a test says which shape it expects.
+  return profile.data[name] as data
 }
 
 t.test('the request', async t => {
@@ -188,9 +196,9 @@ t.test('the body', async t => {
   })
 
   t.test('files are told by name, field, type and size', async t => {
-    const { client, profileOf } = await bootRecorder(t)
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
     const file = { name: 'cv.txt', type: 'text/plain', content: 'hunter2' }
-    const stored = await profileOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
+    const stored = await storedOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
     t.match(dataOf<RequestData>(stored, 'request').body, {
       type: 'multipart/form-data',
       state: 'read',
@@ -252,10 +260,8 @@ t.test('the response', async t => {
   })
 
   t.test('of a main request it is what was on the wire, for HEAD and streams, too', async t => {
-    const { app, profileOf } = await bootRecorder(t)
-    const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies([]) })
-    const url = await server.listen('127.0.0.1', 0)
-    t.teardown(() => server.close(100))
+    const { app, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { url } = await serveKernel(t, { app })
     for (const [method, path, size] of [
       ['GET', '/noslash', 7],
       ['HEAD', '/noslash', 7],
@@ -263,7 +269,7 @@ t.test('the response', async t => {
     ] as const) {
       const response = await fetch(`${url}${path}`, { method })
       await response.text()
-      const data = dataOf<ResponseData>(await profileOf(response), 'response')
+      const data = dataOf<ResponseData>(await storedOf(response), 'response')
       t.equal(data.size, size)
       // Node itself adds the rest.
       const sent = [...response.headers].filter(
@@ -280,19 +286,22 @@ t.test('the response', async t => {
 
 t.test('the session', async t => {
   t.test('one that nobody used is not started, and not recorded', async t => {
-    const { client, profileOf } = await bootRecorder(t, [sessions])
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [sessions] })
     for (const path of ['/noslash', '/asked']) {
       const response = await client.get(path)
-      t.equal(dataOf(await profileOf(response), 'session'), undefined)
+      t.equal(dataOf(await storedOf(response), 'session'), undefined)
       t.notOk(response.headers.has('set-cookie'))
     }
   })
 
   t.test('attributes, flashes and uses are told, the id never, and nothing is taken', async t => {
-    const { app, client, profileOf } = await bootRecorder(t, [sessions])
+    const { app, client, storage, storedOf } = await createProfiledKernel(t, {
+      directory: linkProject(t),
+      bundles: [sessions],
+    })
     const response = await client.get('/used')
     const id = String(client.cookies.get('session'))
-    const stored = await profileOf(response)
+    const stored = await storedOf(response)
     const session = dataOf<SessionData>(stored, 'session')
     t.match(session, {
       isStateless: false,
@@ -308,14 +317,14 @@ t.test('the session', async t => {
     t.notOk(JSON.stringify(stored).includes(id))
     t.notOk(JSON.stringify(stored).includes('hunter2'))
 
-    const child = await profileOf({ headers: new Headers({ 'x-debug-token': String(stored.profile.children[0]) }) })
-    t.match(dataOf<SessionData>(child, 'session').uses, [{ method: 'has' }])
+    const child = await waitForProfile(storage, String(stored.profile.children[0]))
+    t.match(child.data.session, { uses: [{ method: 'has' }] })
     t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
   })
 
   t.test('a use that is refused on a stateless route is told', async t => {
-    const { client, profileOf } = await bootRecorder(t)
-    t.match(dataOf<SessionData>(await profileOf(await client.get('/stateless')), 'session'), {
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    t.match(dataOf<SessionData>(await storedOf(await client.get('/stateless')), 'session'), {
       isStateless: true,
       useCount: 1,
       uses: [{ method: 'get' }],
@@ -324,8 +333,11 @@ t.test('the session', async t => {
   })
 
   t.test('no more than 50 uses are noted, and none of a request that is not recorded', async t => {
-    const { client, profileOf, storage } = await bootRecorder(t, [sessions])
-    const { uses, useCount } = dataOf<SessionData>(await profileOf(await client.get('/often')), 'session')
+    const { client, storedOf, storage } = await createProfiledKernel(t, {
+      directory: linkProject(t),
+      bundles: [sessions],
+    })
+    const { uses, useCount } = dataOf<SessionData>(await storedOf(await client.get('/often')), 'session')
     t.equal(uses.length, 50)
     t.equal(useCount, 60)
     const { profiles } = await storage.usage()
@@ -335,12 +347,11 @@ t.test('the session', async t => {
 })
 
 t.test('each pass gets a token of its own for its measures, which is not the profile’s', async t => {
-  const { client, profileOf } = await bootRecorder(t)
+  const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
   const response = await client.get('/missing')
-  const [main, child] = [response, { headers: new Headers({ 'x-debug-token': previousOf(response.headers) }) }]
   const tokens: unknown[] = []
-  for (const response of [main, child]) {
-    const { attributes } = dataOf<RequestData>(await profileOf(response), 'request')
+  for (const header of ['x-debug-token', 'x-previous-debug-token']) {
+    const { attributes } = dataOf<RequestData>(await storedOf(response, header), 'request')
     tokens.push(new Map(attributes).get('_stopwatch_token'))
   }
   for (const token of tokens) t.match(token, /^[\da-f]{6}$/)

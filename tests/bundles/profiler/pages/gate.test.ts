@@ -2,7 +2,7 @@ import { type Test, t } from 'tap'
 import { acceptsFetch } from '../../../../bundles/profiler/pages/accepts-fetch.ts'
 import { Headers } from '../../../../lib/http/headers.ts'
 import { Request } from '../../../../lib/http/request.ts'
-import { bootProfiler, type ProfiledKernel } from './boot-profiler.ts'
+import { createProfiledKernel, type ProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 type Row = readonly [accepted: boolean, method: string, headers: Record<string, string>]
 
@@ -122,7 +122,7 @@ async function refuses(
 }
 
 t.test('who is not let in gets the 404 of any unknown path, byte for byte', async t => {
-  const kernel = await bootProfiler(t)
+  const kernel = await createProfiledKernel(t)
   await refuses(t, kernel, { 'x-forwarded-for': '127.0.0.1' })
   await refuses(t, kernel, { forwarded: 'for=127.0.0.1' })
   await refuses(t, kernel, { via: '1.1 proxy' })
@@ -132,7 +132,7 @@ t.test('who is not let in gets the 404 of any unknown path, byte for byte', asyn
 })
 
 t.test('without debug nobody is let in', async t => {
-  const kernel = await bootProfiler(t, { variables: { APP_DEBUG: '0' } })
+  const kernel = await createProfiledKernel(t, { variables: { APP_DEBUG: '0' } })
   t.equal((await kernel.client.get('/star-photo-booth')).status, 200)
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/latest', '/_profiler/empty/search/results']) {
     t.equal((await kernel.client.get(path)).status, 404)
@@ -140,7 +140,7 @@ t.test('without debug nobody is let in', async t => {
 })
 
 t.test('so do other sites, whatever they send', async t => {
-  const kernel = await bootProfiler(t)
+  const kernel = await createProfiledKernel(t)
   await refuses(t, kernel, { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
   await refuses(t, kernel, { origin: evil })
   const { storage } = kernel

@@ -4,11 +4,11 @@ import { groupByParent } from '../../../../bundles/profiler/pages/group-by-paren
 import { parseListRequest } from '../../../../bundles/profiler/pages/parse-list-request.ts'
 import { parseMoment } from '../../../../bundles/profiler/pages/parse-moment.ts'
 import type { ProfileSummary } from '../../../../bundles/profiler/profile.ts'
+import type { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import type { TestClient } from '../../../../kernel/testing/client.ts'
-import { bootProfiler } from './boot-profiler.ts'
-import { createRecord, type RecordInit } from './create-record.ts'
-import { plainEquals, textOf } from './html.ts'
-import type { SearchableStorage } from './searchable-storage.ts'
+import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
+import { plainEquals, textOf } from '../../../support/html.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const results = '/_profiler/empty/search/results'
 
@@ -16,7 +16,7 @@ function parse(query: string): ReturnType<typeof parseListRequest> {
   return parseListRequest(new URLSearchParams(query))
 }
 
-function keep(storage: SearchableStorage, ...records: RecordInit[]): void {
+function keep(storage: MemoryProfileStorage, ...records: RecordInit[]): void {
   for (const record of records) storage.append(createRecord(record), '{}')
 }
 
@@ -136,7 +136,7 @@ t.test('sub-requests stand below their parents, none is added or lost', async t 
 })
 
 t.test('a 404 is listed with the sub-request that answered it', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x')
   const main = headers.get('x-debug-token')
   const sub = headers.get('x-previous-debug-token')
@@ -155,7 +155,7 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
 })
 
 t.test('rows tell what is worth a look', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const many = { errors: 2, warnings: 1, calls: 3, subRequests: 1 }
   keep(storage, { ...many, token: 'aaaaaa', exception: 'TypeError', outcome: 'aborted', status: 500, duration: 1520 })
   keep(storage, { token: 'bbbbbb', status: 0, outcome: 'crashed', duration: 45.67, url: 'not a url', route: null })
@@ -171,7 +171,7 @@ t.test('rows tell what is worth a look', async t => {
 })
 
 t.test('a list that finds nothing says what is there, and how to get at it', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const fresh = textOf(await show(client))
   t.match(fresh, 'No results found')
   t.match(fresh, 'The query returned no result.')
@@ -187,7 +187,7 @@ t.test('a list that finds nothing says what is there, and how to get at it', asy
 })
 
 t.test('pages follow one another', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const tokens = Array.from({ length: 25 }, (_, index) => String(100_000 + index))
   for (const token of tokens) keep(storage, { token })
   const latest = tokens.toReversed()
@@ -204,7 +204,7 @@ t.test('pages follow one another', async t => {
 })
 
 t.test('columns sort, and once more the other way round; then sub-requests stand where they belong', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
   keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
   keep(storage, { token: 'aaaaaa', duration: 3, url: 'http://localhost/x-somewhere' })
@@ -223,14 +223,14 @@ t.test('columns sort, and once more the other way round; then sub-requests stand
 })
 
 t.test('bad parameters are noted on the page', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const html = await show(client, '?limit=abc&start=%3Cb%3E&end=nope&page=-1&sort=%22&order=up&ip=%FF%00')
   t.equal(html.match(/class="note note-warning"/g)?.length, 5)
   t.match(html, 'The start “&lt;b&gt;” is left out')
 })
 
 t.test('the list tells how the store does, and what was not recorded', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
   keep(storage, { token: 'aaaaaa' })
   storage.usage = async () => ({ profiles: 1234, bytes: 3_440_000, dropped: 2, problem: 'ENOSPC: no space left' })

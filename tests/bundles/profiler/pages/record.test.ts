@@ -8,13 +8,13 @@ import { renderRecord } from '../../../../bundles/profiler/pages/render-record.t
 import type { ProfilePanel } from '../../../../bundles/profiler/panels/panel.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { RecordingPolicy } from '../../../../bundles/profiler/recording-policy.ts'
+import type { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
 import type { Collector } from '../../../../kernel/collector.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
-import { bootProfiler } from './boot-profiler.ts'
-import { createRecord, type RecordInit } from './create-record.ts'
-import { plainEquals, skeletonOf, textOf } from './html.ts'
-import type { SearchableStorage } from './searchable-storage.ts'
+import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
+import { plainEquals, skeletonOf, textOf } from '../../../support/html.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 /** A bundle whose collectors are those. */
 function collecting(...collectors: Collector[]): Bundle {
@@ -36,8 +36,8 @@ function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel 
 async function withPanels(
   t: Test,
   ...panels: ProfilePanel[]
-): Promise<{ storage: SearchableStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
-  const { app, records, storage } = await bootProfiler(t)
+): Promise<{ storage: MemoryProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
+  const { app, records, storage } = await createProfiledKernel(t)
   const { logger, view } = app
   const pages = new PageRenderer(view, new AssetFolder('bundles/profiler/assets'))
   const profiler = { whenKept: async () => undefined }
@@ -53,7 +53,7 @@ async function withPanels(
 }
 
 t.test('a 404 shows its summary and what it was forwarded to', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x?a=1', { headers: { host: 'localhost:8000' } })
   const main = headers.get('x-debug-token')
   const sub = headers.get('x-previous-debug-token')
@@ -78,7 +78,7 @@ t.test('a 404 shows its summary and what it was forwarded to', async t => {
 })
 
 t.test('a page that was answered shows route and controller; HEAD shows nothing, as ever', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const token = (await client.post('/multi')).headers.get('x-debug-token')
   const failed = (await client.get(`/_profiler/${token}`)).text
   t.match(failed, '<span title="http://localhost/multi">/multi</span>', 'a POST is not asked for once more')
@@ -93,7 +93,7 @@ t.test('a page that was answered shows route and controller; HEAD shows nothing,
 })
 
 t.test('the latest record has an address of its own', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const none = await client.get('/_profiler/latest')
   t.equal(none.status, 404)
   t.match(textOf(none.text), 'There are no profiles')
@@ -105,7 +105,7 @@ t.test('the latest record has an address of its own', async t => {
 })
 
 t.test('a token that is not known is a 404 which says why, and where to go on', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x')
   const { profiles } = await storage.usage()
   for (const [path, shown] of [
@@ -182,7 +182,7 @@ t.test('without any panel there is still a page', async t => {
 })
 
 t.test('an unknown panel is a 404 that is not recorded', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   const { headers, status, text } = await client.get(`/_profiler/${token}?panel=nosuch`)
   t.equal(status, 404)
@@ -260,7 +260,7 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
       },
     },
   )
-  const { client, storage } = await bootProfiler(t, { bundles: [bundle] })
+  const { client, storage } = await createProfiledKernel(t, { bundles: [bundle] })
   const token = String((await client.get('/star-photo-booth')).headers.get('x-debug-token'))
   // What others tell is waited for, and the response is not held up by that.
   while (!storage.has(token)) await setImmediate()
@@ -289,9 +289,20 @@ t.test('of two panels with one name the first is taken', async t => {
 t.test('nothing that a record says becomes markup', async t => {
   const nasty = `"'\`><script>alert(1)</script><b onclick=x>{{token}}&#0;</b>`
   const say = async (text: string) => {
-    const { client, storage } = await bootProfiler(t, {
+    const { client, storage } = await createProfiledKernel(t, {
       bundles: [collecting({ name: 'demo', collect: () => undefined })],
     })
+    // As if a record had not been checked when it was read.
+    const kept = new Map<string, Profile>()
+    storage.find = async token => {
+      const profile = kept.get(token)
+      return profile && { profile, facts: {}, isPinned: false }
+    }
+    const keep = (init: RecordInit) => {
+      const record = createRecord(init)
+      kept.set(record.summary.token, JSON.parse(record.text))
+      storage.append(record, '{}')
+    }
     const summary = {
       ip: text,
       method: text,
@@ -304,9 +315,9 @@ t.test('nothing that a record says becomes markup', async t => {
     }
     const data = { demo: { [text]: text, [`2${text}`]: { [text]: [text] } } }
     const record = { ...summary, children: [text, 'fedcba'], data, failures: { [text]: text } }
-    storage.append(createRecord({ ...summary, token: 'fedcba', parent: 'abcdef' }), '{}')
-    storage.append(createRecord({ ...record, token: 'abcdef' }), '{}')
-    storage.append(createRecord({ ...summary, token: text }), '{}')
+    keep({ ...summary, token: 'fedcba', parent: 'abcdef' })
+    keep({ ...record, token: 'abcdef' })
+    keep({ ...summary, token: text })
     const query = new URLSearchParams({ ip: text, url: text, status_code: text, start: text, end: text, sort: text })
     const targets = [
       '/_profiler/abcdef?panel=demo',

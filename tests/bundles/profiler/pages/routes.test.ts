@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { bootProfiler, serveProfiler } from './boot-profiler.ts'
-import { textOf } from './html.ts'
+import { textOf } from '../../../support/html.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { serveKernel } from '../../../support/test-server.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 
 t.test('the profiler begins with the latest ten records', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const withoutSlash = await client.get('/_profiler?a=1')
   t.equal(withoutSlash.status, 301)
   t.equal(withoutSlash.headers.get('location'), 'http://localhost/_profiler/?a=1')
@@ -22,7 +23,7 @@ t.test('the profiler begins with the latest ten records', async t => {
 })
 
 t.test('a search names what it has found first, and keeps the order of its parameters', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const locationOf = async (query: string) => {
     const { headers, status } = await client.get(`/_profiler/search${query}`)
     t.equal(status, 302)
@@ -43,7 +44,7 @@ t.test('a search names what it has found first, and keeps the order of its param
 })
 
 t.test('no file is ever opened', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   for (const [query, file] of [
     ['?file=/etc/passwd', '/etc/passwd'],
     ['?file=package.json&line=3', 'package.json'],
@@ -57,7 +58,7 @@ t.test('no file is ever opened', async t => {
 })
 
 t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no record of themselves', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const token = (await client.get('/missing-x')).headers.get('x-debug-token')
   const { profiles } = await storage.usage()
   for (const path of ['/', '/latest', `/${token}`, '/ffffff', '/empty/search/results', '/search']) {
@@ -84,7 +85,7 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
 })
 
 t.test('assets have names that change with their content, and are kept for ever', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const { text } = await client.get('/_profiler/empty/search/results')
   const [stylesheet = ''] = /\/_profiler\/assets\/profiler-[0-9a-f]{8}\.css/.exec(text) ?? []
   const [icon = ''] = /\/_profiler\/assets\/icon-[0-9a-f]{8}\.svg/.exec(text) ?? []
@@ -106,7 +107,7 @@ t.test('assets have names that change with their content, and are kept for ever'
 })
 
 t.test('recording is paused and resumed', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const paused = await client.post('/_profiler/pause', ours)
   t.equal(paused.status, 303)
   t.equal(paused.headers.get('location'), '/_profiler/')
@@ -121,7 +122,7 @@ t.test('recording is paused and resumed', async t => {
 })
 
 t.test('records are deleted, but for those that are pinned', async t => {
-  const { client, storage } = await bootProfiler(t)
+  const { client, storage } = await createProfiledKernel(t)
   const pinned = (await client.get('/star-photo-booth')).headers.get('x-debug-token') ?? ''
   const other = (await client.get('/partnership')).headers.get('x-debug-token') ?? ''
   t.match((await client.get(`/_profiler/${pinned}`)).text, /Pin<\/button>/)
@@ -147,7 +148,7 @@ t.test('records are deleted, but for those that are pinned', async t => {
 })
 
 t.test('what changes something is not done by reading, nor the other way round', async t => {
-  const { client } = await bootProfiler(t)
+  const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   t.equal((await client.get('/_profiler/purge')).status, 404)
   t.match((await client.get('/_profiler/purge')).text, 'Token not found', 'it is taken for a token')
@@ -157,7 +158,7 @@ t.test('what changes something is not done by reading, nor the other way round',
 })
 
 t.test('the recorded cases of redirects, search and files hold', async t => {
-  const { url } = await serveProfiler(t)
+  const { url } = await serveKernel(t, await createProfiledKernel(t))
   for (const [group, outcome] of [
     ['seed.profiler', '5 passed, 0 failed\n'],
     ['search', '11 passed, 0 failed\n'],

@@ -3,10 +3,11 @@ import { t } from 'tap'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
 import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
 import { createTimePanel } from '../../../../bundles/profiler/panels/time.ts'
-import { createSubject, createTracedKernel } from '../traced-kernel.ts'
+import { createSubject } from '../../../support/create-profile.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
-  const { render } = await createTracedKernel(t)
+  const { show } = await createProfiledKernel(t)
   const panels = [createEventsPanel(), createLoggerPanel(), createTimePanel()]
   const json = fc.jsonValue()
   const row = fc.oneof(
@@ -35,7 +36,7 @@ t.test('whatever has become of a record on the disk, its panels can be shown', a
     for (const panel of panels) {
       panel.hasContent(subject.profile)
       panel.badge?.(subject.profile)
-      const html = await render(panel, subject)
+      const html = await show(panel, subject)
       if (/NaN|undefined|\[object/.test(html.replaceAll(/<pre>.*?<\/pre>/gs, ''))) t.fail(html)
     }
   })

@@ -1,7 +1,8 @@
 import { t } from 'tap'
 import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/panels/event-tree.ts'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
-import { createSubject, createTracedKernel } from '../traced-kernel.ts'
+import { createSubject } from '../../../support/create-profile.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const spans = [
   [null, 'kernel.request', 0, 1000, -1, 1, ['Late.onRequest']],
@@ -9,7 +10,7 @@ const spans = [
   [null, 'custom', 100, 200, 1],
   [0, 'anonymous', 110, 50],
   [0, 'anonymous', 170, 100],
-  ['request', '0a1b2c', 320, 60, 1],
+  ['request', 'abc123', 320, 60, 1],
   [4, 'Stopper.onRequest', 450, 500, 0, 1],
   [null, 'orphan', 2000, 3],
   [null, 'failing', 3000, 40, -1, 2, ['never']],
@@ -43,7 +44,7 @@ t.test('the tree is told row by row, with lines, times, and what happened', asyn
     { lines: '│\u00a0 ├─ ', name: 'custom', own: '0.050 ms' },
     { lines: '│\u00a0 │\u00a0 ├─ ', name: 'anonymous' },
     { lines: '│\u00a0 │\u00a0 └─ ', name: 'anonymous' },
-    { lines: '│\u00a0 └─ ', name: 'Sub-Request', token: '0a1b2c', own: '' },
+    { lines: '│\u00a0 └─ ', name: 'Sub-Request', token: 'abc123', own: '' },
     {
       lines: '└─ ',
       name: 'Stopper.onRequest',
@@ -88,13 +89,13 @@ t.test('a sub-request is named after its controller, or its URL', async t => {
     return (rows as { name: string }[])[5]?.name
   }
   t.equal(await nameIn({ ...summary, controller: 'error_controller' }), 'Sub-Request error_controller')
-  t.equal(await nameIn({ ...summary, url: 'http://localhost/a' }), 'Sub-Request http://localhost/a')
+  t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request http://localhost/a')
 })
 
 t.test('the page escapes what it shows, and shows everything', async t => {
-  const { render } = await createTracedKernel(t)
-  const html = await render(createEventsPanel(), subject)
-  t.match(html, '/_profiler/0a1b2c?panel&#x3D;events')
+  const { show } = await createProfiledKernel(t)
+  const html = await show(createEventsPanel(), subject)
+  t.match(html, '/_profiler/abc123?panel&#x3D;events')
   t.match(html, '7 more were dispatched')
   const hostile = createSubject({
     events: {
@@ -104,17 +105,17 @@ t.test('the page escapes what it shows, and shows everything', async t => {
       ],
     },
   })
-  const escaped = await render(createEventsPanel(), hostile)
+  const escaped = await show(createEventsPanel(), hostile)
   t.match(escaped, '&lt;script&gt;')
   t.notMatch(escaped, /<script|href/)
 })
 
 t.test('an empty tree says so', async t => {
-  const { render } = await createTracedKernel(t)
+  const { show } = await createProfiledKernel(t)
   const panel = createEventsPanel()
   t.notOk(panel.hasContent(createSubject({}).profile))
   t.ok(panel.hasContent(subject.profile))
-  const html = await render(panel, createSubject({}))
+  const html = await show(panel, createSubject({}))
   for (const text of ['No events were recorded', 'No listeners were called', 'Every listener', 'Somebody listens']) {
     t.match(html, text)
   }

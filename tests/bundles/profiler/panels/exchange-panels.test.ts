@@ -1,17 +1,17 @@
 import { t } from 'tap'
 import { configPanel } from '../../../../bundles/profiler/panels/config.ts'
+import { formatMoment, formatSize } from '../../../../bundles/profiler/panels/format-soft.ts'
 import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
 import { readSetCookie } from '../../../../bundles/profiler/panels/read-set-cookie.ts'
 import { requestPanel } from '../../../../bundles/profiler/panels/request.ts'
-import { asBytes, asMoment } from '../../../../bundles/profiler/panels/soft-data.ts'
 import type { ProcessFacts, Profile, ProfileSummary } from '../../../../bundles/profiler/profile.ts'
 import type { StoredProfile } from '../../../../bundles/profiler/store/profile-storage.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
 import { setCookie } from '../../../../lib/http/cookies.ts'
-import { Headers } from '../../../../lib/http/headers.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
-import { bootRecorder } from '../boot-recorder.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { linkProject } from '../../../support/project.ts'
 
 const headings =
   'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes|Server Parameters'
@@ -20,9 +20,9 @@ t.test('the request panel', async t => {
   t.test(
     'a failed request has every section, its attributes, and leads to the request that shows the error',
     async t => {
-      const { client, profileOf, render } = await bootRecorder(t)
+      const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
       const response = await client.get('/missing-x?page=2')
-      const html = await render('request', await profileOf(response))
+      const html = await show('request', await storedOf(response))
       const child = String(response.headers.get('x-previous-debug-token'))
       for (const heading of headings.split('|')) t.match(html, `>${heading}</h`)
       for (const text of ['_stopwatch_token', '_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
@@ -36,11 +36,10 @@ t.test('the request panel', async t => {
   )
 
   t.test('a sub-request leads to its parent, and shows its attributes', async t => {
-    const { client, profileOf, render } = await bootRecorder(t)
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
     const { headers } = await client.post('/missing-x', { json: {} })
-    const child = new Headers({ 'x-debug-token': String(headers.get('x-previous-debug-token')) })
-    const stored = await profileOf({ headers: child })
-    const html = await render('request', stored)
+    const stored = await storedOf({ headers }, 'x-previous-debug-token')
+    const html = await show('request', stored)
     t.match(html, '<h2>Parent Request</h2>')
     t.match(html, `<a href="/_profiler/${headers.get('x-debug-token')}">`)
     for (const name of ['_controller', 'exception', 'logger', '_stopwatch_token']) t.match(html, `>${name}</th>`)
@@ -49,26 +48,26 @@ t.test('the request panel', async t => {
 
     // Retention may take the parent first.
     const lost = { ...stored.profile, summary: { ...stored.profile.summary, parent: 'ffffff' } }
-    t.match(await render('request', { ...stored, profile: lost }), /made by <a href="\/_profiler\/ffffff">/)
+    t.match(await show('request', { ...stored, profile: lost }), /made by <a href="\/_profiler\/ffffff">/)
   })
 
   t.test('a sub-request that was only embedded is listed, and not what the request was forwarded to', async t => {
-    const { client, profileOf, render } = await bootRecorder(t)
-    const embedding = await render('request', await profileOf(await client.get('/embed')))
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const embedding = await show('request', await storedOf(await client.get('/embed')))
     t.match(embedding, /Sub Requests.*sub<\/th>/s)
     t.notMatch(embedding, /Forwarded to/)
-    const stored = await profileOf(await client.get('/forward'))
-    t.match(await render('request', stored), /Forwarded to<\/dt>\s*<dd><a href="[^"]+">sub</)
+    const stored = await storedOf(await client.get('/forward'))
+    t.match(await show('request', stored), /Forwarded to<\/dt>\s*<dd><a href="[^"]+">sub</)
     const lost = { ...stored.profile, children: ['ffffff', 'fffffe'] }
-    t.match(await render('request', { ...stored, profile: lost }), /profiles are not there \(yet, or any more\): 2/)
+    t.match(await show('request', { ...stored, profile: lost }), /profiles are not there \(yet, or any more\): 2/)
   })
 
   t.test('everything that was sent and answered is shown, masked', async t => {
-    const { client, profileOf, render } = await bootRecorder(t, [exchange])
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
     const form = { name: 'Ada & Bob', pin: '1234' }
     const headers = { cookie: 'theme=dark', authorization: 'Bearer hunter2' }
-    const stored = await profileOf(await client.post('/exchange?page=2&token=hunter2', { form, headers }))
-    const html = await render('request', stored)
+    const stored = await storedOf(await client.post('/exchange?page=2&token=hunter2', { form, headers }))
+    const html = await show('request', stored)
     const rows = [
       ['page', '2'],
       ['token', '******'],
@@ -95,23 +94,23 @@ t.test('the request panel', async t => {
   })
 
   t.test('JSON is shown as it is read best, and as it was sent', async t => {
-    const { client, profileOf, render } = await bootRecorder(t, [exchange])
-    const html = await render('request', await profileOf(await client.post('/exchange', { json: { a: [1] } })))
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
+    const html = await show('request', await storedOf(await client.post('/exchange', { json: { a: [1] } })))
     t.match(html, /<pre>\{\n {2}&quot;a&quot;: \[\n/)
     t.match(html, '<summary>Raw</summary><pre>{&quot;a&quot;:[1]}</pre>')
   })
 
   t.test('files are listed, and other bodies told of', async t => {
-    const { client, profileOf, render } = await bootRecorder(t)
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
-    const files = await render('request', await profileOf(await client.post('/form', { upload })))
+    const files = await show('request', await storedOf(await client.post('/form', { upload })))
     t.match(files, '<th scope="row">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td>1 byte</td>')
     t.match(files, 'Files are never kept')
-    const binary = await render('request', await profileOf(await client.post('/ok', { body: 'x' })))
+    const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
     t.match(binary, 'Only forms and JSON are shown')
-    const unread = await render('request', await profileOf(await client.post('/missing', { json: {} })))
+    const unread = await show('request', await storedOf(await client.post('/missing', { json: {} })))
     t.match(unread, 'Nobody has read the body')
-    const broken = await render('request', await profileOf(await client.post('/form', { upload, headers: boundless })))
+    const broken = await show('request', await storedOf(await client.post('/form', { upload, headers: boundless })))
     t.match(broken, 'The body was not read to its end')
   })
 
@@ -154,9 +153,9 @@ t.test('the request panel', async t => {
 
 t.test('the configuration panel tells what is set, and no secret', async t => {
   const variables = { APP_HOSTS: 'example.org,www.example.org', MAILER_DSN: 'smtp://me:hunter2000@mail' }
-  const { client, profileOf, render } = await bootRecorder(t, [], variables)
-  const stored = await profileOf(await client.get('/noslash'))
-  const html = await render('config', stored)
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), variables })
+  const stored = await storedOf(await client.get('/noslash'))
+  const html = await show('config', stored)
   t.match(html, /Environment<\/dt><dd>dev/)
   t.match(html, /<li>framework<\/li><li>site<\/li>/)
   t.match(html, 'example.org, www.example.org')
@@ -165,12 +164,12 @@ t.test('the configuration panel tells what is set, and no secret', async t => {
   t.match(html, /DATABASE_URL<\/th>\s*<td><span class="badge badge-plain">empty<\/span><\/td>\s*<td><\/td>/)
   t.notMatch(html, /hunter2000|a secret for tests/)
   const off = { ...stored, facts: { config: { isDebug: false } } }
-  t.match(await render('config', off), /disabled.*No bundles are known.*No secrets are known/s)
+  t.match(await show('config', off), /disabled.*No bundles are known.*No secrets are known/s)
 })
 
 t.test('data of any shape makes a page', async t => {
-  const { client, profileOf, render } = await bootRecorder(t)
-  const stored = await profileOf(await client.get('/noslash'))
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+  const stored = await storedOf(await client.get('/noslash'))
   const shapes: unknown[] = [undefined, null, 1, 'text', [], {}, [[]], [null], [['name']], [{ a: [] }], { a: { b: 1 } }]
   const fields =
     'headers|attributes|query|cookies|body|form|files|json|metadata|uses|flashes|size|bundles|secrets|trace'
@@ -182,7 +181,7 @@ t.test('data of any shape makes a page', async t => {
       const damaged: StoredProfile = { ...stored, facts: data, profile: { ...stored.profile, data } }
       for (const panel of [requestPanel, configPanel]) {
         t.ok(panel.hasContent(damaged.profile))
-        t.match(await render(panel.name, damaged), /<h[23]>/)
+        t.match(await show(panel.name, damaged), /<h[23]>/)
       }
     }
   }
@@ -202,9 +201,9 @@ t.test('a cookie that was set is read as browsers read it', async t => {
 })
 
 t.test('what is no moment and no number is empty', async t => {
-  t.equal(asMoment(0), '1970-01-01T00:00:00.000Z')
-  for (const value of ['0', Number.NaN, 9e15, undefined]) t.equal(asMoment(value), '')
-  t.equal(asBytes('1'), '')
+  t.equal(formatMoment(0), '1970-01-01T00:00:00.000Z')
+  for (const value of ['0', Number.NaN, 9e15, undefined]) t.equal(formatMoment(value), '')
+  t.equal(formatSize('1'), '')
 })
 
 const summary: ProfileSummary = {

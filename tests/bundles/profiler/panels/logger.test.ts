@@ -1,7 +1,8 @@
 import { t } from 'tap'
 import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
 import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
-import { createSubject, createTracedKernel } from '../traced-kernel.ts'
+import { createSubject } from '../../../support/create-profile.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const spans = [
   [null, 'kernel.request', 0, 100],
@@ -39,7 +40,7 @@ t.test('records stand in the order of time, between what follows from the event 
     { message: 'Matched.', level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
     {
       title: '1 event notification',
-      time: '03:04:05.678',
+      time: '23:15:09.042',
       messages: [
         { message: 'Notified event "kernel.request" to listener "RouterListener.onRequest".', offset: '+0.100 ms' },
       ],
@@ -56,7 +57,7 @@ t.test('records stand in the order of time, between what follows from the event 
         { message: 'Listener "ErrorListener.onException" stopped propagation of the event "kernel.exception".' },
       ],
     },
-    { message: 'Cut.', isCut: true, place: 'b.ts:1', function: '', iso: '2026-01-02T03:04:05.680Z' },
+    { message: 'Cut.', isCut: true, place: 'b.ts:1', function: '', iso: '2026-11-20T23:15:09.044Z' },
   ])
   t.equal(dropped, 9)
 })
@@ -85,11 +86,11 @@ t.test('the menu counts errors, else warnings', async t => {
 })
 
 t.test('the page has every line, and escapes it', async t => {
-  const { render } = await createTracedKernel(t)
-  const html = await render(createLoggerPanel(), createLogs())
+  const { show } = await createProfiledKernel(t)
+  const html = await show(createLoggerPanel(), createLogs())
   t.match(html, 'Log Messages')
   t.match(html, '<span class="level level-error">error</span>')
-  t.match(html, '<time datetime="2026-01-02T03:04:05.678Z">03:04:05.678</time>')
+  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z">23:15:09.042</time>')
   t.match(html, 'Uncaught &quot;x&quot;')
   t.match(html, 'a.ts:3')
   t.match(html, '9 records between')
@@ -97,13 +98,13 @@ t.test('the page has every line, and escapes it', async t => {
 })
 
 t.test('where nothing was logged the page says how to', async t => {
-  const { render } = await createTracedKernel(t)
+  const { show } = await createProfiledKernel(t)
   const panel = createLoggerPanel()
   const empty = createSubject({})
   t.notOk(panel.hasContent(empty.profile))
   t.ok(panel.hasContent(createLogs().profile))
-  t.match(await render(panel, empty), 'Nothing was logged')
-  t.match(await render(panel, createSubject({ events: { spans } })), 'Notified event')
+  t.match(await show(panel, empty), 'Nothing was logged')
+  t.match(await show(panel, createSubject({ events: { spans } })), 'Notified event')
 })
 
 t.test('records that make no sense are left out', async t => {

@@ -3,7 +3,8 @@ import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
 import { createTimePanel } from '../../../../bundles/profiler/panels/time.ts'
 import { createTimeline, type Timeline } from '../../../../bundles/profiler/panels/timeline.ts'
 import type { ProfileSummary } from '../../../../bundles/profiler/profile.ts'
-import { createSubject, createTracedKernel } from '../traced-kernel.ts'
+import { createSubject } from '../../../support/create-profile.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const spans = [
   [null, 'kernel.request', 0, 1000],
@@ -12,7 +13,7 @@ const spans = [
   [null, 'kernel.controller_arguments', 1100, 10],
   [null, 'custom.event', 1200, 600],
   [0, 'listen', 1210, 500],
-  ['request', '0a1b2c', 1900, 1000],
+  ['request', 'abc123', 1900, 1000],
   [null, 'kernel.response', 3110, 1800],
   [-1000, 'SessionListener.onResponse', 3200, 800],
   [null, 'kernel.finish_request', 4950, 10],
@@ -83,7 +84,7 @@ t.test('bars are as long as they last, can always be seen, and never leave the c
   const { folded, lines } = createTimeline([
     { name: 'a', category: 'x y', periods },
     { name: 'nothing', category: 'none', periods: [] },
-    { name: 'b', category: 'template', periods: [{ start: 0, duration: 5 }], own: 3, token: '0a1b2c' },
+    { name: 'b', category: 'template', periods: [{ start: 0, duration: 5 }], own: 3, token: 'abc123' },
   ])
   t.match(lines, [
     {
@@ -96,7 +97,7 @@ t.test('bars are as long as they last, can always be seen, and never leave the c
       ],
     },
   ])
-  t.match(folded, [{ name: 'b', barClass: 'bar-template', own: '0.003 ms', token: '0a1b2c' }])
+  t.match(folded, [{ name: 'b', barClass: 'bar-template', own: '0.003 ms', token: 'abc123' }])
   t.strictSame(createTimeline([]), { lines: [], folded: [] })
 })
 
@@ -124,7 +125,13 @@ t.test('the metrics tell the whole, the controller, sub-requests and the heap', 
     { name: 'Peak memory usage', value: '12.0 MiB' },
   ])
   t.strictSame(subRequests, [
-    { token: '0a1b2c', controller: 'inner', url: 'http://localhost/', status: 200, duration: '1.500 ms' },
+    {
+      token: 'abc123',
+      controller: 'inner',
+      url: 'http://localhost:8000/somewhere?q=1',
+      status: 200,
+      duration: '1.500 ms',
+    },
   ])
 })
 
@@ -138,23 +145,23 @@ t.test('others may add rows of their own', async t => {
 })
 
 t.test('the page shows everything, with bars that no strict policy forbids', async t => {
-  const { render } = await createTracedKernel(t)
+  const { show } = await createProfiledKernel(t)
   const children = [{ ...subject.profile.summary, controller: null }]
-  const html = await render(createTimePanel(), { ...subject, children, parent: subject.profile.summary })
+  const html = await show(createTimePanel(), { ...subject, children, parent: subject.profile.summary })
   t.match(html, '<rect class="bar-section"')
   t.match(html, '5 more measurements')
   t.match(html, 'After the response')
   t.match(html, 'Threshold: rows below 0.100 ms are folded.')
-  t.match(html, '/_profiler/0a1b2c?panel&#x3D;time')
+  t.match(html, '/_profiler/abc123?panel&#x3D;time')
   t.notMatch(html, /style=|<script/)
 })
 
 t.test('without any data there are the metrics of the summary', async t => {
-  const { render } = await createTracedKernel(t)
+  const { show } = await createProfiledKernel(t)
   const panel = createTimePanel()
   t.ok(panel.hasContent(createSubject({}).profile))
-  const html = await render(panel, createSubject({}))
+  const html = await show(panel, createSubject({}))
   t.match(html, 'Nothing that was recorded took so long.')
   t.notMatch(html, 'After the response')
-  t.match(await render(panel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
+  t.match(await show(panel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
 })

@@ -16,3 +16,21 @@ export function skeletonOf(html: string): string[] {
     ([, tag, attributes]) => `${tag}${attributes?.replace(/="[^"]*"/g, '')}`,
   )
 }
+
+/** The words of a page, whatever stands between them. */
+export function toText(html: string): string {
+  return html
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/&[^;]+;/g, entity => entities[entity] ?? entity)
+    .replace(/\s+/g, ' ')
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&quot;': '"',
+  '&#x27;': "'",
+  '&lt;': '<',
+  '&gt;': '>',
+  '&#x3D;': '=',
+  '&#x60;': '`',
+  '&amp;': '&',
+}

@@ -1,0 +1,53 @@
+import type { PanelSubject } from '../../bundles/profiler/panels/panel.ts'
+import { type Profile, type ProfileSummary, schemaVersion } from '../../bundles/profiler/profile.ts'
+import type { ProfileRecord } from '../../bundles/profiler/store/profile-storage.ts'
+
+/** What of a profile, beside its data, is not as usual. */
+export interface ProfileInit extends Partial<ProfileSummary> {
+  readonly children?: readonly string[]
+  readonly failures?: Readonly<Record<string, string>>
+}
+
+/** Makes the profile of a GET that was answered on the 20th of November 2026, with data of whatever shape. */
+export function createProfile(data: Profile['data'], init: ProfileInit = {}): Profile {
+  const { children = [], failures = {}, ...changes } = init
+  const summary: ProfileSummary = {
+    token: 'abc123',
+    parent: null,
+    type: 'request',
+    outcome: 'complete',
+    status: 200,
+    ip: '127.0.0.1',
+    method: 'GET',
+    url: 'http://localhost:8000/somewhere?q=1',
+    route: 'somewhere',
+    controller: 'SomeController',
+    contentType: 'text/html; charset=UTF-8',
+    time: Date.parse('2026-11-20T23:15:09.042Z'),
+    duration: 5,
+    memory: 12 * 1024 * 1024,
+    exception: null,
+    errors: 0,
+    warnings: 0,
+    calls: 0,
+    subRequests: 0,
+    ...changes,
+  }
+  return { schemaVersion, summary, children, data, failures }
+}
+
+/** What of a record is not as usual. */
+export interface RecordInit extends ProfileInit {
+  readonly data?: Profile['data']
+}
+
+/** Makes the record of such a profile. */
+export function createRecord({ data = {}, ...init }: RecordInit = {}): ProfileRecord {
+  const profile = createProfile(data, init)
+  return { summary: profile.summary, text: JSON.stringify(profile) }
+}
+
+/** Makes what a panel is given of such a profile. */
+export function createSubject(data: Profile['data'], more: Partial<PanelSubject> = {}): PanelSubject {
+  return { profile: createProfile(data), facts: {}, parent: undefined, children: [], ...more }
+}

@@ -1,0 +1,14 @@
+import type { Bundle } from '../../kernel/bundle.ts'
+import { type RequestHandler, toController } from '../../kernel/controller/controller.ts'
+
+/** Makes a bundle of handlers by their paths, which also name the routes. */
+export function createHandlerBundle(handlers: Readonly<Record<string, RequestHandler>>): Bundle {
+  return {
+    name: 'handlers',
+    register({ routes }) {
+      for (const [path, handler] of Object.entries(handlers)) {
+        routes.add({ name: path, path, controller: toController(handler) })
+      }
+    },
+  }
+}
