@@ -7,13 +7,13 @@ import { readSetCookie } from './read-set-cookie.ts'
 import { asBytes, asList, asMoment, asRecord, asText, toPairRows } from './soft-data.ts'
 import { viewBody } from './view-body.ts'
 
-/** The panel of what was asked and answered, with cookies, session, server parameters, and the requests around it. */
+/** The panel of what was asked and answered, with cookies, session and server parameters. */
 export const requestPanel: ProfilePanel = {
   name: 'request',
   label: 'Request / Response',
   template: 'profiler/panels/request',
   hasContent: () => true,
-  toView({ children, facts, parent, profile }) {
+  toView({ children, facts, profile }) {
     const data = asRecord(profile.data)
     const request = asRecord(data.request)
     const response = asRecord(data.response)
@@ -24,9 +24,7 @@ export const requestPanel: ProfilePanel = {
       response: viewResponse(response, responseHeaders, profile.summary),
       session: viewSession(asRecord(data.session)),
       server: viewServer(asRecord(facts.server)),
-      parent: viewParent(asText(profile.summary.parent), parent),
-      subRequests: children.map(viewSummary),
-      lost: asList(profile.children).length - children.length,
+      isSubRequest: asText(profile.summary.parent) !== '',
       forwardedTo: viewForwarded(responseHeaders, children),
     }
   },
@@ -56,10 +54,13 @@ function viewRequest(request: Data, { controller, method, route }: ProfileSummar
 }
 
 function viewCookies(field: string): Row[] {
-  return field.split(';').map(pair => {
-    const [name = '', ...value] = pair.trim().split('=')
-    return { name, value: value.join('=') }
-  })
+  const pairs = field.split(';').map(pair => pair.trim())
+  return pairs
+    .filter(pair => pair !== '')
+    .map(pair => {
+      const [name = '', ...value] = pair.split('=')
+      return { name, value: value.join('=') }
+    })
 }
 
 function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary): ViewModel {
@@ -116,33 +117,14 @@ function viewServer(server: Data): ViewModel {
   }
 }
 
-function viewParent(token: string, parent: ProfileSummary | undefined): ViewModel {
-  return parent === undefined ? { ...nobody, token, isThere: false } : { ...viewSummary(parent), isThere: true }
-}
-
 /** The sub-request whose response became this one's: the response names it, or it has shown the error. */
 function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[]): ViewModel {
   const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
   const child =
     children.find(({ token }) => token === named) ??
     children.find(({ controller }) => controller === 'error_controller')
-  return child === undefined ? nobody : viewSummary(child)
+  return { token: asText(child?.token), controller: asText(child?.controller) || 'n/a' }
 }
-
-function viewSummary({ controller, duration, method, status, token, url }: ProfileSummary): ViewModel {
-  return {
-    token: asText(token),
-    method: asText(method),
-    url: asText(url),
-    controller: asText(controller) || 'n/a',
-    status: asText(status),
-    level: status >= 400 ? 'error' : status >= 300 ? 'warning' : 'ok',
-    duration: typeof duration === 'number' ? duration.toFixed(1) : '',
-  }
-}
-
-/** Templates are strict: every name is there. */
-const nobody: ViewModel = { token: '', method: '', url: '', controller: '', status: '', level: 'plain', duration: '' }
 
 function isNamed(header: string, name: string): boolean {
   return header.toLowerCase() === name
