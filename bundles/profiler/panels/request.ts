@@ -1,6 +1,7 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { formatDuration } from './format-duration.ts'
 import { type Row, toRows } from './format-value.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readSetCookie } from './read-set-cookie.ts'
@@ -103,7 +104,12 @@ function viewSession(session: Data): ViewModel {
 
 function viewUse({ at, method, trace }: Data): ViewModel {
   const [site = '', ...callers] = asList(trace).map(asText)
-  return { method: asText(method), at: asText(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
+  return {
+    method: asText(method),
+    at: typeof at === 'number' ? formatDuration(at) : '',
+    site: site.replace(/^at /, ''),
+    callers: callers.join('\n'),
+  }
 }
 
 function viewServer(server: Data): ViewModel {

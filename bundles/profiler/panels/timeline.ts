@@ -13,7 +13,7 @@ export interface TimelineRow {
   readonly category: string
   /** In the order in which they began. */
   readonly periods: readonly Period[]
-  /** Microseconds that nothing else in the timeline accounts for, where that is known. */
+  /** Microseconds that nothing of the same source accounts for, events or templates, where that is known. */
   readonly own?: number
   /** The profile that tells more of it. */
   readonly token?: string
