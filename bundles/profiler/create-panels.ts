@@ -1,4 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { createCallRows } from './panels/call-rows.ts'
 import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { exceptionPanel } from './panels/exception.ts'
@@ -8,6 +9,7 @@ import { memoryPanel } from './panels/memory.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 import { requestPanel } from './panels/request.ts'
 import { createRouterPanel } from './panels/router.ts'
+import { createTemplateRows } from './panels/template-rows.ts'
 import { templatesPanel } from './panels/templates.ts'
 import { createTimePanel } from './panels/time.ts'
 
@@ -15,7 +17,7 @@ import { createTimePanel } from './panels/time.ts'
 export function createPanels(app: Application): ProfilePanel[] {
   return [
     requestPanel,
-    createTimePanel(),
+    createTimePanel([createTemplateRows, createCallRows]),
     exceptionPanel,
     createLoggerPanel(),
     createEventsPanel(),

@@ -1,10 +1,11 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
+import { formatBytes } from '../panels/format-bytes.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { StorageUsage } from '../store/profile-storage.ts'
 import { createRows } from './create-rows.ts'
 import { createSearchForm } from './create-search-form.ts'
-import { formatBytes, formatCount } from './format.ts'
+import { formatCount } from './format.ts'
 import type { PageServices } from './page-services.ts'
 import { defaultOrder, type ListRequest, parseListRequest, sortableFields } from './parse-list-request.ts'
 

@@ -1,6 +1,8 @@
 import { statusText } from '../../../lib/http/status.ts'
+import { formatBytes } from '../panels/format-bytes.ts'
+import { formatDuration } from '../panels/format-duration.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
-import { type FormattedTime, formatBytes, formatCount, formatDuration, formatTime } from './format.ts'
+import { type FormattedTime, formatCount, formatTime } from './format.ts'
 import { listLink, recordLink } from './links.ts'
 
 /** How much something wants to be looked at. */

@@ -9,7 +9,10 @@ export const exceptionPanel: ProfilePanel = {
   label: 'Exception',
   template: 'profiler/panels/exception',
   hasContent: profile => readExceptions(profile).length > 0,
-  badge: profile => ({ text: String(readExceptions(profile).length), level: 'error' }),
+  badge(profile) {
+    const { length } = readExceptions(profile)
+    return { text: length === 0 ? '' : String(length), level: 'error' }
+  },
   toView: ({ profile }: PanelSubject) => {
     const exceptions = readExceptions(profile)
     const excerpts = readExcerpts(profile)

@@ -3,5 +3,6 @@ export function formatBytes(bytes: number): string {
   const size = Math.abs(bytes)
   if (size < 1024) return `${bytes} B`
   if (size < 1024 ** 2) return `${(bytes / 1024).toFixed(1)} KiB`
-  return `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+  if (size < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 }

@@ -1,6 +1,7 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { formatDuration } from './format-duration.ts'
 import { formatMoment, formatSize, formatText, toPairRows } from './format-soft.ts'
 import { type Row, toRows } from './format-value.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -8,13 +9,13 @@ import { readSetCookie } from './read-set-cookie.ts'
 import { asList, asObject, asObjects } from './read-soft.ts'
 import { viewBody } from './view-body.ts'
 
-/** The panel of what was asked and answered, with cookies, session, server parameters, and the requests around it. */
+/** The panel of what was asked and answered, with cookies, session and server parameters. */
 export const requestPanel: ProfilePanel = {
   name: 'request',
   label: 'Request / Response',
   template: 'profiler/panels/request',
   hasContent: () => true,
-  toView({ children, facts, parent, profile }) {
+  toView({ children, facts, profile }) {
     const data = asObject(profile.data)
     const request = asObject(data.request)
     const response = asObject(data.response)
@@ -25,9 +26,7 @@ export const requestPanel: ProfilePanel = {
       response: viewResponse(response, responseHeaders, profile.summary),
       session: viewSession(asObject(data.session)),
       server: viewServer(asObject(facts.server)),
-      parent: viewParent(formatText(profile.summary.parent), parent),
-      subRequests: children.map(viewSummary),
-      lost: asList(profile.children).length - children.length,
+      isSubRequest: formatText(profile.summary.parent) !== '',
       forwardedTo: viewForwarded(responseHeaders, children),
     }
   },
@@ -57,10 +56,13 @@ function viewRequest(request: Data, { controller, method, route }: ProfileSummar
 }
 
 function viewCookies(field: string): Row[] {
-  return field.split(';').map(pair => {
-    const [name = '', ...value] = pair.trim().split('=')
-    return { name, value: value.join('=') }
-  })
+  const pairs = field.split(';').map(pair => pair.trim())
+  return pairs
+    .filter(pair => pair !== '')
+    .map(pair => {
+      const [name = '', ...value] = pair.split('=')
+      return { name, value: value.join('=') }
+    })
 }
 
 function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary): ViewModel {
@@ -103,7 +105,12 @@ function viewSession(session: Data): ViewModel {
 
 function viewUse({ at, method, trace }: Data): ViewModel {
   const [site = '', ...callers] = asList(trace).map(formatText)
-  return { method: formatText(method), at: formatText(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
+  return {
+    method: formatText(method),
+    at: typeof at === 'number' ? formatDuration(at) : '',
+    site: site.replace(/^at /, ''),
+    callers: callers.join('\n'),
+  }
 }
 
 function viewServer(server: Data): ViewModel {
@@ -117,33 +124,14 @@ function viewServer(server: Data): ViewModel {
   }
 }
 
-function viewParent(token: string, parent: ProfileSummary | undefined): ViewModel {
-  return parent === undefined ? { ...nobody, token, isThere: false } : { ...viewSummary(parent), isThere: true }
-}
-
 /** The sub-request whose response became this one's: the response names it, or it has shown the error. */
 function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[]): ViewModel {
   const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
   const child =
     children.find(({ token }) => token === named) ??
     children.find(({ controller }) => controller === 'error_controller')
-  return child === undefined ? nobody : viewSummary(child)
+  return { token: formatText(child?.token), controller: formatText(child?.controller) || 'n/a' }
 }
-
-function viewSummary({ controller, duration, method, status, token, url }: ProfileSummary): ViewModel {
-  return {
-    token: formatText(token),
-    method: formatText(method),
-    url: formatText(url),
-    controller: formatText(controller) || 'n/a',
-    status: formatText(status),
-    level: status >= 400 ? 'error' : status >= 300 ? 'warning' : 'ok',
-    duration: typeof duration === 'number' ? duration.toFixed(1) : '',
-  }
-}
-
-/** Templates are strict: every name is there. */
-const nobody: ViewModel = { token: '', method: '', url: '', controller: '', status: '', level: 'plain', duration: '' }
 
 function isNamed(header: string, name: string): boolean {
   return header.toLowerCase() === name

@@ -2,6 +2,7 @@ import type { ViewModel } from '../../../lib/view/view.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { createEventRows } from './event-rows.ts'
 import { readEventTree } from './event-tree.ts'
+import { formatBytes } from './format-bytes.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
 import type { ProfilePanel } from './panel.ts'
 import { asNumber, asRecord } from './plain-data.ts'
@@ -41,7 +42,6 @@ export function createTimePanel(sources: readonly RowSource[] = []): ProfilePane
         afterwards: createTimeline(since),
         hasAfterwards: since.length > 0,
         dropped: stopwatch.dropped,
-        subRequests: children.map(toSubRequest),
       }
     },
   }
@@ -59,15 +59,6 @@ function countSubRequests(children: readonly ProfileSummary[]): string {
   return `${children.length} in ${formatMicroseconds(total * 1000)}`
 }
 
-function toSubRequest(child: ProfileSummary): ViewModel {
-  const { controller, status, token, url } = child
-  return { token, controller: controller ?? '', url, status, duration: toDuration(child) }
-}
-
 function toDuration({ duration }: ProfileSummary): string {
   return formatMicroseconds(asNumber(duration) * 1000)
-}
-
-function formatBytes(bytes: number): string {
-  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`
 }

@@ -13,7 +13,7 @@ export interface TimelineRow {
   readonly category: string
   /** In the order in which they began. */
   readonly periods: readonly Period[]
-  /** Microseconds that nothing else in the timeline accounts for, where that is known. */
+  /** Microseconds that nothing of the same source accounts for, events or templates, where that is known. */
   readonly own?: number
   /** The profile that tells more of it. */
   readonly token?: string
@@ -39,6 +39,8 @@ export interface Timeline {
   readonly lines: readonly TimelineLine[]
   /** What took less time than is worth a line of its own. */
   readonly folded: readonly TimelineLine[]
+  /** From when until when the bars go: `0.105 ms to 89.5 ms`. */
+  readonly span: string
 }
 
 /** Microseconds below which a row is folded. */
@@ -58,6 +60,7 @@ export function createTimeline(rows: readonly TimelineRow[]): Timeline {
   return {
     lines: toLines(shown.filter(row => durationOf(row) >= foldThreshold)),
     folded: toLines(shown.filter(row => durationOf(row) < foldThreshold)),
+    span: shown.length === 0 ? '' : `${formatMicroseconds(from)} to ${formatMicroseconds(until)}`,
   }
 }
 

@@ -69,6 +69,7 @@ t.test('a 404 is told with its cause, and no sources of the kernel', async t => 
 
   const sub = await profileOf(response, 'x-previous-debug-token')
   t.notOk(exceptionPanel.hasContent(sub))
+  t.strictSame(exceptionPanel.badge?.(sub), { text: '', level: 'error' }, 'nothing is no count')
   t.match(toText(await show('exception', sub)), 'No exception was thrown and caught.')
 })
 

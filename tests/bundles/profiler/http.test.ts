@@ -464,7 +464,7 @@ t.test('the panel shows each call, its phases and who has sent it', async t => {
     '<span class="badge badge-plain">200, unfinished</span>',
     '<span class="badge badge-error">200, failed</span>',
     '<span class="badge badge-error">failed</span>',
-    '<p class="message">refused</p>',
+    '<p class="problem">refused</p>',
   ]) {
     t.ok(page.includes(text), text)
   }

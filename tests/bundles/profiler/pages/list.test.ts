@@ -167,7 +167,7 @@ t.test('rows tell what is worth a look', async t => {
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
   t.match(textOf(html), '20 Nov 2026 23:15:09')
   t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
-  for (const text of ['1.52 s', '45.7 ms', '123 ms', 'not a url', 'crashed', 'unfinished']) t.match(html, text)
+  for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished']) t.match(html, text)
 })
 
 t.test('a list that finds nothing says what is there, and how to get at it', async t => {
@@ -235,12 +235,12 @@ t.test('the list tells how the store does, and what was not recorded', async t =
   keep(storage, { token: 'aaaaaa' })
   storage.usage = async () => ({ profiles: 1234, bytes: 3_440_000, dropped: 2, problem: 'ENOSPC: no space left' })
   const text = textOf(await show(client))
-  t.match(text, '1,234 records, 3.4 MB.')
+  t.match(text, '1,234 records, 3.3 MiB.')
   t.match(text, '1 request not recorded')
   t.match(text, '2 records dropped.')
   t.match(text, 'could not be kept: ENOSPC: no space left')
   storage.usage = async () => ({ profiles: 1, bytes: 820, dropped: 0, problem: undefined })
   t.match(textOf(await show(client)), '1 record, 820 B.')
   storage.usage = async () => ({ profiles: 1, bytes: 4.2e13, dropped: 0, problem: undefined })
-  t.match(textOf(await show(client)), '1 record, 42000 GB.')
+  t.match(textOf(await show(client)), '1 record, 39115.5 GiB.')
 })

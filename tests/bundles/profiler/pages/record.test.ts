@@ -69,7 +69,7 @@ t.test('a 404 shows its summary and what it was forwarded to', async t => {
   t.match(html, '<a href="/_profiler/empty/search/results?ip=127.0.0.1&amp;limit=10">127.0.0.1</a>')
   t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d\.\d{3} UTC/)
   t.match(text, /Outcome Answered\./)
-  t.match(text, `Sub Requests 404 Forwarded to error_controller ${sub}`)
+  t.match(text, `Sub Requests 404 error_controller ${sub}`)
   t.match(html, `<form action="/_profiler/${main}/pin?panel=`)
 
   const ofSub = textOf((await client.get(`/_profiler/${sub}`)).text)
@@ -154,7 +154,7 @@ t.test('relatives that are gone keep their links', async t => {
   t.match(textOf(gone), 'Parent Request Its record is gone. eeeeee')
   t.match(textOf(gone), 'Sub Requests Its record is gone. 0000bb Its record is gone. 0000dd', 'nor is it another one’s')
   storage.append(createRecord({ token: '0000aa', children: ['0000bb'] }), '{}')
-  t.match(textOf(await show('0000aa')), 'Forwarded to no controller 0000bb')
+  t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
 })
 
 t.test('the exception is shown first, where there is one, else the request', async t => {
