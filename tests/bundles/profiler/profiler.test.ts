@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import type { CollectedData } from '../../../bundles/profiler/collected-data.ts'
@@ -28,6 +27,7 @@ import { createProfiledKernel, type ProfiledInit, waitForProfile } from '../../s
 import { linkProject } from '../../support/project.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 import { openConnection, serveKernel } from '../../support/test-server.ts'
+import { turns } from '../../support/turns.ts'
 
 /** Something to wait for, and what lets the waiting end. */
 function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
@@ -162,11 +162,6 @@ async function* endless() {
     yield 'x'.repeat(1000)
     await new Promise(resolve => setTimeout(resolve, 5))
   }
-}
-
-/** Profiles are kept two turns of the event loop after a response was sent. */
-async function turns(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await nextTurn()
 }
 
 t.test('a listener that fails once is told like any other error', async t => {

@@ -15,6 +15,7 @@ import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '../../../support/html.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { turns } from '../../../support/turns.ts'
 
 /** A bundle whose collectors are those. */
 function collecting(...collectors: Collector[]): Bundle {
@@ -107,6 +108,7 @@ t.test('the latest record has an address of its own', async t => {
 t.test('a token that is not known is a 404 which says why, and where to go on', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x')
+  await turns()
   const { profiles } = await storage.usage()
   for (const [path, shown] of [
     ['ffffff', 'ffffff'],
@@ -122,6 +124,7 @@ t.test('a token that is not known is a 404 which says why, and where to go on', 
     t.match(text, 'It has expired.')
     t.match(text, `<a class="token-link" href="/_profiler/${headers.get('x-debug-token')}">`)
   }
+  await turns()
   t.equal((await storage.usage()).profiles, profiles)
   const { headers: slash } = await client.get('/_profiler/ffffff/')
   t.equal(slash.get('location'), 'http://localhost/_profiler/ffffff')
@@ -190,6 +193,7 @@ t.test('an unknown panel is a 404 that is not recorded', async t => {
   t.equal(decodeURIComponent(headers.get('x-debug-exception') ?? ''), message)
   t.match(text, `Panel &quot;nosuch&quot; is not available for token &quot;${token}&quot;. (404 Not Found)`)
   t.notOk(headers.has('x-debug-token'))
+  await turns()
   t.equal((await storage.usage()).profiles, 1)
 })
 

@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { textOf } from '../../../support/html.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { serveKernel } from '../../../support/test-server.ts'
+import { turns } from '../../../support/turns.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 
@@ -60,6 +61,7 @@ t.test('no file is ever opened', async t => {
 t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no record of themselves', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const token = (await client.get('/missing-x')).headers.get('x-debug-token')
+  await turns()
   const { profiles } = await storage.usage()
   for (const path of ['/', '/latest', `/${token}`, '/ffffff', '/empty/search/results', '/search']) {
     for (const method of ['GET', 'HEAD']) {
@@ -81,6 +83,7 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
       }
     }
   }
+  await turns()
   t.equal((await storage.usage()).profiles, profiles)
 })
 
@@ -118,6 +121,7 @@ t.test('recording is paused and resumed', async t => {
   t.notMatch(text, '/_profiler/pause')
   t.equal((await client.post('/_profiler/resume', { headers: { 'sec-fetch-site': 'same-origin' } })).status, 303)
   t.ok((await client.get('/star-photo-booth')).headers.has('x-debug-token'))
+  await turns()
   t.equal((await storage.usage()).profiles, 1)
 })
 
@@ -134,6 +138,7 @@ t.test('records are deleted, but for those that are pinned', async t => {
 
   const purged = await client.post('/_profiler/purge', ours)
   t.equal(purged.status, 303)
+  await turns()
   t.equal((await storage.usage()).profiles, 1)
   t.equal(await storage.find(other), undefined)
 
