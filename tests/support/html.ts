@@ -21,7 +21,7 @@ export function skeletonOf(html: string): string[] {
 export function toText(html: string): string {
   return html
     .replace(/<[^>]*>/g, ' ')
-    .replace(/&[^;]+;/g, entity => entities[entity] ?? entity)
+    .replace(/&[^;]+;/g, entity => String(entities[entity]))
     .replace(/\s+/g, ' ')
 }
 

@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { createPanels } from '../../bundles/profiler/create-panels.ts'
@@ -56,7 +57,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
 
   function panel(name: string): ProfilePanel {
     const found = panels.find(panel => panel.name === name)
-    if (found === undefined) throw new TypeError(`There is no panel "${name}".`)
+    assert(found, `There is no panel "${name}".`)
     return found
   }
 
@@ -103,10 +104,10 @@ async function waitForStored(
   token: string | null,
   isWanted: (profile: Profile) => boolean = () => true,
 ): Promise<StoredProfile> {
-  for (let attempt = 0; attempt < 2000; attempt++) {
+  for (let attempt = 0; ; attempt++) {
     const stored = await storage.find(String(token))
     if (stored !== undefined && isWanted(stored.profile)) return stored
+    assert(attempt < 2000, `There is no such profile "${token}".`)
     await new Promise(resolve => setTimeout(resolve, 1))
   }
-  throw new Error(`There is no such profile "${token}".`)
 }
