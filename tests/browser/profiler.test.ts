@@ -1,6 +1,11 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '../../kernel/bundle.ts'
+import { toController } from '../../kernel/controller/controller.ts'
+import { RequestType } from '../../kernel/request-type.ts'
+import { Event } from '../../lib/event-dispatcher/event.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
@@ -16,6 +21,38 @@ const demo: Bundle = {
       lines: { one: [1, 2], two: 'é'.repeat(300) },
     })
     app.collectors.push({ name: 'demo', collect })
+  },
+}
+
+class DemoEvent extends Event {
+  static readonly eventName = 'demo.happened'
+}
+
+/** A request that has something to tell to every panel. */
+const rich: Bundle = {
+  name: 'rich',
+  register({ dispatcher, kernel, logger, routes, view }) {
+    dispatcher.on(DemoEvent, function stopIt(event) {
+      event.stopPropagation()
+    })
+    dispatcher.on(DemoEvent, function neverCalled() {}, -10)
+    const answer = async (request: Request) => {
+      const { session, stopwatch } = request
+      await session.set('basket', { count: 2, [`long-${'x'.repeat(80)}`]: 'y'.repeat(200) })
+      await session.flash('notice', 'saved')
+      for (const level of ['debug', 'info', 'warning', 'error', 'critical'] as const) {
+        logger.channel('demo')[level]('The {level} of {thing}.', { level, thing: 'z'.repeat(120), more: [1, { a: 2 }] })
+      }
+      await dispatcher.dispatch(new DemoEvent())
+      stopwatch.measure('a name that is rather long, with words', 'database', () => undefined)
+      const origin = `http://${request.headers.get('host')}`
+      const bodies = [`/text?${'long='.repeat(60)}`, '/boom'].map(async path => (await fetch(origin + path)).text())
+      await Promise.all(bodies)
+      await kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub, false)
+      const page = await view.render('site/star-photo-booth', {}, request)
+      return Response.html(page, { headers: { 'set-cookie': `theme=dark; Path=/${'p'.repeat(100)}; HttpOnly` } })
+    }
+    routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: toController(answer) })
   },
 }
 
@@ -76,10 +113,17 @@ function watch(page: Page, url: string): () => string[] {
   return () => wrong
 }
 
-async function open(t: Test): Promise<{ page: Page; url: string; tokenOf(path: string): Promise<string> }> {
+interface Opened {
+  readonly page: Page
+  readonly url: string
+  tokenOf(path: string, init?: RequestInit): Promise<string>
+}
+
+async function open(t: Test): Promise<Opened> {
   const browser = await openBrowser(t)
-  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [demo] }))
-  const tokenOf = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [demo, rich] }))
+  const tokenOf = async (path: string, init?: RequestInit) =>
+    String((await fetch(url + path, init)).headers.get('x-debug-token'))
   return { page: await browser.newPage(), url, tokenOf }
 }
 
@@ -114,6 +158,55 @@ t.test('pages of the profiler fit the window, can be read, and keep to their pol
     t.equal(backgrounds.size, 2, 'light and dark differ')
   }
   t.strictSame(complaints(), [])
+})
+
+t.test(
+  'every panel of a record that has much to tell fits the window, unfolded, in light and dark',
+  needsBrowser,
+  async t => {
+    const { page, tokenOf, url } = await open(t)
+    const complaints = watch(page, url)
+    const form = new URLSearchParams({
+      name: 'n'.repeat(300),
+      [`field-${'f'.repeat(100)}`]: 'short',
+      password: 'hunter2',
+    })
+    const full = await tokenOf(`/rich?page=2&${'q'.repeat(150)}=1`, { method: 'POST', body: form })
+    const failed = await tokenOf('/boom')
+    const missing = await tokenOf('/star-photo-boot')
+    for (const [token, panels] of [
+      [full, 'request time logger events router templates memory http config demo'],
+      [failed, 'exception events'],
+      [missing, 'exception router'],
+    ] as const) {
+      for (const panel of panels.split(' ')) {
+        await page.goto(`${url}/_profiler/${token}?panel=${panel}`)
+        await page.evaluate("document.querySelectorAll('.panel details').forEach(details => { details.open = true })")
+        t.notMatch(await page.locator('.panel').innerText(), /cannot be shown|Nothing was recorded/, panel)
+        t.equal(await page.locator('[style]').count(), 0, 'a strict policy has nothing to forbid')
+        for (const colorScheme of ['light', 'dark'] as const) {
+          for (const width of [400, 1400]) {
+            await page.emulateMedia({ colorScheme })
+            await page.setViewportSize({ width, height: 900 })
+            const { overflow, pale } = await page.evaluate<Look>(look)
+            t.equal(overflow, 0, `${width} pixels are enough for ${panel}`)
+            t.strictSame(pale, [], `${panel} has contrast in ${colorScheme}`)
+          }
+        }
+      }
+    }
+    t.strictSame(complaints(), [])
+  },
+)
+
+t.test('the way from a cause opens its stack, which is folded otherwise', needsBrowser, async t => {
+  const { page, tokenOf, url } = await open(t)
+  await page.goto(`${url}/_profiler/${await tokenOf('/gone')}`)
+  const cause = page.locator('details.exception').nth(1)
+  t.equal(await cause.getAttribute('open'), null)
+  await page.getByLabel('Exceptions, the cause first').getByRole('link').first().click()
+  t.equal(await cause.getAttribute('open'), '')
+  t.ok(await cause.locator('summary').first().isVisible())
 })
 
 t.test('records are searched, read, pinned and deleted without a script', needsBrowser, async t => {

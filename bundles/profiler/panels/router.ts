@@ -32,6 +32,9 @@ export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
 
 const shownLimit = 100
 
+/** Of the nearest, routes whose paths do not match are worth a look while they are few. */
+const unfoldedLimit = 10
+
 /** The routes that a request has met, or would meet now. */
 interface RouteLog {
   readonly routes: readonly NearRoute[]
@@ -47,6 +50,7 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   const request = rebuildRequest(summary)
   const log = profile.data.router === undefined ? noLog : (readLog(data) ?? computeLog(profile, services))
   const rows = toLogRows(log, data.outcome === 'match' ? route : '')
+  const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
   return {
     route,
     routePath: asText(known?.path),
@@ -58,7 +62,8 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
     requirements: asObjects(known?.requirements).map(
       ({ name, text }): Row => ({ name: asText(name), value: asText(text) }),
     ),
-    rows,
+    rows: rows.slice(0, unfolded),
+    folded: rows.slice(unfolded),
     isRouted: profile.data.router !== undefined,
     isRecorded: log.isRecorded,
     left: Math.max(0, log.total - rows.length),

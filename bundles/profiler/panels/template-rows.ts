@@ -15,7 +15,7 @@ export function createTemplateRows({ data }: Profile): TimelineRow[] {
     const time = own[parent]
     if (time !== undefined) own[parent] = Math.max(0, time - period.duration)
   }
-  const numbered = renders.map((render, index) => ({ ...render, own: own[index] ?? 0 }))
+  const numbered = renders.map((render, index) => ({ ...render, own: own[index] }))
   return Array.from(
     groupBy(numbered, ({ name }) => name),
     ([name, group]) => ({
@@ -23,21 +23,16 @@ export function createTemplateRows({ data }: Profile): TimelineRow[] {
       category: 'template',
       // A template that calls itself takes the time once.
       periods: group.filter(({ parent }) => !isWithin(name, parent, renders)).map(({ period }) => period),
-      own: group.reduce((sum, { own }) => sum + own, 0),
+      own: group.reduce((sum, { own }) => sum + asNumber(own), 0),
     }),
   )
 }
 
 /** Whether one of those that a render lies in has the name. Only those before it are looked at: nothing goes in circles. */
 function isWithin(name: string, parent: number, renders: readonly { name: string; parent: number }[]): boolean {
-  let below = renders.length
-  for (let at = parent; at >= 0 && at < below; ) {
-    const render = renders[at]
-    if (render?.name === name) return true
-    below = at
-    at = render?.parent ?? -1
-  }
-  return false
+  const outer = renders[parent]
+  if (outer === undefined) return false
+  return outer.name === name || (outer.parent < parent && isWithin(name, outer.parent, renders))
 }
 
 function toMicroseconds(milliseconds: unknown): number {

@@ -451,7 +451,7 @@ t.test('the panel shows each call, its phases and who has sent it', async t => {
     '<dt>Failed</dt><dd>2</dd>',
     '<dt>Unfinished</dt><dd>1</dd>',
     '2 requests more were counted',
-    '<span class="url">http://neighbour/&lt;b&gt;</span>',
+    'http://neighbour/&lt;b&gt;',
     '<ul class="phases"><li>queued 1.000 ms</li><li>waiting 10.0 ms</li><li>receiving 3.000 ms</li></ul>',
     '<td class="number">2.0 KiB</td>',
     '<td class="number">≈ 10 B</td>',
