@@ -63,7 +63,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       context.enable()
       const locate = () => findCallSite(foundation.directory)
-      logger.observe(record => profiler.find(context.current)?.logs.add(record, locate))
+      watches.push(logger.observe(record => profiler.find(context.current)?.logs.add(record, locate)))
       const tracer = new ProfilerTracer(profiler, context)
       const templates = path.join(foundation.directory, 'templates')
       return {

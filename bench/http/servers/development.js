@@ -24,5 +24,7 @@ export async function start(feature) {
 function createProfiler() {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
-  return createProfilerBundle({ storage: new FileProfileStorage({ directory, onProblem: console.error }) })
+  // Load without a pause is no use of a development server: nothing may be dropped here, or the cost would look smaller.
+  const storage = new FileProfileStorage({ directory, onProblem: console.error, queueBytes: 1e9 })
+  return createProfilerBundle({ storage })
 }

@@ -9,7 +9,7 @@ export interface CommitQueueOptions<item> {
 }
 
 /** Length of a group: more than this is written in several. */
-const groupLength = 1024 * 1024
+const groupLength = 4 * 1024 * 1024
 
 /** Milliseconds between two groups: at load, a write is shared by all that came meanwhile. */
 const rest = 20
