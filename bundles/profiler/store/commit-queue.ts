@@ -8,9 +8,6 @@ export interface CommitQueueOptions<item> {
   readonly commit: (group: readonly item[]) => Promise<boolean>
 }
 
-/** Length of a group: more than this is written in several. */
-const groupLength = 4 * 1024 * 1024
-
 /** Milliseconds between two groups: at load, a write is shared by all that came meanwhile. */
 const rest = 20
 
@@ -96,12 +93,8 @@ export class CommitQueue<item extends { readonly length: number }> {
   }
 
   #takeGroup(): item[] {
-    let length = 0
-    const end = this.#waiting.findIndex((item, index) => {
-      length += item.length
-      return length > groupLength && index > 0
-    })
-    const group = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
+    const group = this.#waiting
+    this.#waiting = []
     this.#taken += group.length
     return group
   }
