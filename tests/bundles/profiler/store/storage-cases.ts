@@ -191,7 +191,6 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     const { bytes, ...usage } = await storage.usage()
     t.ok(bytes > 0)
     t.strictSame(usage, { profiles: 3, dropped: 0, problem: undefined })
-    await storage.flush()
   },
 
   'a profile is what it was, whatever its keys and texts are': async (t, createStorage) => {

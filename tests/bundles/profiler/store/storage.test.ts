@@ -11,7 +11,12 @@ import { storageCases } from './storage-cases.ts'
 
 for (const [claim, testCase] of Object.entries(storageCases)) {
   t.test(`memory: ${claim}`, t => testCase(t, () => new MemoryProfileStorage()))
-  t.test(`file: ${claim}`, t => testCase(t, t => createFileStorage(t).storage))
+  t.test(`file: ${claim}`, async t => {
+    const { storage } = createFileStorage(t)
+    await testCase(t, () => storage)
+    // Its directory is removed now: nothing may still be on its way there.
+    await storage.flush()
+  })
 }
 
 const summaryOf = fc
