@@ -99,8 +99,7 @@ export class HttpKernel implements RequestKernel {
       const returned = prepared.controller.call(...prepared.arguments)
       const result = isThenable(returned) ? await returned : returned
       const response = result instanceof Response ? result : await this.#view(request, type, result)
-      const filtered = this.#filterResponse(request, type, response)
-      return filtered instanceof Response ? filtered : await filtered
+      return await this.#filterResponse(request, type, response)
     } catch (error) {
       if (catchErrors) return this.#answerError(request, type, error)
       await this.#finishRequest(request, type)

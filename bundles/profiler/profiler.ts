@@ -51,11 +51,6 @@ export class Profiler {
     this.#services = services
   }
 
-  /** How many main requests are handled now. */
-  get inFlight(): number {
-    return this.#inFlight.size
-  }
-
   /** The main requests that are not kept yet: those that are handled now, and some that have just ended. */
   get open(): Iterable<Pass> {
     return [...this.#inFlight, ...this.#ended]

@@ -10,8 +10,8 @@ export interface NearRoute extends RouteExplanation {
   readonly position: number
 }
 
-/** The later a route declines a request, the nearer it was: in the order of `Route.evaluate`, backwards. */
-const outcomes: readonly Judgement['outcome'][] = [
+/** From near to far: the later a route declines a request, the nearer it was, as `Route.evaluate` goes backwards. */
+export const outcomesByNearness: readonly Judgement['outcome'][] = [
   'match',
   'method',
   'scheme',
@@ -26,7 +26,7 @@ const outcomes: readonly Judgement['outcome'][] = [
 const lengthLimit = 1000
 const segmentLimit = 16
 const outcomeStep = 10 * lengthLimit
-const pathRank = outcomes.indexOf('path') * outcomeStep
+const pathRank = outcomesByNearness.indexOf('path') * outcomeStep
 
 /**
  * Finds the routes that come nearest to a request: those that match but for one thing first, then those whose paths look
@@ -61,7 +61,7 @@ export class NearestRoutes {
       const rank =
         judgement.outcome === 'path'
           ? pathRank + distanceTo(segments, forms, Math.min(outcomeStep, worst - pathRank))
-          : outcomes.indexOf(judgement.outcome) * outcomeStep
+          : outcomesByNearness.indexOf(judgement.outcome) * outcomeStep
       if (rank < worst) insert({ candidate, judgement, rank }, nearest, limit)
     }
     return nearest.map(({ candidate: { position, route }, judgement }) => ({

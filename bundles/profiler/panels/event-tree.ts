@@ -1,6 +1,6 @@
 import type { Profile } from '../profile.ts'
 import { SpanFlag } from '../span-row.ts'
-import { asList, asNumber, asRecord, asText } from './plain-data.ts'
+import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the pass began. */
 export interface EventNode {
@@ -36,7 +36,7 @@ const rowLimit = 5000
 
 /** Reads the event tree of a profile: an empty one where there is none; rows that make no sense are left out. */
 export function readEventTree({ data }: Profile): EventTree {
-  const { dropped, spans } = asRecord(asRecord(data).events)
+  const { dropped, spans } = asObject(asObject(data).events)
   const byIndex: (GrowingNode | undefined)[] = []
   let lastDispatch: GrowingNode | undefined
   for (const row of asList(spans).slice(0, rowLimit)) {

@@ -2,7 +2,7 @@ import type { ProcessFacts } from '../profile.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
 import { groupBy } from './group-by.ts'
-import { asList, asNumber, asRecord, asText } from './plain-data.ts'
+import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A listener that was called in a pass. */
 export interface CalledListener {
@@ -52,8 +52,8 @@ interface KnownListener {
 }
 
 function readListeners(facts: ProcessFacts): KnownListener[] {
-  return asList(asRecord(asRecord(facts).events).listeners)
-    .map(asRecord)
+  return asList(asObject(asObject(facts).events).listeners)
+    .map(asObject)
     .map(({ event, name, priority }) => ({ event: asText(event), name: asText(name), priority: asNumber(priority) }))
 }
 

@@ -5,8 +5,8 @@ import { formatMicroseconds } from './format-microseconds.ts'
 import { formatValue } from './format-value.ts'
 import { deriveNotifications, type Notification } from './notifications.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asRecord } from './plain-data.ts'
 import { readLogs, type StoredLog } from './read-logs.ts'
+import { asNumber, asObject } from './read-soft.ts'
 
 /** Creates the panel of what was logged, with what the event tree says of who was told of which event. */
 export function createLoggerPanel(): ProfilePanel {
@@ -16,7 +16,7 @@ export function createLoggerPanel(): ProfilePanel {
     template: 'profiler/panels/logger',
     hasContent: profile => readLogs(profile).logs.length > 0,
     badge({ summary }) {
-      const { errors, warnings } = asRecord(summary)
+      const { errors, warnings } = asObject(summary)
       if (asNumber(errors) > 0) return { text: String(errors), level: 'error' }
       if (asNumber(warnings) > 0) return { text: String(warnings), level: 'warning' }
       return { text: '', level: 'plain' }
@@ -24,7 +24,7 @@ export function createLoggerPanel(): ProfilePanel {
     toView({ profile }) {
       const { dropped, logs } = readLogs(profile)
       const notifications = deriveNotifications(readEventTree(profile))
-      const { errors, time, warnings } = asRecord(profile.summary)
+      const { errors, time, warnings } = asObject(profile.summary)
       const countOf = (level: string) => String(logs.filter(log => log.level === level).length)
       return {
         metrics: [

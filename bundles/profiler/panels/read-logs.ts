@@ -1,6 +1,6 @@
 import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
 import type { Profile } from '../profile.ts'
-import { asList, asNumber, asRecord, asText } from './plain-data.ts'
+import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A log record of a profile. */
 export interface StoredLog {
@@ -21,8 +21,8 @@ export interface StoredLog {
 
 /** Reads what was logged: nothing where there is nothing; records that make no sense are left out. */
 export function readLogs({ data }: Profile): { readonly logs: readonly StoredLog[]; readonly dropped: number } {
-  const { dropped, records } = asRecord(asRecord(data).logger)
-  return { logs: asList(records).map(asRecord).flatMap(readLog), dropped: asNumber(dropped) }
+  const { dropped, records } = asObject(asObject(data).logger)
+  return { logs: asList(records).map(asObject).flatMap(readLog), dropped: asNumber(dropped) }
 }
 
 function readLog({
@@ -37,7 +37,7 @@ function readLog({
 }: Record<string, unknown>): StoredLog[] {
   const known = logLevels.find(other => other === level)
   if (known === undefined || typeof message !== 'string') return []
-  const { file, function: name, line } = asRecord(site)
+  const { file, function: name, line } = asObject(site)
   return [
     {
       at: asNumber(at),
@@ -45,7 +45,7 @@ function readLog({
       channel: asText(channel),
       message,
       template: asText(template),
-      context: asRecord(context),
+      context: asObject(context),
       place: asText(file) === '' ? '' : `${asText(file)}:${asNumber(line)}`,
       function: asText(name),
       isCut: isCut === true,

@@ -1,6 +1,6 @@
 import { mask } from '../../../lib/redact/mask-text.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { NearestRoutes, type NearRoute } from '../../../lib/routing/nearest-routes.ts'
+import { NearestRoutes, type NearRoute, outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { maskNearRoute } from '../mask-near-route.ts'
 import type { Profile } from '../profile.ts'
@@ -75,23 +75,13 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false }
 
-const reasons: readonly NearRoute['reason'][] = [
-  'match',
-  'method',
-  'scheme',
-  'slash',
-  'condition',
-  'host',
-  'requirement',
-]
-
 function readLog({ nearest, total }: Readonly<Record<string, unknown>>): RouteLog | undefined {
   if (!Array.isArray(nearest)) return undefined
   const routes = asObjects(nearest).map(({ position, name, path, reason, text }) => ({
     position: asNumber(position),
     name: asText(name),
     path: asText(path),
-    reason: reasons.find(known => known === reason) ?? 'path',
+    reason: outcomesByNearness.find(known => known === reason) ?? 'path',
     text: asText(text),
   }))
   return { routes, total: asNumber(total), isRecorded: true }

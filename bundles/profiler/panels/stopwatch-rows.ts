@@ -1,5 +1,5 @@
 import type { Profile } from '../profile.ts'
-import { asList, asNumber, asRecord, asText } from './plain-data.ts'
+import { asList, asNumber, asObject, asText } from './read-soft.ts'
 import type { TimelineRow } from './timeline.ts'
 
 /** What the application has measured, as rows of a timeline; with it, what there was no room for. */
@@ -11,8 +11,8 @@ export interface StopwatchRows {
 
 /** Reads what was measured with the stopwatch of a request. */
 export function readStopwatchRows({ data }: Profile): StopwatchRows {
-  const { dropped, measured } = asRecord(asRecord(data).time)
-  const events = asList(measured).map(asRecord)
+  const { dropped, measured } = asObject(asObject(data).time)
+  const events = asList(measured).map(asObject)
   return {
     rows: events.map(({ category, name, periods }) => ({
       name: asText(name),

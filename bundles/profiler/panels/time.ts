@@ -5,7 +5,7 @@ import { readEventTree } from './event-tree.ts'
 import { formatBytes } from './format-bytes.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asRecord } from './plain-data.ts'
+import { asNumber, asObject } from './read-soft.ts'
 import { readStopwatchRows } from './stopwatch-rows.ts'
 import { createTimeline, foldThreshold, splitRows, type TimelineRow } from './timeline.ts'
 
@@ -20,7 +20,7 @@ export function createTimePanel(sources: readonly RowSource[] = []): ProfilePane
     template: 'profiler/panels/time',
     hasContent: () => true,
     toView({ children, parent, profile }) {
-      const { duration, memory } = asRecord(profile.summary)
+      const { duration, memory } = asObject(profile.summary)
       const handled = asNumber(duration) * 1000
       const stopwatch = readStopwatchRows(profile)
       const rows = [
