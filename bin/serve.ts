@@ -101,7 +101,13 @@ async function run({ host, port, environment }: Options, load: LoadBundles): Pro
   const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
   const url = await server.listen(host, port)
   const signalled = untilSignal()
-  const reload = () => readAgain(kernel).catch(print)
+  const reload = () => {
+    try {
+      kernel.reload()
+    } catch (error) {
+      print(error)
+    }
+  }
   if (isDevelopment) process.on('message', reload)
   announce(url, config)
 
@@ -110,12 +116,6 @@ async function run({ host, port, environment }: Options, load: LoadBundles): Pro
   // Who restarts the site with each change does not want to wait for a page that is left open.
   await server.close(isDevelopment ? 1_000 : 10_000)
   await kernel.close()
-}
-
-/** Takes up changed templates and assets. When there is a mistake in them, the old ones stay in use. */
-async function readAgain({ app }: Kernel): Promise<void> {
-  app.files.load()
-  app.view.load()
 }
 
 /** Without JSON lines on stdout, people read there; with them, on stderr. */

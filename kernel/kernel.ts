@@ -17,6 +17,13 @@ import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { RequestContext } from './request-context.ts'
 
+declare module '../lib/signals.ts' {
+  interface SignalMap {
+    /** Files were changed, and those that are served or rendered have been read again. */
+    'files.changed': undefined
+  }
+}
+
 /** What a kernel is booted with. */
 export interface KernelOptions {
   readonly config: Config
@@ -77,6 +84,13 @@ export class Kernel {
     for (const bundle of bundles) await bundle.register(app)
     app.view.load()
     return new Kernel(app, bundles)
+  }
+
+  /** Reads templates and static files again, while requests are handled. @throws VIEW_TEMPLATE_INVALID */
+  reload(): void {
+    this.app.files.load()
+    this.app.view.load()
+    this.app.signals.emit('files.changed', undefined)
   }
 
   /** Closes the bundles in reverse order; each is closed, also when another fails. @throws the first failure */

@@ -4,6 +4,7 @@ import type { Collector } from '../../kernel/collector.ts'
 import type { Controller } from '../../kernel/controller/controller.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { Assets } from './assets.ts'
 import { CallWatch } from './call-watch.ts'
 import { collectData } from './collect-data.ts'
 import { memoryCollector } from './collectors/memory.ts'
@@ -81,7 +82,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
       collectors.push(memoryCollector, ...createCollectors(app))
-      for (const controller of addPages({ ...app, profiler, storage, policy })) controllers.add(controller)
+      const assets = createAssets(app)
+      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
@@ -100,6 +102,13 @@ function createStorage({ directory, logger }: Foundation): ProfileStorage {
     directory: path.join(directory, 'var/profiler'),
     onProblem: (message, error) => logger.warning(message, { exception: error }),
   })
+}
+
+function createAssets({ directory, signals }: Foundation): Assets {
+  const folder = path.join(directory, 'bundles/profiler/assets')
+  const assets = new Assets(path.join(folder, 'styles'), folder, path.join(import.meta.dirname, 'client'))
+  signals.on('files.changed', () => assets.forget())
+  return assets
 }
 
 /** A collector of another bundle: nobody knows whether it masks what it tells. */

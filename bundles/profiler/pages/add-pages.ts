@@ -1,13 +1,12 @@
-import path from 'node:path'
 import type { Application } from '../../../kernel/bundle.ts'
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import type { Assets } from '../assets.ts'
 import { createPanels } from '../create-panels.ts'
 import type { Profiler } from '../profiler.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
-import { AssetFolder } from './asset-folder.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
@@ -19,6 +18,7 @@ export interface ProfilerApplication extends Application {
   readonly profiler: Profiler
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
+  readonly assets: Assets
 }
 
 /**
@@ -26,8 +26,7 @@ export interface ProfilerApplication extends Application {
  * in, and other sites, get the router's own 404: for them these routes are not there.
  */
 export function addPages(app: ProfilerApplication): readonly Controller[] {
-  const { collectors, debugGate, routes, view } = app
-  const assets = new AssetFolder(path.join(app.directory, 'bundles/profiler/assets'))
+  const { assets, collectors, debugGate, routes, view } = app
   const panels = createPanels(app)
   const services: PageServices = {
     ...app,

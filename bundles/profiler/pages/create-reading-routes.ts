@@ -1,9 +1,8 @@
 import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
 import { defineController } from '../../../kernel/controller/controller.ts'
-import { createFileResponse } from '../../../lib/http/file-response.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import type { AssetFolder } from './asset-folder.ts'
+import type { Assets } from '../assets.ts'
 import { PROFILER_ASSET_UNKNOWN, PROFILER_FILE_CLOSED } from './errors.ts'
 import { home, listLink, recordLink } from './links.ts'
 import type { PageRoute } from './page-route.ts'
@@ -18,7 +17,7 @@ import { renderRecord } from './render-record.ts'
 const assetCaching = 'private, max-age=31536000, immutable'
 
 /** Creates what only reads: the list, the records, and the files that their pages need. */
-export function createReadingRoutes(services: PageServices, assets: AssetFolder): PageRoute[] {
+export function createReadingRoutes(services: PageServices, assets: Assets): PageRoute[] {
   const { storage } = services
   const token = routeParameter('token')
   return [
@@ -52,14 +51,15 @@ export function createReadingRoutes(services: PageServices, assets: AssetFolder)
     },
     {
       name: '_profiler_asset',
-      path: `${home}assets/:file`,
+      path: `${home}assets/:version/:file`,
       controller: defineController(
         'profiler_asset',
-        [currentRequest, routeParameter('file')],
-        async (request, name) => {
-          const file = assets.find(name)
-          if (file === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
-          return protect(await createFileResponse(request, file, assetCaching))
+        [routeParameter('version'), routeParameter('file')],
+        (version, name) => {
+          const asset = assets.find(version, name)
+          if (asset === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
+          const headers = { 'content-type': asset.type, 'cache-control': assetCaching }
+          return protect(new Response(asset.content, { headers }))
         },
       ),
     },

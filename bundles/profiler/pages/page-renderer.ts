@@ -1,16 +1,16 @@
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { View, ViewModel } from '../../../lib/view/view.ts'
-import type { AssetFolder } from './asset-folder.ts'
+import type { Assets } from '../assets.ts'
 import { home } from './links.ts'
 import { protect } from './protect.ts'
 
 /** Renders the templates of whole pages, with what all of them need. */
 export class PageRenderer {
   readonly #view: View
-  readonly #assets: AssetFolder
+  readonly #assets: Assets
 
-  constructor(view: View, assets: AssetFolder) {
+  constructor(view: View, assets: Assets) {
     this.#view = view
     this.#assets = assets
   }
@@ -20,6 +20,7 @@ export class PageRenderer {
       home,
       latestLink: `${home}latest`,
       stylesheet: this.#assets.link('profiler.css'),
+      script: this.#assets.link('profiler.js'),
       icon: this.#assets.link('icon.svg'),
     }
     return protect(Response.html(await this.#view.render(template, { ...common, ...model }, request), { status }))

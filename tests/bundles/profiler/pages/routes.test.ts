@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
 import { textOf } from '../../../support/html.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
@@ -79,7 +79,7 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
       if (method === 'HEAD') t.equal(text, '')
       else if (status !== 302) {
         t.match(text, /^<!doctype html>/)
-        t.notMatch(text, /<style|<script|\sstyle=|\son[a-z]+=/i)
+        t.notMatch(text, /<style|<script(?! type="module" src=")|\sstyle=|\son[a-z]+=/i)
       }
     }
   }
@@ -87,26 +87,33 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
   t.equal((await storage.usage()).profiles, profiles)
 })
 
-t.test('assets have names that change with their content, and are kept for ever', async t => {
-  const { client } = await createProfiledKernel(t)
+t.test('assets have a path that changes with their content, and are kept for ever', async t => {
+  const { app, client } = await createProfiledKernel(t)
   const { text } = await client.get('/_profiler/empty/search/results')
-  const [stylesheet = ''] = /\/_profiler\/assets\/profiler-[0-9a-f]{8}\.css/.exec(text) ?? []
-  const [icon = ''] = /\/_profiler\/assets\/icon-[0-9a-f]{8}\.svg/.exec(text) ?? []
-  for (const [path, type] of [
-    [stylesheet, /^text\/css; charset=utf-8$/i],
-    [icon, /^image\/svg\+xml/],
+  const [folder = ''] = /\/_profiler\/assets\/[0-9a-f]{8}\//.exec(text) ?? []
+  for (const [name, type] of [
+    ['profiler.css', /^text\/css; charset=utf-8$/i],
+    ['profiler.js', /^text\/javascript; charset=utf-8$/i],
+    ['icon.svg', /^image\/svg\+xml/],
   ] as const) {
-    const { headers, status } = await client.get(path)
+    t.match(text, `${folder}${name}"`)
+    const { headers, status } = await client.get(folder + name)
     t.equal(status, 200)
     t.match(headers.get('content-type'), type)
     t.equal(headers.get('cache-control'), 'private, max-age=31536000, immutable')
     t.equal(headers.get('x-content-type-options'), 'nosniff')
     t.notOk(headers.has('x-debug-token'))
   }
-  t.equal((await client.get(stylesheet)).text, readFileSync('bundles/profiler/assets/profiler.css', 'utf8'))
-  for (const name of ['profiler.css', 'profiler-00000000.css', '..%2Fassets', 'nope']) {
-    t.equal((await client.get(`/_profiler/assets/${name}`)).status, 404, name)
+  const { text: styles } = await client.get(`${folder}profiler.css`)
+  for (const file of readdirSync('bundles/profiler/assets/styles')) {
+    t.ok(styles.includes(readFileSync(`bundles/profiler/assets/styles/${file}`, 'utf8')), file)
   }
+  t.match(styles, /^\/\* The words of the visual language/, 'what others use comes first')
+  for (const name of [`${folder}nope.css`, '/_profiler/assets/00000000/profiler.css', `${folder}..%2Fstyles`]) {
+    t.equal((await client.get(name)).status, 404, name)
+  }
+  app.signals.emit('files.changed', undefined)
+  t.equal((await client.get(`${folder}profiler.css`)).status, 200, 'files that are read again have not changed')
 })
 
 t.test('recording is paused and resumed', async t => {

@@ -1,0 +1,21 @@
+const key = 'profiler-theme'
+const themes = ['system', 'light', 'dark'] as const
+
+/** Shows pages light or dark: as it was chosen, else as the system is; offers the choice where there is room for it. */
+export function chooseTheme(place: Element | null): void {
+  const apply = (theme: string | null) => {
+    if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
+    else delete document.documentElement.dataset.theme
+  }
+  apply(localStorage.getItem(key))
+  if (place === null) return
+  const select = document.createElement('select')
+  select.setAttribute('aria-label', 'Theme')
+  select.append(...themes.map(theme => new Option(theme, theme)))
+  select.value = localStorage.getItem(key) ?? 'system'
+  select.addEventListener('change', () => {
+    localStorage.setItem(key, select.value)
+    apply(select.value)
+  })
+  place.append(select)
+}
