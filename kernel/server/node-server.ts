@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -9,7 +9,9 @@ import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
 import { drain } from './drain.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
+import { Exchanges } from './exchanges.ts'
 import { fromNode } from './from-node.ts'
+import { refuseBytes } from './refuse-bytes.ts'
 import { toNode } from './to-node.ts'
 
 declare module '../../lib/signals.ts' {
@@ -40,6 +42,9 @@ const timeouts = {
 export class NodeServer {
   readonly #services: NodeServerServices
   readonly #server: Server
+  readonly #exchanges = new Exchanges()
+  /** Connections on which something came that is no request. */
+  readonly #broken = new WeakSet<Socket>()
   #isDraining = false
 
   constructor(services: NodeServerServices) {
@@ -47,6 +52,7 @@ export class NodeServer {
     this.#server = createServer(timeouts, (message, target) => void this.#answer(message, target))
     // The client asks before it sends its body: it is told to go on when somebody reads it.
     this.#server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
   }
 
   /** Listens, on a free port when the port is 0; gives the URL. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED */
@@ -77,25 +83,44 @@ export class NodeServer {
 
   /** Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
+    this.#exchanges.begin(target)
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#services.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
     const response = await this.#services.kernel.handle(request)
-    this.#send(request, response, target, !isContinued)
+    // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
+    this.#send(request, response, target)
     drain(message)
   }
 
-  #send(request: Request, response: Response, target: ServerResponse, mustClose: boolean): void {
-    const terminate = () => void this.#services.kernel.terminate(request, response, target.writableFinished)
+  /**
+   * Bytes that are no request. What came before them on the connection is answered first: node itself would drop it.
+   * Never rejects.
+   */
+  async #refuse({ code }: NodeJS.ErrnoException, socket: Socket): Promise<void> {
+    if (this.#broken.has(socket)) return
+    this.#broken.add(socket)
+    const cutShort = await this.#exchanges.whenAnswered(socket)
+    this.#services.logger.debug('What a client sent is not HTTP: {code}.', { code })
+    // Whose answer has begun already cannot be told any more.
+    if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
+    else socket.destroy()
+  }
+
+  #send(request: Request, response: Response, target: ServerResponse): void {
+    const terminate = () => {
+      this.#exchanges.end(target)
+      void this.#services.kernel.terminate(request, response, target.writableFinished)
+    }
     if (target.destroyed) {
       terminate()
       return
     }
     // Once, whether all was sent or the client has left.
     target.on('close', terminate)
-    if (this.#isDraining || mustClose) response.headers.set('connection', 'close')
+    if (this.#isDraining) response.headers.set('connection', 'close')
     try {
       toNode(response, target)
     } catch (error) {

@@ -54,6 +54,18 @@ export const HTTP_STATUS_INVALID: CodedErrorClass<[status: unknown]> = defineErr
   'The status of a response must be an integer from 200 to 599, not "%s".',
 )
 
+export const HTTP_TRANSFER_CODING_UNSUPPORTED: CodedErrorClass<[coding: string]> = defineError(
+  'HTTP_TRANSFER_CODING_UNSUPPORTED',
+  501,
+  'The transfer coding "%s" is not understood here; send "chunked", once and with HTTP/1.1, or a Content-Length.',
+)
+
+export const HTTP_HEADERS_TOO_MANY: CodedErrorClass<[count: number, limit: number]> = defineError(
+  'HTTP_HEADERS_TOO_MANY',
+  431,
+  'The request has %s header fields; at most %s are accepted.',
+)
+
 export const HTTP_VERSION_UNSUPPORTED: CodedErrorClass<[version: string]> = defineError(
   'HTTP_VERSION_UNSUPPORTED',
   505,

@@ -29,6 +29,11 @@ export class Headers implements Iterable<[string, string]> {
     return this.#revision
   }
 
+  /** How many fields there are, duplicates included. */
+  get size(): number {
+    return this.#fields.length / 2
+  }
+
   /** The value, or the values joined by a comma; `null` when there is no such field. */
   get(name: string): string | null {
     const first = this.#find(name, 0)

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
@@ -8,10 +9,18 @@ import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { NodeServer } from '../../../kernel/server/node-server.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
 
 const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
 const statuses = (answer: string) => [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
+
+async function* endless(): AsyncGenerator<string> {
+  for (;;) {
+    yield 'tick'
+    await wait(5)
+  }
+}
 
 /** Unlike `once`, not disturbed by a reset. */
 async function closed(socket: Socket): Promise<void> {
@@ -204,6 +213,43 @@ t.test('bad requests get a clear answer', async t => {
   t.match(await ask('TRACE /ok'), /^HTTP\/1\.1 405 /)
   t.match(await ask('NONSENSE /ok'), /^HTTP\/1\.1 400 /)
   t.match(await raw('GET /ok HTTP/2.0\r\n\r\n'), /^HTTP\/1\.1 505 /)
+  t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('what came before broken bytes is answered, and the bytes after that', async t => {
+  const { raw } = await startServer(t)
+  const slow = `${head('/slow/20?id=1')}\r\n`
+  t.strictSame(statuses(await raw(`${slow}${slow}BAD\r\n\r\n`)), [200, 200, 400])
+  t.strictSame(statuses(await raw('BAD\r\n\r\nBAD\r\n\r\n')), [400])
+  t.strictSame(statuses(await raw(`${head('/ok')}x: ${'y'.repeat(17_000)}\r\n\r\n`)), [431])
+  const chunked = 'POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n'
+  t.strictSame(statuses(await raw(`${chunked}5;${'e'.repeat(17_000)}\r\n`)), [413])
+  t.strictSame(
+    statuses(await raw(`${chunked}zz\r\n`)),
+    [400],
+    'the request whose body was broken is not answered twice',
+  )
+})
+
+t.test('an answer that has begun is not followed by another, should its request turn out to be broken', async t => {
+  const { port } = await startServer(t, {}, [
+    createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
+  ])
+  const { socket, received } = openConnection(port)
+  socket.write('POST /early HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
+  while (!received().includes('tick')) await wait(5)
+  socket.write('zz\r\n')
+  await closed(socket)
+  t.strictSame(statuses(received()), [200])
+})
+
+t.test('a client that is gone is told nothing', async t => {
+  const { port, url } = await startServer(t)
+  const { socket } = openConnection(port)
+  socket.write(`${head('/slow/50?id=1')}\r\nPOST /echo HT`)
+  await wait(10)
+  socket.resetAndDestroy()
+  await wait(60)
   t.equal((await fetch(`${url}/ok`)).status, 200)
 })
 

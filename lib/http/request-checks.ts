@@ -1,0 +1,57 @@
+import type { HttpError } from '../errors/http-error.ts'
+import {
+  HTTP_HEADERS_TOO_MANY,
+  HTTP_METHOD_REFUSED,
+  HTTP_METHOD_UNKNOWN,
+  HTTP_TRANSFER_CODING_UNSUPPORTED,
+  HTTP_VERSION_UNSUPPORTED,
+} from './errors.ts'
+import { knownMethods, refusedMethods } from './methods.ts'
+import type { Request } from './request.ts'
+
+/** Something that must hold before anyone believes what a request says. */
+export interface RequestCheck {
+  readonly name: string
+  readonly source: string
+  /** What is wrong; `undefined` when nothing is. */
+  readonly find: (request: Request) => HttpError | undefined
+}
+
+/** Beyond 1000, node drops fields without a word: nobody may come near. */
+const headerLimit = 200
+
+const known: ReadonlySet<string> = new Set(knownMethods)
+const refused: ReadonlySet<string> = new Set(refusedMethods)
+
+/** What is checked of every request, in this order; node has refused by then what is no HTTP at all. */
+export const requestChecks: readonly RequestCheck[] = [
+  { name: 'version', source: 'RFC 9112, section 2.3', find: checkVersion },
+  { name: 'transfer coding', source: 'RFC 9112, section 6.1', find: checkTransferCoding },
+  { name: 'number of header fields', source: 'RFC 6585, section 5', find: checkHeaders },
+  { name: 'target, Host, forwarding', source: 'RFC 9112, section 3.2; RFC 7239', find: ({ problem }) => problem },
+  { name: 'method', source: 'RFC 9110, section 9.1', find: checkMethod },
+]
+
+/** Node reads 0.9 and 2.0 as well, and asks only 1.1 for a Host. */
+function checkVersion({ httpVersion }: Request): HttpError | undefined {
+  if (httpVersion === '1.1' || httpVersion === '1.0') return undefined
+  return new HTTP_VERSION_UNSUPPORTED([httpVersion])
+}
+
+/** Node takes every list that ends in `chunked`, and hands the body on in a coding that nobody undoes. */
+function checkTransferCoding({ headers, httpVersion }: Request): HttpError | undefined {
+  const coding = headers.get('transfer-encoding')
+  if (coding === null || (coding.toLowerCase() === 'chunked' && httpVersion === '1.1')) return undefined
+  return new HTTP_TRANSFER_CODING_UNSUPPORTED([coding])
+}
+
+function checkHeaders({ headers }: Request): HttpError | undefined {
+  return headers.size > headerLimit ? new HTTP_HEADERS_TOO_MANY([headers.size, headerLimit]) : undefined
+}
+
+function checkMethod({ method }: Request): HttpError | undefined {
+  if (known.has(method)) return undefined
+  const allow = knownMethods.join(', ')
+  if (refused.has(method)) return new HTTP_METHOD_REFUSED([method], { headers: { allow } })
+  return new HTTP_METHOD_UNKNOWN([method, allow])
+}

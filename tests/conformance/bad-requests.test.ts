@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
+import { exchange, type Received, type Sending } from '../support/exchange.ts'
+import { startServer } from '../support/test-server.ts'
+
+t.setTimeout(300_000)
+
+/** A recorded request that something is wrong with, and what must come of it. */
+interface Case {
+  readonly id: string
+  readonly raw?: string
+  readonly rawBase64?: string
+  readonly splitEvery?: number
+  readonly abort?: 'rst' | 'fin'
+  readonly halfClose?: boolean
+  readonly expect: {
+    /** The first final status: one, one of several, or `null` for no answer. */
+    readonly status?: number | null | readonly (number | null)[]
+    /** All statuses, where one list of several has to come. */
+    readonly statuses?: readonly (readonly number[])[]
+    readonly close?: boolean
+    readonly bodyNotContains?: readonly string[]
+  }
+}
+
+const recorded: readonly Case[] = JSON.parse(readFileSync('tests/conformance/bad-requests.json', 'utf8'))
+
+/** They expect an open connection where ours is closed: see docs/decisions/014. */
+const closedOnPurpose: readonly string[] = ['me-expect-100-404', 'me-expect-100-too-big']
+
+const cases = recorded.map(one =>
+  closedOnPurpose.includes(one.id) ? { ...one, expect: { ...one.expect, close: true } } : one,
+)
+
+const parallel = 8
+const shortEnough = 400
+
+const good = Buffer.from('GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+
+function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: Case): Sending {
+  const bytes = rawBase64 === undefined ? Buffer.from(raw, 'latin1') : Buffer.from(rawBase64, 'base64')
+  return {
+    bytes,
+    ...(splitEvery !== undefined && { pieceLength: splitEvery }),
+    ...(abort === 'rst' ? { ending: 'reset' } : abort === 'fin' || halfClose ? { ending: 'close' } : {}),
+  }
+}
+
+/** What of an answer is not as it must be. */
+function complaintsOf({ abort, expect }: Case, { isClosed, statuses, text }: Received): string[] {
+  const final = statuses.find(status => status >= 200) ?? null
+  const complaints: string[] = []
+  const wanted = expect.status
+  if (wanted !== undefined && ![wanted].flat().includes(final)) complaints.push(`status ${final}, not ${wanted}`)
+  if (expect.statuses?.some(list => String(list) === String(statuses)) === false)
+    complaints.push(`statuses ${statuses}`)
+  if (expect.close !== undefined && abort === undefined && expect.close !== isClosed)
+    complaints.push(`closed: ${isClosed}`)
+  for (const part of expect.bodyNotContains ?? []) if (text.includes(part)) complaints.push(`contains ${part}`)
+  return complaints
+}
+
+/** Does a task for each item, several at once. */
+async function forEach<item>(items: readonly item[], task: (item: item) => Promise<void>): Promise<void> {
+  const queue = items.values()
+  const work = async () => {
+    for (const item of queue) await task(item)
+  }
+  await Promise.all(Array.from({ length: parallel }, work))
+}
+
+async function serve(t: Test, environment: 'dev' | 'prod'): Promise<number> {
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const { port } = await startServer(t, { APP_ENV: environment }, environment === 'dev' ? [profiler] : [])
+  return port
+}
+
+for (const environment of ['dev', 'prod'] as const) {
+  t.test(`${environment}: bad requests are answered as they must be, and good ones after each`, async t => {
+    const port = await serve(t, environment)
+    t.ok(cases.length > 300, 'there are some')
+    const run = async (one: Case, sending: Sending) => {
+      const complaints = complaintsOf(one, await exchange(port, sending))
+      const { statuses } = await exchange(port, { bytes: good })
+      t.strictSame([complaints, statuses], [[], [200]], one.id)
+    }
+    await t.test('whole', async () => forEach(cases, one => run(one, toSending(one))))
+    await t.test('byte by byte', async () => {
+      const short = cases.filter(one => one.splitEvery === undefined && toSending(one).bytes.length < shortEnough)
+      await forEach(short, one => run(one, { ...toSending(one), pieceLength: 1 }))
+    })
+  })
+}
+
+t.test('whatever is made of bad requests is answered with a status or closed, and good ones are served', async t => {
+  const port = await serve(t, 'prod')
+  const seeds = cases.map(one => toSending(one).bytes).filter(({ length }) => length > 0 && length < 2000)
+  const mutation = fc.record({
+    seed: fc.constantFrom(...seeds),
+    other: fc.constantFrom(...seeds),
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    kind: fc.constantFrom('cut', 'insert', 'replace', 'repeat', 'append'),
+    bytes: fc.uint8Array({ minLength: 1, maxLength: 4 }),
+  })
+  const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31)
+  t.comment(`FUZZ_SEED=${seed}`)
+  const property = fc.asyncProperty(
+    fc.array(mutation, { minLength: parallel, maxLength: parallel }),
+    async mutations => {
+      const received = await Promise.all(mutations.map(one => exchange(port, { bytes: mutate(one), ending: 'close' })))
+      for (const { statuses } of received) {
+        for (const status of statuses) if (status !== 100 && (status < 200 || status > 599)) return false
+      }
+      const { statuses } = await exchange(port, { bytes: good })
+      return statuses[0] === 200
+    },
+  )
+  await fc.assert(property, { seed, numRuns: 60 })
+  t.pass('nothing has broken it')
+})
+
+interface Mutation {
+  readonly seed: Buffer
+  readonly other: Buffer
+  /** Where, as a share of the length. */
+  readonly at: number
+  readonly kind: 'cut' | 'insert' | 'replace' | 'repeat' | 'append'
+  readonly bytes: Uint8Array
+}
+
+function mutate({ at, bytes, kind, other, seed }: Mutation): Buffer {
+  const place = Math.floor(at * seed.length)
+  const [before, after] = [seed.subarray(0, place), seed.subarray(place)]
+  switch (kind) {
+    case 'cut':
+      return before
+    case 'insert':
+      return Buffer.concat([before, bytes, after])
+    case 'replace':
+      return Buffer.concat([before, bytes, after.subarray(bytes.length)])
+    case 'repeat':
+      return Buffer.concat([before, after, after])
+    case 'append':
+      return Buffer.concat([seed, other])
+  }
+}

@@ -1,0 +1,89 @@
+import { connect } from 'node:net'
+
+/** Bytes to send over a connection of their own, and how. */
+export interface Sending {
+  readonly bytes: Buffer
+  /** Bytes in each piece; all at once unless told else. */
+  readonly pieceLength?: number
+  /** What is done when everything was sent: the sending side is closed, or the connection is torn down. */
+  readonly ending?: 'close' | 'reset'
+}
+
+/** What came back. */
+export interface Received {
+  /** Interim ones included, in their order. */
+  readonly statuses: readonly number[]
+  readonly text: string
+  /** Whether the server has closed the connection. */
+  readonly isClosed: boolean
+}
+
+/** Milliseconds without a byte after which nothing more is expected; and those after which it is given up. */
+const quiet = 160
+const limit = 4000
+
+/** Sends bytes and gives what comes back until the server closes the connection or falls silent. Never rejects. */
+export async function exchange(port: number, { bytes, ending, pieceLength }: Sending): Promise<Received> {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
+  const chunks: Buffer[] = []
+  let isClosed = false
+  const over = new Promise<void>(resolve => {
+    const close = () => {
+      isClosed = true
+      resolve()
+    }
+    let timer = setTimeout(resolve, limit)
+    socket.on('data', chunk => {
+      chunks.push(chunk)
+      clearTimeout(timer)
+      timer = setTimeout(resolve, quiet)
+    })
+    socket.on('sent', () => {
+      clearTimeout(timer)
+      timer = setTimeout(resolve, quiet)
+    })
+    socket.on('end', close).on('error', close).on('close', close)
+  })
+  for (const piece of cut(bytes, pieceLength)) {
+    if (isClosed) break
+    await new Promise(resolve => socket.write(piece, resolve))
+  }
+  if (ending === 'close') socket.end()
+  if (ending === 'reset') socket.resetAndDestroy()
+  socket.emit('sent')
+  await over
+  socket.destroy()
+  const text = Buffer.concat(chunks).toString('latin1')
+  return { statuses: parseStatuses(text), text, isClosed }
+}
+
+function cut(bytes: Buffer, length = bytes.length): Buffer[] {
+  const count = length === 0 ? 0 : Math.ceil(bytes.length / length)
+  return Array.from({ length: count }, (_, index) => bytes.subarray(index * length, (index + 1) * length))
+}
+
+/** The statuses of the responses in a text, by their own framing (RFC 9112, section 6.3). */
+function parseStatuses(text: string): number[] {
+  const statuses: number[] = []
+  let rest = text
+  while (rest.startsWith('HTTP/1.1 ') && rest.includes('\r\n\r\n')) {
+    const end = rest.indexOf('\r\n\r\n') + 4
+    const head = rest.slice(0, end)
+    const status = Number(head.slice(9, 12))
+    statuses.push(status)
+    rest = rest.slice(end)
+    // The answer to HEAD has a length and no body.
+    if (status < 200 || rest.startsWith('HTTP/1.1 ')) continue
+    rest = rest.slice(/\r\ntransfer-encoding: chunked/i.test(head) ? chunkedLength(rest) : declaredLength(head))
+  }
+  return statuses
+}
+
+function declaredLength(head: string): number {
+  return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
+}
+
+function chunkedLength(text: string): number {
+  const end = text.indexOf('0\r\n\r\n')
+  return end === -1 ? text.length : end + 5
+}
