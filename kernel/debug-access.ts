@@ -1,7 +1,10 @@
 import type { BlockList } from 'node:net'
 import type { Config } from '../lib/env/config.ts'
+import { includesHost } from '../lib/http/host.ts'
 import type { Request } from '../lib/http/request.ts'
 import { forwardingHeaders, includesAddress } from '../lib/http/trusted-proxies.ts'
+
+const ownHosts: readonly string[] = ['localhost', '*.localhost', '127.0.0.1', '[::1]']
 
 /** What the process was started with; no request can change it. */
 export interface DebugPolicy {
@@ -39,7 +42,7 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy): DebugD
   if (!isAllowedPeer(request.clientIp, policy.allowedPeers)) {
     return refuse(`the client ${request.clientIp} is not on this machine`, 'DEBUG_ALLOWED_IPS')
   }
-  if (!isAllowedHost(request.hostname, policy.hosts)) {
+  if (!includesHost(ownHosts, request.hostname) && !includesHost(policy.hosts, request.hostname)) {
     return refuse(`the host "${request.hostname}" is not a name of this machine`, 'APP_HOSTS')
   }
   return { isAllowed: true }
@@ -59,12 +62,4 @@ function isAllowedPeer(address: string, allowed: BlockList): boolean {
 
 function isLoopback(address: string): boolean {
   return /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address) || address === '::1'
-}
-
-/** Whether a host name is one of this machine's own, or on the list. */
-export function isAllowedHost(name: string, hosts: readonly string[]): boolean {
-  const ours = ['localhost', '*.localhost', '127.0.0.1', '[::1]', ...hosts]
-  return ours.some(host =>
-    host.startsWith('*.') ? name.endsWith(host.slice(1)) && name.length > host.length - 1 : name === host,
-  )
 }

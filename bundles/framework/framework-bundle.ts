@@ -2,6 +2,8 @@ import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { BodyListener } from '../../kernel/listeners/body-listener.ts'
 import { ErrorListener } from '../../kernel/listeners/error-listener.ts'
+import { HealthListener } from '../../kernel/listeners/health-listener.ts'
+import { HostListener } from '../../kernel/listeners/host-listener.ts'
 import { RemoveCspListener } from '../../kernel/listeners/remove-csp-listener.ts'
 import { ResponseListener } from '../../kernel/listeners/response-listener.ts'
 import { RobotsListener } from '../../kernel/listeners/robots-listener.ts'
@@ -36,6 +38,7 @@ function addListeners(app: Application): void {
   })
   const listeners = [
     new ValidateRequestListener(),
+    new HealthListener(signals),
     new SessionListener({ store, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
     new RouterListener(routes, logger),
@@ -44,6 +47,8 @@ function addListeners(app: Application): void {
     new ResponseListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
+  // In development whoever may see debug output has a host of this machine.
+  if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }
 
 function addDebugHelp(app: Application): void {

@@ -2,13 +2,13 @@ import type { Request } from '../../lib/http/request.ts'
 
 /** Which requests become profiles. */
 export interface RecordingOptions {
-  /** What paths begin with that are not recorded, only counted; assets and the probe of Chrome's tools unless told else. */
+  /** What paths begin with that are not recorded, only counted; assets and probes unless told else. */
   readonly ignoredPaths?: readonly string[]
   /** Whether only requests become profiles that an exception was thrown in. */
   readonly onlyExceptions?: boolean
 }
 
-const noise: readonly string[] = ['/assets/', '/.well-known/appspecific/com.chrome.devtools.json']
+const noise: readonly string[] = ['/assets/', '/_health', '/.well-known/appspecific/com.chrome.devtools.json']
 
 /** A client that does not want to be recorded says `x-profiler: off`. */
 const optOutHeader = 'x-profiler'

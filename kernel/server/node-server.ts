@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
@@ -7,12 +7,13 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { Signals } from '../../lib/signals.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
+import { createServer, type TlsIdentity } from './create-server.ts'
 import { drain } from './drain.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
 import { fromNode } from './from-node.ts'
 import { refuseBytes } from './refuse-bytes.ts'
-import { toNode } from './to-node.ts'
+import { discard, toNode } from './to-node.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -28,41 +29,48 @@ export interface NodeServerServices {
   readonly trustedProxies: TrustedProxies
   readonly logger: Logger
   readonly signals: Signals
+  /** Speaks TLS with it. */
+  readonly identity?: TlsIdentity
+  /** Milliseconds after which a request that nobody has answered gets a 503; a minute unless told else. */
+  readonly answerTimeout?: number
 }
 
-/** Milliseconds. Node checks them at the interval, which is 30 seconds by default: a slow client would stay for long. */
-const timeouts = {
-  headersTimeout: 10_000,
-  requestTimeout: 30_000,
-  keepAliveTimeout: 5_000,
-  connectionsCheckingInterval: 1_000,
-}
+/** Milliseconds between two looks at what is not answered yet. */
+const sweepInterval = 1_000
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
   readonly #services: NodeServerServices
-  readonly #server: Server
   readonly #exchanges = new Exchanges()
   /** Connections on which something came that is no request. */
   readonly #broken = new WeakSet<Socket>()
+  #server: Server | undefined
   #isDraining = false
 
   constructor(services: NodeServerServices) {
     this.#services = services
-    this.#server = createServer(timeouts, (message, target) => void this.#answer(message, target))
-    // The client asks before it sends its body: it is told to go on when somebody reads it.
-    this.#server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
-    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
   }
 
-  /** Listens, on a free port when the port is 0; gives the URL. @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED */
+  /**
+   * Listens, on a free port when the port is 0; gives the URL.
+   *
+   * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
+   */
   async listen(host: string, port: number): Promise<string> {
+    const { identity, signals } = this.#services
+    const server = await createServer((message, target) => void this.#answer(message, target), identity)
+    // The client asks before it sends its body: it is told to go on when somebody reads it.
+    server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
+    server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
     await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(describe(error, host, port)))
-      this.#server.listen(port, host, resolve)
+      server.once('error', (error: NodeJS.ErrnoException) => reject(describe(error, host, port)))
+      server.listen(port, host, resolve)
     })
-    const url = toUrl(this.#server.address() as AddressInfo)
-    this.#services.signals.emit('server.listening', { url })
+    this.#server = server
+    const sweeper = setInterval(() => this.#giveUp(), sweepInterval).unref()
+    server.on('close', () => clearInterval(sweeper))
+    const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
+    signals.emit('server.listening', { url })
     return url
   }
 
@@ -71,11 +79,13 @@ export class NodeServer {
    * closed; what is left at the deadline (in milliseconds) is cut off.
    */
   async close(deadline = 10_000): Promise<void> {
+    const server = this.#server
+    if (server === undefined) return
     this.#isDraining = true
     this.#services.signals.emit('server.draining', undefined)
-    const sweeper = setInterval(() => this.#server.closeIdleConnections(), 50)
-    const timer = setTimeout(() => this.#server.closeAllConnections(), deadline)
-    await new Promise<void>(resolve => this.#server.close(() => resolve()))
+    const sweeper = setInterval(() => server.closeIdleConnections(), 50)
+    const timer = setTimeout(() => server.closeAllConnections(), deadline)
+    await new Promise<void>(resolve => server.close(() => resolve()))
     clearInterval(sweeper)
     clearTimeout(timer)
     this.#services.signals.emit('server.closed', undefined)
@@ -110,11 +120,14 @@ export class NodeServer {
   }
 
   #send(request: Request, response: Response, target: ServerResponse): void {
+    const { kernel, logger } = this.#services
     const terminate = () => {
       this.#exchanges.end(target)
-      void this.#services.kernel.terminate(request, response, target.writableFinished)
+      void kernel.terminate(request, response, target.writableFinished)
     }
-    if (target.destroyed) {
+    // The client has left, or was told that nobody answers.
+    if (target.destroyed || target.headersSent) {
+      discard(response.body)
       terminate()
       return
     }
@@ -122,11 +135,29 @@ export class NodeServer {
     target.on('close', terminate)
     if (this.#isDraining) response.headers.set('connection', 'close')
     try {
-      toNode(response, target)
+      toNode(response, target, this.#report)
     } catch (error) {
-      this.#services.logger.critical('A response could not be sent.', { exception: error })
-      toNode(lastResort(), target)
+      logger.critical('A response could not be sent.', { exception: error })
+      toNode(lastResort(), target, this.#report)
     }
+  }
+
+  /** Whoever has waited for too long is told so; what is answered later is dropped. */
+  #giveUp(): void {
+    const { answerTimeout = 60_000, logger } = this.#services
+    for (const target of this.#exchanges.olderThan(answerTimeout)) {
+      this.#exchanges.end(target)
+      if (target.headersSent || target.destroyed) continue
+      const { method, url } = target.req
+      logger.critical('A request was not answered in time: {method} {url}.', { method, url })
+      const response = lastResort(503)
+      response.headers.set('connection', 'close')
+      toNode(response, target, this.#report)
+    }
+  }
+
+  readonly #report = (problem: string): void => {
+    this.#services.logger.error('A response was cut off: {problem}.', { problem })
   }
 }
 
@@ -135,6 +166,6 @@ function describe(error: NodeJS.ErrnoException, host: string, port: number): Err
   return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message], { cause: error })
 }
 
-function toUrl({ address, family, port }: AddressInfo): string {
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+function toUrl(scheme: string, { address, family, port }: AddressInfo): string {
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }

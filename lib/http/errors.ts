@@ -18,6 +18,12 @@ export const HTTP_HOST_INVALID: CodedErrorClass<[host: string]> = defineError(
   'Invalid Host "%s".',
 )
 
+export const HTTP_HOST_FOREIGN: CodedErrorClass<[host: string]> = defineError(
+  'HTTP_HOST_FOREIGN',
+  400,
+  'The host "%s" is not served here.',
+)
+
 export const HTTP_HOST_REPEATED: CodedErrorClass<[]> = defineError(
   'HTTP_HOST_REPEATED',
   400,

@@ -8,6 +8,13 @@ export interface Host {
 
 const grammar = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?$/
 
+/** Whether a list of hosts has a name on it; `*.example.org` stands for its subdomains. */
+export function includesHost(hosts: readonly string[], name: string): boolean {
+  return hosts.some(host =>
+    host.startsWith('*.') ? name.endsWith(host.slice(1)) && name.length > host.length - 1 : name === host,
+  )
+}
+
 /** The last host that was read: nearly all requests name the same one. */
 let last: { readonly value: string; readonly host: Host | undefined } = { value: '', host: undefined }
 

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -231,6 +233,16 @@ t.test('what came before broken bytes is answered, and the bytes after that', as
   )
 })
 
+t.test('broken bytes are answered once, however many come', async t => {
+  const { port } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write(`${head('/slow/60?id=1')}\r\nBAD\r\n\r\n`)
+  await wait(20)
+  socket.write('WORSE\r\n\r\n')
+  await closed(socket)
+  t.strictSame(statuses(received()), [200, 400])
+})
+
 t.test('an answer that has begun is not followed by another, should its request turn out to be broken', async t => {
   const { port } = await startServer(t, {}, [
     createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
@@ -311,6 +323,81 @@ t.test('close() answers what is under way, closes the connection behind it, and 
   t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow 6 6 6$/)
   t.ok(silent.socket.destroyed || silent.socket.readableEnded)
   t.strictSame(told, ['draining', 'closed'])
+})
+
+t.test('a request that nobody answers gets a 503; what is answered later is dropped', async t => {
+  const outcomes: boolean[] = []
+  let answer: (response: Response) => void = () => undefined
+  const late = Readable.from(endless())
+  const handlers = { '/hang': () => new Promise<Response>(resolve => (answer = resolve)) }
+  const { app, records } = await startServer(t, {}, [createHandlerBundle(handlers)])
+  app.dispatcher.on(TerminateEvent, ({ isSent, request }) => {
+    if (request.path === '/hang') outcomes.push(isSent)
+  })
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), answerTimeout: 100 })
+  t.teardown(() => server.close(0))
+  const url = await server.listen('127.0.0.1', 0)
+  const response = await fetch(`${url}/hang`)
+  t.equal(response.status, 503)
+  t.equal(response.headers.get('connection'), 'close')
+  t.equal(await response.text(), 'Service Unavailable\n')
+  t.match(records.at(-1), { level: 'critical', message: /not answered in time/, context: { url: '/hang' } })
+  answer(Response.stream(late))
+  await wait(20)
+  t.ok(late.destroyed)
+  t.strictSame(outcomes, [true], 'kernel.terminate comes once')
+})
+
+t.test('an answer that has begun may take its time', async t => {
+  const { app } = await startServer(t, {}, [
+    createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
+  ])
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), answerTimeout: 100 })
+  t.teardown(() => server.close(0))
+  const { socket, received } = openConnection(Number(new URL(await server.listen('127.0.0.1', 0)).port))
+  socket.write(`${head('/early')}\r\n`)
+  await wait(1300)
+  t.match(received(), /^HTTP\/1\.1 200/)
+  t.notOk(socket.readableEnded)
+  socket.destroy()
+})
+
+t.test('a stream that does not have its declared length is cut off, and nothing follows it', async t => {
+  const send = (length: number) => () =>
+    Response.stream(Readable.from(['abc', Buffer.from('def')]), { headers: { 'content-length': String(length) } })
+  const handlers = { '/longer': send(4), '/shorter': send(10), '/exact': send(6) }
+  const { raw, records } = await startServer(t, {}, [createHandlerBundle(handlers)])
+  const problems = () => records.filter(({ level }) => level === 'error').map(({ context }) => context.problem)
+  t.match(await raw(`${head('/exact')}\r\n${head('/exact')}\r\n`), /abcdef[\s\S]+abcdef$/)
+  t.strictSame(problems(), [])
+  t.notMatch(await raw(`${head('/longer')}\r\n${head('/ok')}\r\n`), /def/)
+  t.match(await raw(`${head('/shorter')}\r\n${head('/ok')}\r\n`), /abcdef$/)
+  t.strictSame(problems(), [
+    'it is longer than its Content-Length of 4',
+    'it is 4 bytes shorter than its Content-Length of 10',
+  ])
+})
+
+t.test('it speaks TLS with a certificate and its key', async t => {
+  const { app } = await startServer(t)
+  const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
+  const identity = { cert: read('cert'), key: read('key') }
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), identity })
+  t.teardown(() => server.close(0))
+  const url = await server.listen('127.0.0.1', 0)
+  t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpsRequest(`${url}/slash`, { ca: identity.cert }, resolve).on('error', reject).end()
+  })
+  message.resume()
+  t.match(message.headers.location, /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
+  const other = new NodeServer({
+    ...app,
+    trustedProxies: new TrustedProxies(),
+    identity: { ...identity, key: 'no key' },
+  })
+  await t.rejects(other.listen('127.0.0.1', 0), { code: 'SERVER_TLS_INVALID', message: /not a pair/ })
+  await other.close()
 })
 
 t.test('a taken port and an address that is not ours are named', async t => {
