@@ -34,7 +34,9 @@ function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], ta
       if (control.form !== null) rememberInAddress(control.form)
     })
     if (control.matches('select, [type="radio"], [type="checkbox"]')) continue
-    control.after(status)
+    // Within the label it would be a part of the control's name.
+    const place = control.closest('label') ?? control
+    place.after(status)
     control.addEventListener('keydown', event => {
       if (!(event instanceof KeyboardEvent) || event.key !== 'Escape' || control.value === '') return
       event.preventDefault()
