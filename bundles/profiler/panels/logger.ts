@@ -6,6 +6,7 @@ import type { Profile, ProfileSummary } from '../profile.ts'
 import { type EventTree, readEventTree } from './event-tree.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
 import { formatValue } from './format-value.ts'
+import { groupBy } from './group-by.ts'
 import { type FilteredLine, isShown, type LogFilter, levelsUpTo, readLogFilter } from './log-filter.ts'
 import { deriveNotifications, type Notification } from './notifications.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
@@ -109,13 +110,13 @@ function toLine(at: number, rank: number, found: FilteredLine, { clock, filter }
 
 /** The same message logged again and again is one line. */
 function toLogLines(logs: readonly StoredLog[], view: LogView): Line[] {
-  const groups: StoredLog[][] = []
+  const groups: { readonly log: StoredLog; readonly again: StoredLog[] }[] = []
   for (const log of logs) {
     const group = groups.at(-1)
-    if (group?.[0] !== undefined && isRepeated(group[0], log)) group.push(log)
-    else groups.push([log])
+    if (group !== undefined && isRepeated(group.log, log)) group.again.push(log)
+    else groups.push({ log, again: [] })
   }
-  return groups.flatMap(([log, ...again]) => (log === undefined ? [] : [toLogLine(log, again, view)]))
+  return groups.map(({ again, log }) => toLogLine(log, again, view))
 }
 
 function isRepeated(previous: StoredLog, log: StoredLog): boolean {
@@ -153,28 +154,18 @@ function shorten(text: string): string {
 /** What is told of events in a row, with nothing logged in between, stands together, to be folded. */
 function toEventLines(notifications: readonly Notification[], logs: readonly StoredLog[], view: LogView): Line[] {
   const times = logs.map(({ at }) => at).sort((a, b) => a - b)
-  const groups = new Map<number, Notification[]>()
-  let logged = 0
-  for (const notification of notifications) {
-    while (Number(times[logged]) <= notification.at) logged++
-    groups.set(logged, [...(groups.get(logged) ?? []), notification])
-  }
-  return [...groups.values()].flatMap(group => toEventLine(group, view))
-}
-
-function toEventLine(group: readonly Notification[], view: LogView): Line[] {
-  const [first] = group
-  if (first === undefined) return []
-  const messages = group.map(({ at, message }) => ({ offset: view.clock(at).offset, message }))
-  const text = messages.map(({ message }) => message).join(' ')
-  return [
-    {
-      ...toLine(first.at, 1, { level: 'debug', channel: 'event', text, isEvent: true }, view),
+  const groups = groupBy(notifications, ({ at }) => String(times.filter(time => time <= at).length))
+  return [...groups.values()].map(group => {
+    const messages = group.map(({ at, message }) => ({ offset: view.clock(at).offset, message }))
+    const text = messages.map(({ message }) => message).join(' ')
+    const at = Math.min(...group.map(({ at }) => at))
+    return {
+      ...toLine(at, 1, { level: 'debug', channel: 'event', text, isEvent: true }, view),
       isLog: false,
       title: formatCount(messages.length, 'event notification'),
       messages,
-    },
-  ]
+    }
+  })
 }
 
 /** What a sub-request has logged stands in its own record; here stands when that was. */

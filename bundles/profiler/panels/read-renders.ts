@@ -67,28 +67,32 @@ export interface RenderLine {
 
 /** Lays out what was rendered as the lines of a tree. */
 export function flattenRenders(pages: readonly Render[]): RenderLine[] {
-  return pages.flatMap(page => flatten([page], '', ''))
+  return pages.flatMap(render => flatten({ render, repeated: [] }, '', ''))
 }
 
 /** One that browsers do not fold. */
 const blank = '\u00a0'
 
-function flatten([render, ...repeated]: readonly Render[], branch: string, indent: string): RenderLine[] {
-  if (render === undefined) return []
-  const groups = groupRepeated(render.partials)
+function flatten(group: Group, branch: string, indent: string): RenderLine[] {
+  const groups = groupRepeated(group.render.partials)
   const below = groups.flatMap((group, index) => {
     const [corner, line] = index === groups.length - 1 ? ['└', blank] : ['├', '│']
     return flatten(group, `${indent}${corner}${blank}`, `${indent}${line}${blank}`)
   })
-  return [{ branch, render, repeated }, ...below]
+  return [{ branch, ...group }, ...below]
 }
 
-function groupRepeated(renders: readonly Render[]): Render[][] {
-  const groups: Render[][] = []
+interface Group {
+  readonly render: Render
+  readonly repeated: Render[]
+}
+
+function groupRepeated(renders: readonly Render[]): Group[] {
+  const groups: Group[] = []
   for (const render of renders) {
     const group = groups.at(-1)
-    if (group?.[0] !== undefined && isAlike(group[0], render)) group.push(render)
-    else groups.push([render])
+    if (group !== undefined && isAlike(group.render, render)) group.repeated.push(render)
+    else groups.push({ render, repeated: [] })
   }
   return groups
 }
