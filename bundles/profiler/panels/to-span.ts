@@ -12,14 +12,18 @@ export interface Span {
 
 /** Places a period in a picture, wide enough to be seen and never beyond its edges. */
 export function toSpan({ start, duration }: Whole, whole: Whole): Span {
-  const scale = whole.duration > 0 ? pictureWidth / whole.duration : 0
-  const width = clamp(duration * scale, leastWidth, pictureWidth)
-  const x = clamp((start - whole.start) * scale, 0, pictureWidth - width)
+  const width = clamp(pictureWidth * share(duration, whole), leastWidth, pictureWidth)
+  const x = clamp(pictureWidth * share(start - whole.start, whole), 0, pictureWidth - width)
   return { x: round(x), width: round(width) }
 }
 
 const pictureWidth = 1000
 const leastWidth = 4
+
+function share(part: number, { duration }: Whole): number {
+  const quotient = part / duration
+  return Number.isFinite(quotient) ? quotient : 0
+}
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most)
