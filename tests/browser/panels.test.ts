@@ -85,6 +85,9 @@ t.test('a log is filtered as one chooses and types, and its address follows', ne
   t.match(await page.getByRole('status').textContent(), /^1 of \d+$/)
   await page.keyboard.press('Escape')
   t.strictSame(await messagesOf(page), all)
+  await page.keyboard.type('context')
+  t.strictSame(await messagesOf(page), [], 'what the page says itself is not found')
+  await page.keyboard.press('Escape')
   t.equal(await page.getByRole('status').textContent(), '')
 
   t.notOk(await page.getByText('event notification', { exact: false }).last().isVisible())
