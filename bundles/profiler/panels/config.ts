@@ -11,13 +11,16 @@ export const configPanel: ProfilePanel = {
   hasContent: () => true,
   toView({ facts }) {
     const config = asObject(facts.config)
-    const versions = asObject(asObject(facts.server).versions)
+    const { process, versions } = asObject(facts.server)
+    const { node, sinfonietta, ...others } = asObject(versions)
     return {
-      version: formatText(versions.sinfonietta) || 'n/a',
-      node: formatText(versions.node) || 'n/a',
+      version: formatText(sinfonietta) || 'n/a',
+      node: formatText(node) || 'n/a',
       environment: formatText(config.environment) || 'n/a',
       isDebug: config.isDebug === true,
       logLevel: formatText(config.logLevel) || 'n/a',
+      versions: toRows(others),
+      process: toRows(process),
       bundles: asList(config.bundles).map(formatText),
       access: [
         toListRow('Hosts', config.hosts, 'any'),

@@ -1,12 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
+import { logLevels } from '../../../lib/log/levels.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { readEventTree } from './event-tree.ts'
+import { formatCount } from '../pages/format.ts'
+import type { Profile, ProfileSummary } from '../profile.ts'
+import { type EventTree, readEventTree } from './event-tree.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
 import { formatValue } from './format-value.ts'
+import { groupBy } from './group-by.ts'
+import { type FilteredLine, isShown, type LogFilter, levelsUpTo, readLogFilter } from './log-filter.ts'
 import { deriveNotifications, type Notification } from './notifications.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readLogs, type StoredLog } from './read-logs.ts'
 import { asNumber, asObject } from './read-soft.ts'
+import { splitMessage } from './split-message.ts'
+import { describeSubRequest } from './sub-request.ts'
 
 /** Creates the panel of what was logged, with what the event tree says of who was told of which event. */
 export function createLoggerPanel(): ProfilePanel {
@@ -21,25 +28,47 @@ export function createLoggerPanel(): ProfilePanel {
       if (asNumber(warnings) > 0) return { text: String(warnings), level: 'warning' }
       return { text: '', level: 'plain' }
     },
-    toView({ profile }) {
-      const { dropped, logs } = readLogs(profile)
-      const notifications = deriveNotifications(readEventTree(profile))
-      const { errors, time, warnings } = asObject(profile.summary)
-      const countOf = (level: string) => String(logs.filter(log => log.level === level).length)
-      return {
-        metrics: [
-          { name: 'Errors', value: String(asNumber(errors)) },
-          { name: 'Warnings', value: String(asNumber(warnings)) },
-          { name: 'Info', value: countOf('info') },
-          { name: 'Debug', value: countOf('debug') },
-          { name: 'Event notifications', value: String(notifications.length) },
-        ],
-        hasLogs: logs.length > 0,
-        dropped,
-        entries: toEntries(logs, notifications, toClock(asNumber(time))),
-      }
-    },
+    toView,
   }
+}
+
+function toView({ children, profile, query }: PanelSubject): ViewModel {
+  const { dropped, logs } = readLogs(profile)
+  const tree = readEventTree(profile)
+  const notifications = deriveNotifications(tree)
+  const { parent, time, token } = asObject(profile.summary)
+  const filter = readLogFilter(query)
+  const channels = [...new Set(logs.map(({ channel }) => channel))].filter(Boolean).sort()
+  const view = { clock: toClock(asNumber(time)), filter }
+  const lines = [
+    ...toLogLines(logs, view),
+    ...toEventLines(notifications, logs, view),
+    ...toSubRequestLines(tree, children, view),
+  ]
+  return {
+    token,
+    parent: typeof parent === 'string' ? parent : '',
+    levels: toLevels(profile, logs, filter),
+    channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),
+    text: filter.text,
+    events: notifications.length === 0 ? '' : formatCount(notifications.length, 'event notification'),
+    hasEvents: filter.hasEvents,
+    hasLogs: logs.length > 0,
+    hasPlaces: logs.some(({ place }) => place !== ''),
+    dropped,
+    lines: lines.sort((a, b) => a.at - b.at || a.rank - b.rank),
+  }
+}
+
+/** How many records there are of each level and above; the summary knows also of those that were not kept. */
+function toLevels({ summary }: Profile, logs: readonly StoredLog[], filter: LogFilter): ViewModel[] {
+  const { errors, warnings } = asObject(summary)
+  const told = { error: asNumber(errors), warning: asNumber(errors) + asNumber(warnings) }
+  return logLevels.map(level => {
+    const kept = logs.filter(log => levelsUpTo(log.level).includes(level)).length
+    const count = level === 'error' || level === 'warning' ? Math.max(kept, told[level]) : kept
+    return { level, value: level === 'debug' ? '' : level, count, isSelected: level === filter.level }
+  })
 }
 
 /** Times of the pass as times of the day. */
@@ -53,56 +82,111 @@ function toClock(begin: number): Clock {
   }
 }
 
-/** Both in the order of time; what is told of events in a row stands together, to be folded. */
-function toEntries(logs: readonly StoredLog[], notifications: readonly Notification[], clock: Clock): ViewModel[] {
-  const entries: ViewModel[] = []
-  let next = 0
-  for (const { log, times } of groupRepeated(logs)) {
-    // What was logged within a listener stands before what is told of its event when that is over.
-    const end = notifications.findIndex(({ at }, index) => index >= next && at >= log.at)
-    const until = end === -1 ? notifications.length : end
-    entries.push(...toNotificationEntry(notifications.slice(next, until), clock), toLogEntry(log, times, clock))
-    next = until
+/** How lines are shown. */
+interface LogView {
+  readonly clock: Clock
+  readonly filter: LogFilter
+}
+
+interface Line extends ViewModel {
+  readonly at: number
+  /** Decides between lines of one moment: what is told of an event follows what was logged in it. */
+  readonly rank: number
+}
+
+function toLine(at: number, rank: number, found: FilteredLine, { clock, filter }: LogView): Line {
+  const { channel, isEvent, level } = found
+  return {
+    at,
+    rank,
+    ...clock(at),
+    level,
+    channel,
+    levels: levelsUpTo(level).join(' '),
+    isEvent,
+    isHidden: !isShown(filter, found),
   }
-  return [...entries, ...toNotificationEntry(notifications.slice(next), clock)]
 }
 
 /** The same message logged again and again is one line. */
-function groupRepeated(logs: readonly StoredLog[]): { readonly log: StoredLog; readonly times: number }[] {
-  const groups: { readonly log: StoredLog; times: number }[] = []
+function toLogLines(logs: readonly StoredLog[], view: LogView): Line[] {
+  const groups: { readonly log: StoredLog; readonly again: StoredLog[] }[] = []
   for (const log of logs) {
     const group = groups.at(-1)
-    if (group !== undefined && isRepeated(group.log, log)) group.times++
-    else groups.push({ log, times: 1 })
+    if (group !== undefined && isRepeated(group.log, log)) group.again.push(log)
+    else groups.push({ log, again: [] })
   }
-  return groups
+  return groups.map(({ again, log }) => toLogLine(log, again, view))
 }
 
 function isRepeated(previous: StoredLog, log: StoredLog): boolean {
-  return log.message === previous.message && isDeepStrictEqual({ ...previous, at: 0 }, { ...log, at: 0 })
+  const { at, index } = previous
+  return log.message === previous.message && isDeepStrictEqual(previous, { ...log, at, index })
 }
 
-function toLogEntry(log: StoredLog, times: number, clock: Clock): ViewModel {
-  const { at, channel, context, function: name, isCut, level, message, place, template } = log
+function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): Line {
+  const { at, channel, context: values, function: name, index, isCut, level, message, place, template } = log
+  const names = Object.keys(values)
+  const context = names.length === 0 ? '' : formatValue(values)
+  const text = [message, channel, level, template, context, place, name].join(' ')
   return {
-    ...clock(at),
+    ...toLine(at, 0, { level, channel, text, isEvent: false }, view),
     isLog: true,
-    level,
-    channel,
-    message,
+    index,
+    parts: splitMessage(message, template),
     template,
-    times: times === 1 ? '' : `${times} times`,
-    context: Object.keys(context).length === 0 ? '' : formatValue(context),
+    times: again.length === 0 ? '' : `${again.length + 1} times`,
+    again: again.map(({ index }) => index),
+    context,
+    names: shorten(names.join(', ')),
     isCut,
     place,
     function: name,
   }
 }
 
-function toNotificationEntry(notifications: readonly Notification[], clock: Clock): ViewModel[] {
-  const [first] = notifications
-  if (first === undefined) return []
-  const messages = notifications.map(({ at, message }) => ({ offset: clock(at).offset, message }))
-  const title = messages.length === 1 ? '1 event notification' : `${messages.length} event notifications`
-  return [{ ...clock(first.at), isLog: false, title, messages }]
+const namesLimit = 80
+
+function shorten(text: string): string {
+  return text.length <= namesLimit ? text : `${text.slice(0, namesLimit)}…`
+}
+
+/** What is told of events in a row, with nothing logged in between, stands together, to be folded. */
+function toEventLines(notifications: readonly Notification[], logs: readonly StoredLog[], view: LogView): Line[] {
+  const times = logs.map(({ at }) => at).sort((a, b) => a - b)
+  const groups = groupBy(notifications, ({ at }) => String(times.filter(time => time <= at).length))
+  return [...groups.values()].map(group => {
+    const messages = group.map(({ at, message }) => ({ offset: view.clock(at).offset, message }))
+    const text = messages.map(({ message }) => message).join(' ')
+    const at = Math.min(...group.map(({ at }) => at))
+    return {
+      ...toLine(at, 1, { level: 'debug', channel: 'event', text, isEvent: true }, view),
+      isLog: false,
+      title: formatCount(messages.length, 'event notification'),
+      messages,
+    }
+  })
+}
+
+/** What a sub-request has logged stands in its own record; here stands when that was. */
+function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[], view: LogView): Line[] {
+  return tree.nodes
+    .filter(({ kind }) => kind === 'request')
+    .map(node => {
+      const { name, token } = describeSubRequest(node, children)
+      const { errors, warnings } = asObject(children.find(child => child.token === token))
+      const [failed, warned] = [asNumber(errors), asNumber(warnings)]
+      const level = failed > 0 ? 'error' : warned > 0 ? 'warning' : 'debug'
+      return {
+        ...toLine(node.start, 0, { level, channel: '', text: name, isEvent: false }, view),
+        isLog: false,
+        isSubRequest: true,
+        name,
+        token,
+        badges: [
+          ...(failed > 0 ? [{ text: formatCount(failed, 'error'), tone: 'error' }] : []),
+          ...(warned > 0 ? [{ text: formatCount(warned, 'warning'), tone: 'warning' }] : []),
+        ],
+      }
+    })
 }

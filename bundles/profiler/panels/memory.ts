@@ -1,9 +1,9 @@
-import type { Profile } from '../profile.ts'
 import { formatBytes } from './format-bytes.ts'
 import { formatDuration } from './format-duration.ts'
 import { formatShare } from './format-share.ts'
 import type { ProfilePanel } from './panel.ts'
 import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
+import { toSpan } from './to-span.ts'
 
 /** Shows what the process has used while a request went on, and how much of that time it has only waited. */
 export const memoryPanel: ProfilePanel = {
@@ -15,52 +15,84 @@ export const memoryPanel: ProfilePanel = {
 
   toView({ profile }) {
     const { data, summary } = profile
-    return { isMissing: data.memory === undefined, isSubRequest: typeof summary.parent === 'string', ...read(profile) }
+    const { wall, cpu, loop, heap, requests, pauses } = asObject(data.memory)
+    const time = asNumber(wall)
+    return {
+      isMissing: data.memory === undefined,
+      parent: typeof summary.parent === 'string' ? summary.parent : '',
+      wall: formatDuration(time),
+      ...describeCpu(asObject(cpu), time),
+      ...describeLoop(asObject(loop), time),
+      ...describeHeap(asObject(heap)),
+      ...describePauses(asObject(pauses), time),
+      others: asNumber(asObject(requests).others),
+      most: asNumber(asObject(requests).most),
+    }
   },
 }
 
-function read({ data }: Profile) {
-  const { wall, cpu, loop, heap, requests, pauses } = asObject(data.memory)
-  const { user, system } = asObject(cpu)
-  const { active, idle } = asObject(loop)
-  const { before, after, limit } = asObject(heap)
-  const { others, most } = asObject(requests)
-  const { count, total, first } = asObject(pauses)
-  const time = asNumber(wall)
-  const cpuTime = asNumber(user) + asNumber(system)
-  const grown = asNumber(after) - asNumber(before)
-  const runs = asObjects(first)
+type Stored = Readonly<Record<string, unknown>>
+
+/** Another thread has worked as well, for the garbage collector say, when there is more than this of CPU time. */
+const oneThread = 1.1
+
+function describeCpu({ user, system }: Stored, wall: number) {
+  const [own, foreign] = [asNumber(user), asNumber(system)]
+  const sum = own + foreign
+  const whole = { start: 0, duration: Math.max(wall, sum) }
   return {
-    wall: formatDuration(time),
-    cpu: formatDuration(cpuTime),
-    cpuShare: formatShare(cpuTime, time),
-    idle: formatDuration(asNumber(idle)),
-    idleShare: formatShare(asNumber(idle), time),
-    heap: formatBytes(asNumber(after)),
+    cpu: formatDuration(sum),
+    cpuShare: formatShare(sum, wall),
+    user: formatDuration(own),
+    system: formatDuration(foreign),
+    userBar: toSpan({ start: 0, duration: own }, whole),
+    systemBar: toSpan({ start: 0, duration: foreign }, whole),
+    hasThreads: sum > wall * oneThread,
+  }
+}
+
+/** From so many milliseconds on others notice that they wait. */
+const noticeable = 50
+
+function describeLoop({ active, idle }: Stored, wall: number) {
+  const [busy, waiting] = [asNumber(active), asNumber(idle)]
+  return {
+    busy: formatDuration(busy),
+    busyShare: formatShare(busy, wall),
+    idle: formatDuration(waiting),
+    idleShare: formatShare(waiting, wall),
+    busyBar: toSpan({ start: 0, duration: busy }, { start: 0, duration: wall }),
+    isBlocking: busy >= noticeable && busy > waiting,
+    isWaiting: waiting > busy,
+  }
+}
+
+function describeHeap({ before, after, limit }: Stored) {
+  const [first, last, most] = [asNumber(before), asNumber(after), asNumber(limit)]
+  const grown = last - first
+  const whole = { start: 0, duration: most }
+  return {
+    before: formatBytes(first),
+    heap: formatBytes(last),
     grown: `${grown > 0 ? '+' : ''}${formatBytes(grown)}`,
-    times: [
-      { name: 'From its start until the response was sent', value: formatDuration(time) },
-      { name: 'CPU time in the application', value: formatDuration(asNumber(user)) },
-      { name: 'CPU time in the system', value: formatDuration(asNumber(system)) },
-      {
-        name: 'Event loop busy',
-        value: `${formatDuration(asNumber(active))} (${formatShare(asNumber(active), time)})`,
-      },
-      { name: 'Event loop waiting', value: `${formatDuration(asNumber(idle))} (${formatShare(asNumber(idle), time)})` },
-    ],
-    memory: [
-      { name: 'Heap before', value: formatBytes(asNumber(before)) },
-      { name: 'Heap after', value: formatBytes(asNumber(after)) },
-      { name: 'Limit of the heap', value: formatBytes(asNumber(limit)) },
-    ],
-    others: asNumber(others),
-    most: asNumber(most),
+    hasShrunk: grown < 0,
+    limit: formatBytes(most),
+    heapShare: formatShare(last, most),
+    heapBar: toSpan({ start: 0, duration: last }, whole),
+  }
+}
+
+function describePauses({ count, total, first }: Stored, wall: number) {
+  const runs = asObjects(first)
+  const whole = { start: 0, duration: wall }
+  return {
     pauseCount: asNumber(count),
     pauseTime: formatDuration(asNumber(total)),
     pauses: runs.map(({ start, duration, kind }) => ({
       start: formatDuration(asNumber(start)),
       duration: formatDuration(asNumber(duration)),
       kind: asText(kind),
+      bar: toSpan({ start: asNumber(start), duration: asNumber(duration) }, whole),
     })),
     morePauses: Math.max(0, asNumber(count) - runs.length),
   }

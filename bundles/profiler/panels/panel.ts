@@ -9,6 +9,8 @@ export interface PanelSubject {
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are there. */
   readonly children: readonly ProfileSummary[]
+  /** What the address of the page asks for, such as a filter; nothing where it is no page. */
+  readonly query?: Pick<URLSearchParams, 'get'>
 }
 
 /**

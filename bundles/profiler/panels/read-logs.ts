@@ -1,9 +1,11 @@
 import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
 import type { Profile } from '../profile.ts'
-import { asList, asNumber, asObject, asText } from './read-soft.ts'
+import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 
 /** A log record of a profile. */
 export interface StoredLog {
+  /** Its place among all that were recorded, also those that make no sense. */
+  readonly index: number
   /** Microseconds since the pass began. */
   readonly at: number
   readonly level: LogLevel
@@ -22,24 +24,19 @@ export interface StoredLog {
 /** Reads what was logged: nothing where there is nothing; records that make no sense are left out. */
 export function readLogs({ data }: Profile): { readonly logs: readonly StoredLog[]; readonly dropped: number } {
   const { dropped, records } = asObject(asObject(data).logger)
-  return { logs: asList(records).map(asObject).flatMap(readLog), dropped: asNumber(dropped) }
+  return { logs: asObjects(records).flatMap(readLog), dropped: asNumber(dropped) }
 }
 
-function readLog({
-  at,
-  channel,
-  context,
-  isCut,
-  level,
-  message,
-  site,
-  template,
-}: Record<string, unknown>): StoredLog[] {
+function readLog(
+  { at, channel, context, isCut, level, message, site, template }: Record<string, unknown>,
+  index: number,
+): StoredLog[] {
   const known = logLevels.find(other => other === level)
   if (known === undefined || typeof message !== 'string') return []
   const { file, function: name, line } = asObject(site)
   return [
     {
+      index,
       at: asNumber(at),
       level: known,
       channel: asText(channel),

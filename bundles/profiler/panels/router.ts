@@ -46,12 +46,21 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   const { summary } = profile
   const data = asObject(profile.data.router)
   const route = asText(data.route)
-  const known = asObjects(asObject(facts.router).routes).find(({ name }) => name === route)
+  const declared = asObjects(asObject(facts.router).routes)
+  const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
   const log = profile.data.router === undefined ? noLog : (readLog(data) ?? computeLog(profile, services))
-  const rows = toLogRows(log, data.outcome === 'match' ? route : '')
+  const methods = new Map(declared.map(({ methods, name }) => [name, asTexts(methods).join(', ')]))
+  const rows = toLogRows(log, data.outcome === 'match' ? route : '').map(row => ({
+    ...row,
+    methods: methods.get(row.name) ?? '',
+  }))
   const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
+  const [nearest] = rows
   return {
+    method: summary.method,
+    isMissed: route === '' && profile.data.router !== undefined,
+    nearest: nearest ?? false,
     route,
     routePath: asText(known?.path),
     controller: summary.controller ?? '',
@@ -100,9 +109,10 @@ function toLogRows({ routes }: RouteLog, taken: string) {
   const isTaken = ({ name, reason }: NearRoute) => name === taken && (reason === 'match' || reason === 'condition')
   const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
   return routes.map(near => {
-    if (near === winner) return { ...near, text: 'Route matches!', level: 'ok', label: 'Match', isTaken: isTaken(near) }
+    if (near === winner) return { ...near, text: 'Route matches!', level: 'ok', label: 'match', isTaken: isTaken(near) }
     const text = near.reason === 'match' ? 'Route matches, but another one was tried before' : near.text
     const isNear = near.reason !== 'path'
-    return { ...near, text, level: isNear ? 'warning' : 'plain', label: isNear ? 'Almost' : '', isTaken: false }
+    const label = near.reason === 'match' ? 'later' : near.reason
+    return { ...near, text, level: isNear ? 'warning' : 'plain', label: isNear ? label : '', isTaken: false }
   })
 }

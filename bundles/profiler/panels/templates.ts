@@ -1,8 +1,8 @@
-import type { Profile } from '../profile.ts'
 import { formatDuration } from './format-duration.ts'
 import { formatShare } from './format-share.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
+import { flattenRenders, ownTime, type Render, type RenderLine, readRenders } from './read-renders.ts'
+import { toSpan, type Whole } from './to-span.ts'
 
 /** Shows which templates were rendered, how often, how long, and what called what. */
 export const templatesPanel: ProfilePanel = {
@@ -10,68 +10,35 @@ export const templatesPanel: ProfilePanel = {
   label: 'Templates',
   template: 'profiler/panels/templates',
 
-  hasContent: profile => read(profile).renders.length > 0,
+  hasContent: profile => readRenders(profile).all.length > 0,
 
   badge(profile) {
-    const { renders, calls } = read(profile)
-    const hasFailed = renders.some(render => render.hasFailed)
+    const { all, calls } = readRenders(profile)
+    const hasFailed = all.some(render => render.hasFailed)
     return { text: calls === 0 ? '' : String(calls), level: hasFailed ? 'error' : 'plain' }
   },
 
   toView({ profile }) {
-    const { renders, pages, calls, omitted, waited } = read(profile)
-    const total = sum(pages)
+    const { all, pages, calls, omitted, waited } = readRenders(profile)
+    const total = pages.reduce((sum, { duration }) => sum + duration, 0)
+    const start = Math.min(...pages.map(({ start }) => start))
+    const end = Math.max(...pages.map(({ duration, start }) => start + duration))
+    const lines = flattenRenders(pages)
     return {
       calls,
       omitted,
       renderTime: formatDuration(total),
       waited: waited > 0 ? formatDuration(waited) : '',
       templates: toTemplates(pages, total),
-      tree: pages.flatMap(page => toBranch(page, total)),
-      pages: pages.map(({ name, keys }) => ({ name, keys: keys.join(', ') })),
-      isEmpty: renders.length === 0,
+      tree: lines.slice(0, lineLimit).map(line => toLine(line, { start, duration: end - start }, total)),
+      left: Math.max(0, lines.length - lineLimit),
+      isEmpty: all.length === 0,
     }
   },
 }
 
-interface Render {
-  readonly name: string
-  readonly duration: number
-  readonly keys: readonly string[]
-  readonly hasFailed: boolean
-  readonly partials: Render[]
-}
-
-function read({ data }: Profile) {
-  const { renders, omitted, waited } = asObject(data.templates)
-  const all: Render[] = []
-  const pages: Render[] = []
-  for (const { name, parent, duration, keys, hasFailed } of asObjects(renders)) {
-    const render: Render = {
-      name: asText(name),
-      duration: asNumber(duration),
-      keys: asTexts(keys),
-      hasFailed: hasFailed === true,
-      partials: [],
-    }
-    // Only those before it are looked at: nothing goes in circles.
-    const caller = all[asNumber(parent, -1)]
-    const siblings = caller?.partials ?? pages
-    siblings.push(render)
-    all.push(render)
-  }
-  const calls = all.length + asNumber(omitted)
-  return { renders: all, pages, calls, omitted: asNumber(omitted), waited: asNumber(waited) }
-}
-
-function sum(renders: readonly Render[]): number {
-  return renders.reduce((total, { duration }) => total + duration, 0)
-}
-
-/** What a template took itself, without its partials. */
-function ownTime({ duration, partials }: Render): number {
-  return Math.max(0, duration - sum(partials))
-}
+/** More rows would make a heavy page, and nobody reads them. */
+const lineLimit = 200
 
 /** One row for each template, those that took longest first. */
 function toTemplates(pages: readonly Render[], total: number) {
@@ -95,30 +62,32 @@ function toTemplates(pages: readonly Render[], total: number) {
       own: formatDuration(own),
       time: formatDuration(time),
       share: formatShare(own, total),
+      bar: toSpan({ start: 0, duration: own }, { start: 0, duration: total }),
     }))
 }
 
 /** How deep the lines of the tree are drawn. */
 const branchLength = 90
 
-/** One that browsers do not fold. */
-const blank = '\u00a0'
-
-/** A render and all within it, each with the lines that lead to it. */
-function toBranch(render: Render, total: number, line = '', indent = ''): Record<string, unknown>[] {
-  const row = {
-    branch: line.slice(-branchLength),
+function toLine({ branch, render, repeated }: RenderLine, whole: Whole, total: number) {
+  const group = [render, ...repeated]
+  const duration = group.reduce((sum, { duration }) => sum + duration, 0)
+  const own = group.reduce((sum, render) => sum + ownTime(render), 0)
+  return {
+    index: render.index,
+    again: repeated.map(({ index }) => index),
+    branch: branch.slice(-branchLength),
     name: render.name,
-    time: formatDuration(render.duration),
-    share: formatShare(render.duration, total),
+    times: repeated.length === 0 ? '' : `${group.length} times`,
+    keys: render.keys,
+    own: formatDuration(own),
+    time: formatDuration(duration),
+    share: formatShare(duration, total),
+    bars: group.slice(0, barLimit).map(render => toSpan(render, whole)),
     // An error goes through all callers; it came from where no partial has failed.
     hasThrown: render.hasFailed && !render.partials.some(({ hasFailed }) => hasFailed),
     isUnfinished: render.hasFailed,
   }
-  const last = render.partials.length - 1
-  const rows = render.partials.flatMap((partial, index) => {
-    const [corner, below] = index === last ? ['└', blank] : ['├', '│']
-    return toBranch(partial, total, `${indent}${corner}${blank}`, `${indent}${below}${blank}`)
-  })
-  return [row, ...rows]
 }
+
+const barLimit = 50

@@ -164,17 +164,29 @@ t.test('the panel shows times, memory and pauses, and says whose they are', asyn
   const page = await kernel.show('memory', profile)
   for (const text of [
     '<dd>40.0 ms</dd>',
-    '<dd>10.0 ms (25.0 %)</dd>',
-    '<dd>28.0 ms (70.0 %)</dd>',
-    '<dd>2.0 MiB (-1.0 MiB)</dd>',
-    '<dd>2 (1.500 ms)</dd>',
+    '<dd>10.0 ms <small>25.0 %</small></dd>',
+    '<dd>28.0 ms <small>70.0 %</small></dd>',
+    '<dd>2.0 MiB <small>-1.0 MiB</small></dd>',
+    '<dd>2 <small>1.500 ms</small></dd>',
+    'Mostly it waited',
+    'Less than before: the garbage collector has run.',
+    '<rect width="300" height="8"/>',
+    '<rect x="100" width="25" height="8"/>',
     'All figures are of the whole process.',
     '1 were in flight when this one began, 3 at most',
-    '<td>minor</td>',
+    '<th scope="row">minor</th>',
     '1 more were counted',
   ]) {
     t.match(page, text)
   }
+})
+
+t.test('the panel says when the process was busy, and when it had more than one thread', async t => {
+  const kernel = await createProfiledKernel(t)
+  const memory = { wall: 100, cpu: { user: 180, system: 20 }, loop: { active: 90, idle: 10 } }
+  const page = await kernel.show('memory', createProfile({ memory }))
+  t.match(page, 'look for long listeners')
+  t.match(page, 'other threads have worked')
 })
 
 t.test('the panel of a request that was alone says so', async t => {

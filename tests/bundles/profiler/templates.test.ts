@@ -120,6 +120,21 @@ t.test('the panel shows the tree of a page of the site', async t => {
   t.match(page, /\u00a0\u00a0├\u00a0<\/span>site\/header/)
 })
 
+t.test('the items of a list are one line, each at its time; long trees are cut', async t => {
+  const kernel = await createProfiledKernel(t)
+  const item = (start: number, name = 'item') => ({ name, parent: 0, start, duration: 10 })
+  const page = { name: 'page', parent: -1, start: 5, duration: 100, keys: ['title', 'list'] }
+  const renders = [page, item(10), item(20), item(30), item(50, 'other')]
+  const html = await kernel.show('templates', createProfile({ templates: { renders } }))
+  t.match(html, /<tr id="render-1">[\s\S]*3 times<\/span><i id="render-2"><\/i><i id="render-3"><\/i>/)
+  t.match(html, '<rect x="50" width="100" height="8"/><rect x="150" width="100" height="8"/>')
+  t.match(html, '<code>title</code> <code>list</code>')
+  const many = Array.from({ length: 300 }, (_, index) => item(index, `item-${index}`))
+  const cut = await kernel.show('templates', createProfile({ templates: { renders: [page, ...many] } }))
+  t.match(cut, 'And 101 lines more')
+  t.equal(cut.match(/id="render-/g)?.length, 200)
+})
+
 t.test('templates that are rendered without the request are found by the context; each pass has its own', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/fails': () => Promise.reject(new Error('Boom')) } })
   const response = await kernel.client.get('/fails')

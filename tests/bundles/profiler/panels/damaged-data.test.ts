@@ -1,14 +1,24 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
+import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
 import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
+import { memoryPanel } from '../../../../bundles/profiler/panels/memory.ts'
+import { templatesPanel } from '../../../../bundles/profiler/panels/templates.ts'
 import { createTimePanel } from '../../../../bundles/profiler/panels/time.ts'
 import { createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
   const { show } = await createProfiledKernel(t)
-  const panels = [createEventsPanel(), createLoggerPanel(), createTimePanel()]
+  const panels = [
+    createEventsPanel(),
+    createLoggerPanel(),
+    createTimePanel(),
+    createHttpPanel('/'),
+    memoryPanel,
+    templatesPanel,
+  ]
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,
@@ -22,7 +32,13 @@ t.test('whatever has become of a record on the disk, its panels can be shown', a
     ),
   )
   const record = fc.record({ level: fc.constantFrom('info', 'error'), message: fc.string(), at: json, site: json })
+  const call = fc.record({ method: json, url: json, start: json, head: json, end: json, status: json, error: json })
+  const render = fc.record({ name: json, parent: fc.integer({ min: -1, max: 5 }), start: json, duration: json })
+  const usage = fc.record({ wall: json, cpu: json, loop: json, heap: fc.record({ after: json, limit: json }) })
   const data = fc.record({
+    http: fc.oneof(json, fc.record({ calls: fc.array(fc.oneof(json, call)), omitted: json })),
+    templates: fc.oneof(json, fc.record({ renders: fc.array(fc.oneof(json, render)), waited: json })),
+    memory: fc.oneof(json, usage),
     events: fc.oneof(json, fc.record({ spans: fc.array(row), dropped: json })),
     logger: fc.oneof(json, fc.record({ records: fc.array(fc.oneof(json, record)), dropped: json })),
     time: fc.oneof(

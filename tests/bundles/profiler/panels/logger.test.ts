@@ -35,19 +35,32 @@ function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
 }
 
 t.test('records stand in the order of time, between what follows from the event tree', async t => {
-  const { dropped, entries } = await createLoggerPanel().toView(createLogs())
-  t.match(entries, [
-    { message: 'Matched.', level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
+  const { dropped, lines } = await createLoggerPanel().toView(createLogs())
+  t.match(lines, [
+    { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
     {
       title: '1 event notification',
+      isEvent: true,
+      isHidden: true,
       time: '23:15:09.042',
       messages: [
         { message: 'Notified event "kernel.request" to listener "RouterListener.onRequest".', offset: '+0.100 ms' },
       ],
     },
-    { message: 'Uncaught "x"', template: 'Uncaught "{message}"', context: '{\n  "message": "x"\n}' },
-    { message: 'Again.', times: '2 times', place: 'a.ts:3', function: 'run', offset: '+0.600 ms' },
-    { message: 'Again.', times: '', place: '' },
+    {
+      index: 1,
+      isHidden: false,
+      parts: [
+        { text: 'Uncaught "', isValue: false },
+        { text: 'x', isValue: true },
+        { text: '"', isValue: false },
+      ],
+      context: '{\n  "message": "x"\n}',
+      names: 'message',
+      levels: 'debug info warning error',
+    },
+    { index: 2, times: '2 times', again: [3], place: 'a.ts:3', function: 'run', offset: '+0.600 ms' },
+    { index: 4, times: '', place: '' },
     {
       title: '4 event notifications',
       messages: [
@@ -57,22 +70,67 @@ t.test('records stand in the order of time, between what follows from the event 
         { message: 'Listener "ErrorListener.onException" stopped propagation of the event "kernel.exception".' },
       ],
     },
-    { message: 'Cut.', isCut: true, place: 'b.ts:1', function: '', iso: '2026-11-20T23:15:09.044Z' },
+    { index: 5, isCut: true, place: 'b.ts:1', function: '', iso: '2026-11-20T23:15:09.044Z' },
   ])
   t.equal(dropped, 9)
 })
 
-t.test('records are counted by level; those of the summary are exact', async t => {
+t.test('records are counted by level and above; those of the summary are exact', async t => {
   const { profile } = createLogs()
-  const summary = { ...profile.summary, errors: 12, warnings: 34 }
-  const { metrics } = await createLoggerPanel().toView(createLogs({ profile: { ...profile, summary } }))
-  t.strictSame(metrics, [
-    { name: 'Errors', value: '12' },
-    { name: 'Warnings', value: '34' },
-    { name: 'Info', value: '1' },
-    { name: 'Debug', value: '1' },
-    { name: 'Event notifications', value: '5' },
-  ])
+  const countsOf = async (more: object) => {
+    const summary = { ...profile.summary, ...more }
+    const { levels } = await createLoggerPanel().toView(createLogs({ profile: { ...profile, summary } }))
+    return (levels as { level: string; count: number }[]).map(({ count, level }) => `${level} ${count}`)
+  }
+  t.strictSame(await countsOf({}), ['debug 6', 'info 5', 'warning 4', 'error 1', 'critical 0'])
+  t.match(await countsOf({ errors: 12, warnings: 34 }), ['debug 6', 'info 5', 'warning 46', 'error 12', 'critical 0'])
+})
+
+t.test('of a context with many names the first are told', async t => {
+  const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
+  const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
+  const { lines } = await createLoggerPanel().toView(createSubject({ logger }))
+  t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
+})
+
+t.test('the address filters: by level, channel and text, and shows event notifications', async t => {
+  const shown = async (address: string) => {
+    const { lines } = await createLoggerPanel().toView(createLogs({ query: new URLSearchParams(address) }))
+    return (lines as { index?: number; isHidden: boolean }[])
+      .filter(({ isHidden }) => !isHidden)
+      .map(({ index }) => index)
+  }
+  t.strictSame(await shown(''), [0, 1, 2, 4, 5])
+  t.strictSame(await shown('level=warning'), [1, 2, 4])
+  t.strictSame(await shown('level=loud'), [0, 1, 2, 4, 5])
+  t.strictSame(await shown('channel=app'), [2, 4, 5])
+  t.strictSame(await shown('level=warning&channel=app&text=DIFFERS+again'), [4])
+  t.strictSame(await shown('events=1'), [0, undefined, 1, 2, 4, undefined, 5])
+  t.strictSame(await shown('events=1&level=info'), [0, 1, 2, 4])
+})
+
+t.test('a sub-request stands where it began, and leads to its own log', async t => {
+  const { show } = await createProfiledKernel(t)
+  const { profile } = createLogs()
+  const request = ['request', 'fedcba', 500, 100, 4]
+  const nested = { ...profile, data: { ...profile.data, events: { spans: [...spans.slice(0, 5), request] } } }
+  const child = { ...profile.summary, token: 'fedcba', controller: 'error_controller', errors: 1, warnings: 2 }
+  const html = await show(createLoggerPanel(), createLogs({ profile: nested, children: [child] }))
+  t.match(
+    html,
+    /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a> has a log of its own/,
+  )
+  t.match(html, '<span class="badge badge-error">1 error</span> <span class="badge badge-warning">2 warnings</span>')
+  const levelOf = async (more: object) => {
+    const { lines } = await createLoggerPanel().toView(
+      createLogs({ profile: nested, children: [{ ...child, ...more }] }),
+    )
+    return (lines as { isSubRequest?: boolean; level: string }[]).find(line => line.isSubRequest)?.level
+  }
+  t.equal(await levelOf({ errors: 0 }), 'warning')
+  t.equal(await levelOf({ errors: 0, warnings: 0 }), 'debug')
+  const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
+  t.match(await show(createLoggerPanel(), createLogs({ profile: sub })), /aaaaaa[^>]*>What its main request has logged/)
 })
 
 t.test('the menu counts errors, else warnings', async t => {
@@ -89,9 +147,12 @@ t.test('the page has every line, and escapes it', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show(createLoggerPanel(), createLogs())
   t.match(html, 'Log Messages')
+  t.match(html, '<tr class="log log-error" id="log-1"')
+  t.match(html, '<i id="log-3"></i>')
+  t.match(html, /<tr [^>]*data-events="1" hidden>/)
   t.match(html, '<span class="level level-error">error</span>')
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z">23:15:09.042</time>')
-  t.match(html, 'Uncaught &quot;x&quot;')
+  t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
   t.match(html, 'a.ts:3')
   t.match(html, '9 records between')
   t.match(html, 'The context was not kept')
@@ -113,6 +174,6 @@ t.test('records that make no sense are left out', async t => {
   const data = { logger: { records: damaged, dropped: {} } }
   const summary = { ...profile.summary, time: Number.MAX_VALUE }
   const view = await createLoggerPanel().toView(createLogs({ profile: { ...profile, data, summary } }))
-  t.match(view.entries, [{ message: 'kept', channel: '', iso: '', time: '', offset: '+0.000 ms' }])
-  t.equal((view.entries as unknown[]).length, 1)
+  t.match(view.lines, [{ index: 4, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' }])
+  t.equal((view.lines as unknown[]).length, 1)
 })

@@ -1,0 +1,80 @@
+type Keyed = HTMLElement & { readonly dataset: { readonly key: string } }
+
+/**
+ * Lets `data-key="x"` on an element make that key click it, or focus it where one types into it; `?` lists the keys of
+ * the page. Keys mean themselves while one types, and with a modifier.
+ */
+export function enableShortcuts(root: ParentNode): void {
+  const keyed = () => [...root.querySelectorAll<Keyed>('[data-key]')].filter(isReachable)
+  document.addEventListener('keydown', event => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+    if (document.querySelector(':modal') !== null) return
+    const element = keyed().find(({ dataset }) => dataset.key === event.key)
+    if (element === undefined && event.key !== '?') return
+    event.preventDefault()
+    if (element === undefined) showKeys(keyed())
+    else activate(element)
+  })
+}
+
+/** A key may stand on what is hidden for now: by a filter, or because a script has not shown it. */
+function isReachable(element: HTMLElement): boolean {
+  return element.checkVisibility() && !element.matches(':disabled')
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  return target.isContentEditable || target.matches('textarea, select') || isTextField(target)
+}
+
+function isTextField(element: Element): boolean {
+  return element instanceof HTMLInputElement && !['button', 'checkbox', 'radio', 'submit'].includes(element.type)
+}
+
+function activate(element: HTMLElement): void {
+  if (isTextField(element) || element.matches('textarea, select')) element.focus()
+  else element.click()
+}
+
+function showKeys(keyed: readonly Keyed[]): void {
+  const dialog = create('dialog', 'shortcuts')
+  const title = create('h2', '', 'Keys of this page')
+  title.id = 'shortcuts-title'
+  dialog.setAttribute('aria-labelledby', title.id)
+  const list = create('dl', 'keys')
+  for (const element of keyed) addRow(list, element.dataset.key, nameOf(element))
+  addRow(list, '?', 'Show these keys')
+  addRow(list, 'Esc', 'Close')
+  const close = create('button', 'button', 'Close')
+  close.addEventListener('click', () => dialog.close())
+  dialog.append(title, list, close)
+  dialog.addEventListener('close', () => dialog.remove())
+  document.body.append(dialog)
+  dialog.showModal()
+}
+
+function addRow(list: HTMLElement, key: string, name: string): void {
+  const row = document.createElement('div')
+  const term = document.createElement('dt')
+  term.append(create('kbd', '', key))
+  row.append(term, create('dd', '', name))
+  list.append(row)
+}
+
+/** As a screen reader would say it, near enough. */
+function nameOf(element: HTMLElement): string {
+  const labels = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels : null
+  const texts = [element.ariaLabel, labels?.[0]?.textContent, element.textContent, element.title]
+  return texts.map(text => (text ?? '').replace(/\s+/g, ' ').trim()).find(text => text !== '') ?? ''
+}
+
+function create<name extends keyof HTMLElementTagNameMap>(
+  name: name,
+  className: string,
+  text = '',
+): HTMLElementTagNameMap[name] {
+  const element = document.createElement(name)
+  if (className !== '') element.className = className
+  element.textContent = text
+  return element
+}

@@ -1,0 +1,198 @@
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import { type Test, t } from 'tap'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { toController } from '../../kernel/controller/controller.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+t.setTimeout(180_000)
+
+/** A request that logs, calls and renders. */
+const busy: Bundle = {
+  name: 'busy',
+  register({ collectors, logger, routes, view }) {
+    const answer = async (request: Request) => {
+      const app = logger.channel('app')
+      app.info('User {user} came.', { user: 'Ada' })
+      app.debug('A detail.')
+      for (let count = 0; count < 3; count++) app.warning('It is late.')
+      logger.channel('mail').error('The mail to {to} was lost.', { to: 'Bob' })
+      await (await fetch(`http://${request.headers.get('host')}/text`)).text()
+      await (await fetch(`http://${request.headers.get('host')}/text`)).text()
+      return Response.html(view.render('site/partnership', {}, request) as string)
+    }
+    routes.add({ name: 'busy', path: '/busy', controller: toController(answer) })
+    collectors.push({ name: 'demo', collect: () => ({ one: 'first', two: 'second', three: 'x'.repeat(900) }) })
+  },
+}
+
+interface Opened {
+  readonly page: Page
+  readonly token: string
+  readonly url: string
+  /** Goes to a panel of the record. */
+  show(panel: string): Promise<void>
+  /** What went wrong: messages, violated policies. */
+  readonly complaints: readonly string[]
+}
+
+async function open(t: Test, path = '/busy', options: BrowserContextOptions = {}): Promise<Opened> {
+  const browser = await openBrowser(t)
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
+  const token = String((await fetch(url + path)).headers.get('x-debug-token'))
+  const page = await browser.newPage(options)
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(String(error)))
+  page.on('console', message => complaints.push(message.text()))
+  const show = async (panel: string) => {
+    await page.goto(`${url}/_profiler/${token}?panel=${panel}`)
+  }
+  return { page, token, url, show, complaints }
+}
+
+/** What is to be seen of a log, without its events. */
+async function messagesOf(page: Page): Promise<string[]> {
+  return (await page.locator('#logs .message:visible').allInnerTexts()).filter(text => !text.startsWith('Matched'))
+}
+
+const all = ['User Ada came.', 'A detail.', 'It is late.', 'The mail to Bob was lost.']
+
+t.test('a log is filtered as one chooses and types, and its address follows', needsBrowser, async t => {
+  const { complaints, page, show, token, url } = await open(t)
+  await show('logger')
+  t.strictSame(await messagesOf(page), all)
+  t.notOk(await page.getByRole('button', { name: 'Filter' }).isVisible())
+
+  await page.locator('.segment', { hasText: 'warning' }).click()
+  t.strictSame(await messagesOf(page), all.slice(2))
+  await page.keyboard.press('ArrowRight')
+  t.strictSame(await messagesOf(page), all.slice(3))
+  await page.keyboard.press('ArrowLeft')
+  await page.getByLabel('Channel').selectOption('app')
+  t.strictSame(await messagesOf(page), ['It is late.'])
+  t.equal(page.url(), `${url}/_profiler/${token}?panel=logger&level=warning&channel=app`)
+  await page.reload()
+  t.strictSame(await messagesOf(page), ['It is late.'])
+
+  await show('logger')
+  await page.keyboard.press('/')
+  t.equal(await page.locator('[name="text"]:focus').count(), 1)
+  await page.keyboard.type('lost MAIL')
+  t.strictSame(await messagesOf(page), all.slice(3))
+  t.match(await page.getByRole('status').textContent(), /^1 of \d+$/)
+  await page.keyboard.press('Escape')
+  t.strictSame(await messagesOf(page), all)
+  await page.keyboard.type('context')
+  t.strictSame(await messagesOf(page), [], 'what the page says itself is not found')
+  await page.keyboard.press('Escape')
+  t.equal(await page.getByRole('status').textContent(), '')
+
+  t.notOk(await page.getByText('event notification', { exact: false }).last().isVisible())
+  await page.getByRole('checkbox').check()
+  t.ok(await page.locator('#logs summary', { hasText: 'event notification' }).first().isVisible())
+  t.match(page.url(), 'events=1')
+  t.strictSame(complaints, [])
+})
+
+t.test('without scripts a log is filtered by its form', needsBrowser, async t => {
+  const { page, show, url } = await open(t, '/busy', { javaScriptEnabled: false })
+  await show('logger')
+  await page.locator('.segment', { hasText: 'warning' }).click()
+  await page.getByLabel('Text').fill('late')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  t.match(page.url(), '?panel=logger&level=warning&channel=&text=late')
+  t.strictSame(await messagesOf(page), ['It is late.'])
+  await page.goto(`${url}/_profiler/latest?panel=demo`)
+  t.equal(await page.getByRole('searchbox').count(), 0, 'what a script would do is not offered')
+})
+
+t.test('rows are found wherever they are folded', needsBrowser, async t => {
+  const { complaints, page, show } = await open(t, '/star-photo-both')
+  await show('router')
+  const folded = page.locator('#routes details')
+  t.equal(await folded.getAttribute('open'), null)
+  const name = String(await folded.locator('tbody th').last().textContent())
+  await page.getByLabel('Filter routes').fill(name)
+  t.equal(await folded.getAttribute('open'), '')
+  t.ok(await folded.locator('tbody th').last().isVisible())
+  t.match(await page.getByRole('status').textContent(), /^\d of 20$/)
+  await show('demo')
+  await page.getByRole('searchbox').fill('x'.repeat(500))
+  t.strictSame(await page.locator('#collected tbody th:visible').allInnerTexts(), ['three'])
+  t.strictSame(complaints, [])
+})
+
+t.test('what comes later is filtered as well', needsBrowser, async t => {
+  const { page, show } = await open(t)
+  await show('demo')
+  await page.getByRole('searchbox').fill('first')
+  await page.evaluate(`{
+    const row = document.querySelector('#collected tbody tr').cloneNode()
+    row.textContent = 'something else'
+    document.querySelector('#collected tbody').append(row)
+  }`)
+  await page.getByText('1 of 4').waitFor()
+  t.strictSame(await page.locator('#collected tbody tr:visible th').allInnerTexts(), ['one'])
+})
+
+t.test('the keys of a page are told by ?, and mean themselves while one types', needsBrowser, async t => {
+  const { complaints, page, show } = await open(t)
+  await show('demo')
+  await page.keyboard.press('?')
+  const dialog = page.getByRole('dialog', { name: 'Keys of this page' })
+  t.match(await dialog.innerText(), /\/\s+Filter: Collected data\s+\?\s+Show these keys\s+Esc\s+Close/)
+  await page.keyboard.press('/')
+  t.ok(await dialog.isVisible(), 'what lies below it is out of reach')
+  await page.keyboard.press('Escape')
+  t.equal(await page.getByRole('dialog').count(), 0)
+
+  await page.keyboard.press('/')
+  await page.keyboard.type('/?')
+  t.equal(await page.getByRole('searchbox').inputValue(), '/?')
+  t.equal(await page.getByRole('dialog').count(), 0)
+  await page.keyboard.press('Escape')
+
+  await page.evaluate(`{
+    const link = document.createElement('a')
+    link.href = '#content'
+    link.dataset.key = 'g'
+    link.setAttribute('aria-label', 'Go to the content')
+    document.body.append(link)
+    document.activeElement.blur()
+  }`)
+  await page.keyboard.press('Control+g')
+  t.notMatch(page.url(), '#content')
+  await page.keyboard.press('?')
+  t.match(await dialog.innerText(), /g\s+Go to the content/)
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  await page.keyboard.press('g')
+  t.match(page.url(), '#content')
+  t.strictSame(complaints, [])
+})
+
+t.test(
+  'links lead to a record of the log, a template or a call, which can be told from the others',
+  needsBrowser,
+  async t => {
+    const { complaints, page, token, url } = await open(t)
+    for (const [panel, anchor] of [
+      ['logger', 'log-4'],
+      ['templates', 'render-2'],
+      ['http', 'call-1'],
+    ] as const) {
+      await page.goto('about:blank')
+      await page.goto(`${url}/_profiler/${token}?panel=${panel}#${anchor}`)
+      const marked = 'tr:target, tr:has(:target)'
+      t.equal(await page.locator(marked).count(), 1, panel)
+      t.equal(await page.evaluate(`getComputedStyle(document.querySelector('${marked}')).outlineStyle`), 'solid')
+    }
+    t.ok(await page.getByRole('link', { name: 'same as 1' }).isVisible())
+    await page.getByText('curl', { exact: true }).first().click()
+    t.match(await page.locator('#curl-0').innerText(), `curl --url ${url}/text`)
+    t.ok(await page.getByRole('button', { name: 'Copy' }).first().isVisible())
+    t.strictSame(complaints, [])
+  },
+)
