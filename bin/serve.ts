@@ -1,10 +1,11 @@
+import cluster from 'node:cluster'
 import path from 'node:path'
-import { inspect, parseArgs } from 'node:util'
+import { inspect } from 'node:util'
 import { loadBundles } from '../bundles/index.ts'
 import type { Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-access.ts'
 import { Kernel } from '../kernel/kernel.ts'
-import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from '../kernel/server/errors.ts'
+import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
@@ -12,16 +13,8 @@ import { HttpError } from '../lib/errors/http-error.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
-
-const help = `Usage: bin/serve [options]
-
-Serves the site.
-
-  --port <number>   the port to listen on; 0 for any free one (default 8000)
-  --host <address>  the address to listen on (default 127.0.0.1)
-  --env <name>      dev, prod or test (default: APP_ENV, else dev)
-  --help            shows this
-`
+import { help, type Options, parseOptions, UsageError } from './options.ts'
+import { untilCrash, untilSignal } from './signals.ts'
 
 /** The exit code for what no change of a file can mend: wrong options, a taken port. The supervisor knows it, too. */
 const usageError = 64
@@ -29,12 +22,17 @@ const usageError = 64
 /** Compiled, this file lies in dist/bin. */
 const directory = path.join(import.meta.dirname, '../..')
 
+/** Milliseconds: what is under way has so long to end, and idle connections so long for one more request. */
+const patience = { deadline: 10_000, linger: 500 }
+/** Who restarts the site with each change does not want to wait for a page that is left open. */
+const impatience = { deadline: 1_000, linger: 0 }
+
 /** Serves the site with the options of a command line until SIGTERM or SIGINT; sets the exit code of the process. */
 export async function serve(commandLine: readonly string[], load: LoadBundles = loadBundles): Promise<void> {
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else await run(options, load)
+    else process.exitCode = await run(options, commandLine, load)
   } catch (error) {
     print(error)
     process.exitCode = usageErrors.some(type => error instanceof type) ? usageError : 1
@@ -44,43 +42,7 @@ export async function serve(commandLine: readonly string[], load: LoadBundles = 
 /** Gives the bundles of the application. */
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
-class UsageError extends Error {}
-
-const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED]
-
-interface Options {
-  readonly host: string
-  readonly port: number
-  readonly environment: string | undefined
-}
-
-function parseOptions(commandLine: readonly string[]): Options | 'help' {
-  const { values } = readValues(commandLine)
-  if (values.help) return 'help'
-  const port = Number(values.port)
-  if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new UsageError(`--port must be a number from 0 to 65535, not "${values.port}".\n\n${help}`)
-  }
-  // Node would listen on every address.
-  if (values.host === '') throw new UsageError(`--host must not be empty.\n\n${help}`)
-  return { host: values.host, port, environment: values.env }
-}
-
-function readValues(commandLine: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...commandLine],
-      options: {
-        port: { type: 'string', default: '8000' },
-        host: { type: 'string', default: '127.0.0.1' },
-        env: { type: 'string' },
-        help: { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n\n${help}`)
-  }
-}
+const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
 
 /** What is foreseen has a message that says all; everything else is shown with its stack and its causes. */
 function print(error: unknown): void {
@@ -88,9 +50,11 @@ function print(error: unknown): void {
   process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
 }
 
-async function run({ host, port, environment }: Options, load: LoadBundles): Promise<void> {
-  const { variables, dotenvNames } = readDotenv(directory, process.env, environment)
+async function run(options: Options, commandLine: readonly string[], load: LoadBundles): Promise<number> {
+  const { variables, dotenvNames } = readDotenv(directory, process.env, options.environment)
   const config = parseConfig(variables, dotenvNames)
+  if (options.workers > 0 && cluster.isPrimary) return supervise(options, commandLine, config)
+
   const isDevelopment = config.environment === 'dev'
   const redactor = new Redactor(variables)
   const format = isDevelopment ? 'readable' : 'json'
@@ -98,50 +62,54 @@ async function run({ host, port, environment }: Options, load: LoadBundles): Pro
 
   const bundles = await load(config)
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
-  const server = new NodeServer({ ...kernel.app, trustedProxies: new TrustedProxies(config.trustedProxies) })
-  const url = await server.listen(host, port)
+  const { app } = kernel
+  const trustedProxies = new TrustedProxies(config.trustedProxies)
+  const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
+  const url = await server.listen(options.host, options.port)
   const signalled = untilSignal()
-  const reload = () => {
-    try {
-      kernel.reload()
-    } catch (error) {
-      print(error)
-    }
-  }
+  const crashed = untilCrash(error =>
+    logger.critical('The process ends: nobody has caught this.', { exception: error }),
+  )
+  // When there is a mistake in what has changed, the old stays in use.
+  const reload = () => void (async () => kernel.reload())().catch(print)
   if (isDevelopment) process.on('message', reload)
-  announce(url, config)
+  if (cluster.isPrimary) announce(url, config)
 
-  await signalled
+  const code = await Promise.race([signalled.then(() => 0), crashed.then(() => 1)])
   process.off('message', reload)
-  // Who restarts the site with each change does not want to wait for a page that is left open.
-  await server.close(isDevelopment ? 1_000 : 10_000)
+  await server.close(isDevelopment ? impatience : patience)
   await kernel.close()
+  return code
+}
+
+/** Serves with several processes that do the same. */
+async function supervise(
+  { host, identity, workers }: Options,
+  commandLine: readonly string[],
+  config: Config,
+): Promise<number> {
+  const { superviseWorkers } = await import('./workers.ts')
+  const scheme = identity === undefined ? 'http' : 'https'
+  return superviseWorkers({
+    count: workers,
+    exec: path.join(directory, 'bin/start.js'),
+    commandLine,
+    hopeless: usageError,
+    tell: message => process.stderr.write(`${message}\n`),
+    onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, workers),
+  })
 }
 
 /** Without JSON lines on stdout, people read there; with them, on stderr. */
-function announce(url: string, config: Config): void {
+function announce(url: string, config: Config, workers = 0): void {
   const { environment } = config
   const debug = isDebugOn(config)
   const stream = environment === 'dev' ? process.stdout : process.stderr
-  stream.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'})\n`)
+  const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
+  stream.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'}${processes})\n`)
   if (!debug) return
   stream.write(
     'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +
       'whoever comes through it looks like a client on this machine.\n',
   )
-}
-
-/** Milliseconds. Ctrl-C in `npm start` comes twice at once: from the terminal, and from npm. */
-const echoTime = 500
-
-/** Resolves with the first SIGTERM or SIGINT. Later ones end the process at once, as they do by default. */
-function untilSignal(): Promise<void> {
-  return new Promise(resolve => {
-    const onSignal = () => {
-      resolve()
-      setTimeout(ignore, echoTime).unref()
-    }
-    const ignore = () => process.off('SIGTERM', onSignal).off('SIGINT', onSignal)
-    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
-  })
 }

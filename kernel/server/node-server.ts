@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -35,6 +35,14 @@ export interface NodeServerServices {
   readonly answerTimeout?: number
 }
 
+/** Milliseconds that a server which stops leaves to its clients. */
+export interface ClosingTimes {
+  /** For all that is under way. */
+  readonly deadline?: number
+  /** For idle connections. */
+  readonly linger?: number
+}
+
 /** Milliseconds between two looks at what is not answered yet. */
 const sweepInterval = 1_000
 
@@ -44,6 +52,8 @@ export class NodeServer {
   readonly #exchanges = new Exchanges()
   /** Connections on which something came that is no request. */
   readonly #broken = new WeakSet<Socket>()
+  /** All connections: node counts those that have not sent a byte among the busy ones. */
+  readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #isDraining = false
 
@@ -61,6 +71,10 @@ export class NodeServer {
     const server = await createServer((message, target) => void this.#answer(message, target), identity)
     // The client asks before it sends its body: it is told to go on when somebody reads it.
     server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+    })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
     await new Promise<void>((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => reject(describe(error, host, port)))
@@ -75,19 +89,27 @@ export class NodeServer {
   }
 
   /**
-   * Stops: nothing new is accepted, what is under way is answered with `Connection: close`, idle connections are
-   * closed; what is left at the deadline (in milliseconds) is cut off.
+   * Stops: nothing new is accepted, what is under way is answered with `Connection: close`. Idle connections may linger
+   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off.
    */
-  async close(deadline = 10_000): Promise<void> {
+  async close({ deadline = 10_000, linger = 0 }: ClosingTimes = {}): Promise<void> {
     const server = this.#server
     if (server === undefined) return
     this.#isDraining = true
     this.#services.signals.emit('server.draining', undefined)
-    const sweeper = setInterval(() => server.closeIdleConnections(), 50)
+    const sweep = () => {
+      server.closeIdleConnections()
+      for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+    }
+    let sweeper: NodeJS.Timeout | undefined
+    const lingerer = setTimeout(() => {
+      sweep()
+      sweeper = setInterval(sweep, 50)
+    }, linger)
     const timer = setTimeout(() => server.closeAllConnections(), deadline)
-    await new Promise<void>(resolve => server.close(() => resolve()))
-    clearInterval(sweeper)
-    clearTimeout(timer)
+    // An HTTP server's own close() begins with closing what is idle.
+    await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
+    for (const timeout of [lingerer, sweeper, timer]) clearTimeout(timeout)
     this.#services.signals.emit('server.closed', undefined)
   }
 

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { type Test, t } from 'tap'
 import { serve } from '../../bin/serve.ts'
 import type { Bundle } from '../../kernel/bundle.ts'
-import { pause, startCounted, startSite } from './site-process.ts'
+import { pause, startCounted, startFixture, startSite } from './site-process.ts'
 
 t.setTimeout(180_000)
 
@@ -49,12 +49,24 @@ t.test('options that are wrong are told, with those there are', async t => {
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
     ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
     ['--host=', '--host must not be empty.'],
+    ['--workers=1000', '--workers must be a number from 0 to 128, not "1000".'],
+    ['--tls-key=key.pem', '--tls-cert and --tls-key go together.'],
   ]
   for (const [option, message] of cases) {
     const { code, output } = await fail(t, [option])
     t.equal(code, 64)
     t.ok(output.startsWith(`${message}\n\nUsage: bin/serve`), output)
   }
+})
+
+t.test('TLS needs a certificate and its key', async t => {
+  const folder = 'tests/fixtures/tls'
+  const missing = await fail(t, [`--tls-cert=${folder}/nope.pem`, `--tls-key=${folder}/key.pem`])
+  t.equal(missing.code, 64)
+  t.match(missing.output, '--tls-cert cannot be read: ENOENT')
+  const wrong = await fail(t, [`--tls-cert=${folder}/key.pem`, `--tls-key=${folder}/cert.pem`])
+  t.equal(wrong.code, 64)
+  t.match(wrong.output, /^The certificate and the key are not a pair that TLS can use: .+\n$/)
 })
 
 t.test('an address that cannot be listened on is told in one line', async t => {
@@ -116,6 +128,46 @@ t.test('address and environment are options; Ctrl-C, which npm passes on once mo
   await site.until(/ \(test, debug off\)\n/)
   for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) site.child.kill(signal)
   t.equal(await site.end(), 0)
+})
+
+t.test('with TLS and workers the address says so', async t => {
+  const folder = 'tests/fixtures/tls'
+  const site = startSite(
+    t,
+    [
+      '--port=0',
+      '--host=::1',
+      '--env=test',
+      '--workers=1',
+      `--tls-cert=${folder}/cert.pem`,
+      `--tls-key=${folder}/key.pem`,
+    ],
+    {},
+  )
+  t.match(await site.url(), /^https:\/\/\[::1\]:\d+$/)
+  await site.until(/\(test, debug off, 1 worker\)/)
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})
+
+t.test('an error that nobody has caught ends the process, after what is under way was answered', async t => {
+  for (const [path, message] of [
+    ['/throw', 'thrown later'],
+    ['/reject', 'rejected later'],
+  ] as const) {
+    const site = startFixture(t, 'crashing-site', ownSecret)
+    const url = await site.url()
+    const slow = fetch(`${url}/slow`)
+    await pause(100)
+    t.equal(await (await fetch(url + path)).text(), 'nothing is wrong')
+    const response = await slow
+    t.equal(response.headers.get('connection'), 'close')
+    t.equal(await response.text(), 'slow, and whole')
+    t.equal(await site.end(), 1)
+    const record = JSON.parse(String(site.stdout.trim().split('\n').at(-1)))
+    t.match(record, { level: 'critical', message: /nobody has caught/ })
+    t.match(JSON.stringify(record), message)
+  }
 })
 
 t.test('production writes nothing but JSON to stdout', async t => {

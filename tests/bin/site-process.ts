@@ -50,7 +50,7 @@ export class SiteProcess {
 
   /** Waits until it serves (again) and gives its URL. */
   async url(): Promise<string> {
-    return String((await this.until(/Sinfonietta serves (http:\S+)/))[1])
+    return String((await this.until(/Sinfonietta serves (https?:\S+)/))[1])
   }
 
   /** Waits until it has ended; gives its exit code, or the signal that ended it. */
@@ -68,6 +68,11 @@ export function startSite(t: Test, options: readonly string[], variables: NodeJS
 /** Starts it so that it counts for coverage, which takes it some seconds. */
 export function startCounted(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
   return start(t, [], [process.execPath, 'bin/start.js', ...options], variables)
+}
+
+/** Starts a program of the tests, so that it counts for coverage. */
+export function startFixture(t: Test, name: string, variables: NodeJS.ProcessEnv): SiteProcess {
+  return start(t, [], [process.execPath, '--enable-source-maps', `dist/tests/fixtures/${name}.js`], variables)
 }
 
 /** Starts `bin/serve` in a copy of the project. */

@@ -35,7 +35,7 @@ export async function serveKernel(t: Test, { app }: Pick<TestKernel, 'app'>): Pr
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(app.config.trustedProxies) })
   const url = await server.listen('127.0.0.1', 0)
   const port = Number(url.split(':').at(-1))
-  t.teardown(() => server.close(100))
+  t.teardown(() => server.close({ deadline: 100 }))
   return { server, url, port, raw: bytes => exchange(port, bytes) }
 }
 

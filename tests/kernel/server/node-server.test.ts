@@ -308,21 +308,53 @@ t.test('a trusted proxy says who the client is', async t => {
   t.notOk((await fetch(`${url}/nope`, { headers })).headers.has('x-debug-exception'))
 })
 
-t.test('close() answers what is under way, closes the connection behind it, and cuts off who is silent', async t => {
-  const { server, app, port } = await startServer(t)
-  const told: string[] = []
-  app.signals.on('server.draining', () => told.push('draining'))
-  app.signals.on('server.closed', () => told.push('closed'))
-  const busy = openConnection(port)
-  const silent = openConnection(port)
-  busy.socket.write(`${head('/slow/6?id=6')}\r\n`)
-  await once(busy.socket, 'connect')
-  await wait(2)
-  await server.close(300)
-  await wait(5)
-  t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow 6 6 6$/)
-  t.ok(silent.socket.destroyed || silent.socket.readableEnded)
-  t.strictSame(told, ['draining', 'closed'])
+t.test(
+  'close() answers what is under way, closes the connection behind it, and does not wait for who is silent',
+  async t => {
+    const { server, app, port } = await startServer(t)
+    const told: string[] = []
+    app.signals.on('server.draining', () => told.push('draining'))
+    app.signals.on('server.closed', () => told.push('closed'))
+    const busy = openConnection(port)
+    const silent = openConnection(port)
+    const idle = openConnection(port)
+    idle.socket.write(`${head('/ok')}\r\n`)
+    while (idle.received() === '') await wait(2)
+    busy.socket.write(`${head('/slow/30?id=6')}\r\n`)
+    await wait(10)
+    await server.close()
+    await wait(5)
+    t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow 30 6 6$/)
+    for (const { socket } of [silent, idle]) t.ok(socket.destroyed || socket.readableEnded)
+    t.strictSame(told, ['draining', 'closed'])
+  },
+)
+
+t.test('close() cuts off at its deadline what does not end', async t => {
+  const { server, port } = await startServer(t, {}, [
+    createHandlerBundle({ '/endless': () => Response.stream(Readable.from(endless())) }),
+  ])
+  const { socket } = openConnection(port)
+  socket.write(`${head('/endless')}\r\n`)
+  await wait(30)
+  await server.close({ deadline: 100 })
+  await closed(socket)
+  t.pass('the connection is closed')
+})
+
+t.test('an idle connection may linger for one more request', async t => {
+  const { server, port } = await startServer(t)
+  const { socket, received } = openConnection(port)
+  socket.write(`${head('/ok')}\r\n`)
+  while (received() === '') await wait(2)
+  const end = server.close({ linger: 200 })
+  await wait(30)
+  socket.write(`${head('/ok')}\r\n`)
+  await closed(socket)
+  await end
+  t.strictSame(statuses(received()), [200, 200])
+  t.match(received(), /connection: close/)
+  await t.rejects(fetch(`http://127.0.0.1:${port}/ok`), 'nobody new is let in')
 })
 
 t.test('a request that nobody answers gets a 503; what is answered later is dropped', async t => {
@@ -335,7 +367,7 @@ t.test('a request that nobody answers gets a 503; what is answered later is drop
     if (request.path === '/hang') outcomes.push(isSent)
   })
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), answerTimeout: 100 })
-  t.teardown(() => server.close(0))
+  t.teardown(() => server.close({ deadline: 0 }))
   const url = await server.listen('127.0.0.1', 0)
   const response = await fetch(`${url}/hang`)
   t.equal(response.status, 503)
@@ -353,7 +385,7 @@ t.test('an answer that has begun may take its time', async t => {
     createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
   ])
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), answerTimeout: 100 })
-  t.teardown(() => server.close(0))
+  t.teardown(() => server.close({ deadline: 0 }))
   const { socket, received } = openConnection(Number(new URL(await server.listen('127.0.0.1', 0)).port))
   socket.write(`${head('/early')}\r\n`)
   await wait(1300)
@@ -383,7 +415,7 @@ t.test('it speaks TLS with a certificate and its key', async t => {
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), identity })
-  t.teardown(() => server.close(0))
+  t.teardown(() => server.close({ deadline: 0 }))
   const url = await server.listen('127.0.0.1', 0)
   t.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
   const message = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -1,0 +1,89 @@
+import { readFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { TlsIdentity } from '../kernel/server/create-server.ts'
+
+/** What `--help` shows. */
+export const help = `Usage: bin/serve [options]
+
+Serves the site.
+
+  --port <number>    the port to listen on; 0 for any free one (default 8000)
+  --host <address>   the address to listen on (default 127.0.0.1)
+  --env <name>       dev, prod or test (default: APP_ENV, else dev)
+  --workers <number> serves with so many processes, and starts those anew that end (default: one, by itself)
+  --tls-cert <file>  speaks TLS with this certificate (PEM) …
+  --tls-key <file>   … and its key
+  --help             shows this
+`
+
+/** What a command line asks for. */
+export interface Options {
+  readonly host: string
+  readonly port: number
+  readonly environment: string | undefined
+  /** 0 for the process itself. */
+  readonly workers: number
+  readonly identity: TlsIdentity | undefined
+}
+
+/** A command line that cannot be followed; the message says why. */
+export class UsageError extends Error {
+  constructor(problem: string, cause?: unknown) {
+    super(`${problem}\n\n${help}`, { cause })
+  }
+}
+
+const workerLimit = 128
+
+/** Reads a command line. @throws UsageError */
+export function parseOptions(commandLine: readonly string[]): Options | 'help' {
+  const { values } = readValues(commandLine)
+  if (values.help) return 'help'
+  // Node would listen on every address.
+  if (values.host === '') throw new UsageError('--host must not be empty.')
+  return {
+    host: values.host,
+    port: parseCount('--port', values.port, 65_535),
+    environment: values.env,
+    workers: parseCount('--workers', values.workers, workerLimit),
+    identity: readIdentity(values['tls-cert'], values['tls-key']),
+  }
+}
+
+function readValues(commandLine: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...commandLine],
+      options: {
+        port: { type: 'string', default: '8000' },
+        host: { type: 'string', default: '127.0.0.1' },
+        env: { type: 'string' },
+        workers: { type: 'string', default: '0' },
+        'tls-cert': { type: 'string' },
+        'tls-key': { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    throw new UsageError((error as Error).message, error)
+  }
+}
+
+function parseCount(option: string, text: string, limit: number): number {
+  if (/^\d+$/.test(text) && Number(text) <= limit) return Number(text)
+  throw new UsageError(`${option} must be a number from 0 to ${limit}, not "${text}".`)
+}
+
+function readIdentity(cert: string | undefined, key: string | undefined): TlsIdentity | undefined {
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || key === undefined) throw new UsageError('--tls-cert and --tls-key go together.')
+  return { cert: readPem('--tls-cert', cert), key: readPem('--tls-key', key) }
+}
+
+function readPem(option: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw new UsageError(`${option} cannot be read: ${(error as Error).message}.`, error)
+  }
+}

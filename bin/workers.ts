@@ -1,0 +1,139 @@
+import cluster, { type Address, type Worker } from 'node:cluster'
+import { EventEmitter, once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import { untilSignal } from './signals.ts'
+
+/** What a primary process is told of its workers. */
+export interface WorkerOptions {
+  readonly count: number
+  /** The program that each runs. */
+  readonly exec: string
+  readonly commandLine: readonly string[]
+  /** The exit code of a worker that says: another one would end like this as well. */
+  readonly hopeless: number
+  /** Tells people something. */
+  readonly tell: (message: string) => void
+  /** Is told once that all of them listen. */
+  readonly onReady: (address: Address) => void
+}
+
+/** Milliseconds before a worker that has ended is replaced: at first, and at most. Each wait is twice the one before. */
+const firstWait = 100
+const longestWait = 30_000
+
+/** Milliseconds after which a worker that ends is taken for a new mishap, and not for the last one again. */
+const steadyTime = 10_000
+
+/** Milliseconds. A worker sets itself a shorter deadline; an endless loop knows none. */
+const stopTime = 15_000
+
+/**
+ * Serves with several processes that share a port, until SIGTERM or SIGINT. A worker that ends is replaced; SIGHUP
+ * replaces all of them, one after another, and there is always one that serves. Gives the exit code.
+ */
+export async function superviseWorkers(options: WorkerOptions): Promise<number> {
+  cluster.setupPrimary({ exec: options.exec, args: [...options.commandLine] })
+  const workers = new WorkerGroup(options)
+  const onHangUp = () => void workers.replaceAll()
+  const onMessage = (message: string) => workers.send(message)
+  process.on('SIGHUP', onHangUp).on('message', onMessage)
+  const hopeless = once(workers, 'hopeless')
+  workers.start()
+  const code = await Promise.race([hopeless.then(([code]) => Number(code)), untilSignal().then(() => 0)])
+  process.off('SIGHUP', onHangUp).off('message', onMessage)
+  await workers.stop()
+  return code
+}
+
+/** Emits `hopeless`, with an exit code, when there is no use in starting others. */
+class WorkerGroup extends EventEmitter {
+  readonly #options: WorkerOptions
+  readonly #workers = new Set<Worker>()
+  /** Those that nobody replaces when they end. */
+  readonly #dismissed = new WeakSet<Worker>()
+  #wait = firstWait
+  #isStopping = false
+  #isReplacing = false
+  #mustReplace = false
+
+  constructor(options: WorkerOptions) {
+    super()
+    this.#options = options
+  }
+
+  start(): void {
+    const { count, onReady } = this.#options
+    let listening = 0
+    cluster.on('listening', (_worker, address) => {
+      listening++
+      if (listening === count) onReady(address)
+    })
+    for (let index = 0; index < count; index++) this.#fork()
+  }
+
+  send(message: string): void {
+    // One that is just ending need not be told.
+    for (const worker of this.#workers) worker.send(message, () => undefined)
+  }
+
+  async replaceAll(): Promise<void> {
+    this.#mustReplace = true
+    if (this.#isReplacing) return
+    this.#isReplacing = true
+    // Whoever asks meanwhile has changed something that the first new ones have not seen.
+    while (this.#mustReplace && !this.#isStopping) {
+      this.#mustReplace = false
+      for (const old of [...this.#workers]) if (await this.#startSuccessor()) await this.#dismiss(old)
+    }
+    this.#isReplacing = false
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    await Promise.all([...this.#workers].map(worker => this.#dismiss(worker)))
+  }
+
+  #fork(): Worker {
+    const worker = cluster.fork()
+    const start = performance.now()
+    this.#workers.add(worker)
+    worker.once('exit', (code, signal) => {
+      this.#workers.delete(worker)
+      if (this.#dismissed.has(worker)) return
+      if (code === this.#options.hopeless) this.emit('hopeless', code)
+      else void this.#replace(signal ?? `exit code ${code}`, performance.now() - start)
+    })
+    return worker
+  }
+
+  async #replace(reason: string, age: number): Promise<void> {
+    if (age > steadyTime) this.#wait = firstWait
+    const wait = this.#wait
+    this.#wait = Math.min(wait * 2, longestWait)
+    this.#options.tell(`A worker has ended (${reason}): another one starts in ${wait / 1000} s.`)
+    await delay(wait)
+    if (!this.#isStopping) this.#fork()
+  }
+
+  /** Whether one more worker listens. Should it not start, the one that is there goes on. */
+  async #startSuccessor(): Promise<boolean> {
+    const worker = this.#fork()
+    this.#dismissed.add(worker)
+    const isListening = await Promise.race([
+      once(worker, 'listening').then(() => true),
+      once(worker, 'exit').then(() => false),
+    ])
+    if (isListening) this.#dismissed.delete(worker)
+    else this.#options.tell('A new worker has not started: the old one goes on.')
+    return isListening
+  }
+
+  async #dismiss(worker: Worker): Promise<void> {
+    this.#dismissed.add(worker)
+    const end = once(worker, 'exit')
+    worker.process.kill('SIGTERM')
+    await Promise.race([end, delay(stopTime, undefined, { ref: false })])
+    worker.process.kill('SIGKILL')
+    await end
+  }
+}
