@@ -9,6 +9,10 @@ export interface PanelSubject {
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are there. */
   readonly children: readonly ProfileSummary[]
+  /** The parameters of the page, for panels that can be filtered. */
+  readonly query: URLSearchParams
+  /** Reads the profiles of the sub-requests of a profile, as far as they are there. */
+  readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
 }
 
 /**

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
 import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
-import { createTimePanel } from '../../../../bundles/profiler/panels/time.ts'
+import { timePanel } from '../../../../bundles/profiler/panels/time.ts'
 import { createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
   const { show } = await createProfiledKernel(t)
-  const panels = [createEventsPanel(), createLoggerPanel(), createTimePanel()]
+  const panels = [createEventsPanel(), createLoggerPanel(), timePanel]
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,
