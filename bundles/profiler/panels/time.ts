@@ -43,7 +43,7 @@ export const timePanel: ProfilePanel = {
 /** The response is out when the kernel tells that it is; as long as it does not, when it was handled. */
 function findEnd(rows: readonly TimelineRow[], handled: number): number {
   const terminate = rows.find(({ depth, name }) => depth === 1 && name === 'kernel.terminate')
-  return Math.max(handled, terminate?.covered[0]?.start ?? handled)
+  return Math.max(handled, terminate?.start ?? handled)
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {

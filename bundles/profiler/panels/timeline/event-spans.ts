@@ -9,7 +9,14 @@ export interface EventSpans {
   /** What lies in nothing else. */
   readonly roots: readonly TimelineSpan[]
   /** The sub-requests, by their tokens. */
-  readonly requests: ReadonlyMap<string, TimelineSpan>
+  readonly requests: ReadonlyMap<string, SubRequestSpan>
+}
+
+/** A sub-request, which its own profile tells more of. */
+export interface SubRequestSpan {
+  readonly span: TimelineSpan
+  /** Microseconds since the main request began. */
+  readonly start: number
 }
 
 const tokenPattern = /^[0-9a-f]{6}$/
@@ -20,23 +27,18 @@ export function createEventSpans(
   frame: PassFrame,
   nameRequest: (token: string) => string,
 ): EventSpans {
+  const gaps = findGaps(roots, frame)
   const spans = new Map<EventNode, TimelineSpan>()
-  const requests = new Map<string, TimelineSpan>()
+  const found: TimelineSpan[] = [...gaps]
+  const requests = new Map<string, SubRequestSpan>()
   for (const node of nodes) {
     const span = toSpan(node, frame, nameRequest)
+    const start = frame.offset + node.start
     spans.set(node, span)
-    if (span.category === 'request') requests.set(node.name, span)
-    const parent = node.parent && spans.get(node.parent)
-    parent?.children.push(span)
-  }
-  const gaps = findGaps(roots, frame)
-  const found: TimelineSpan[] = [...gaps]
-  for (const node of roots) {
-    const span = spans.get(node)
-    const [period] = span?.periods ?? []
-    if (span === undefined || period === undefined) continue
-    const gap = isStep(node) ? undefined : gaps.find(({ periods: [within] }) => holds(within, period.start))
-    const siblings = gap?.children ?? found
+    if (node.kind === 'request') requests.set(node.name, { span, start })
+    const gap = isStep(node) ? undefined : gaps.find(({ periods: [within] }) => holds(within, start))
+    const holder = node.parent === undefined ? gap : spans.get(node.parent)
+    const siblings = holder?.children ?? found
     siblings.push(span)
   }
   return { roots: found, requests }

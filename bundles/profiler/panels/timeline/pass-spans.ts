@@ -18,7 +18,7 @@ export interface PassSpans {
   readonly logs: readonly LogMark[]
 }
 
-/** Who makes sub-requests within sub-requests is followed so far. */
+/** More sub-requests than this are not looked into. */
 const passLimit = 50
 
 /** Makes spans of a pass, and of its sub-requests within it. */
@@ -32,17 +32,14 @@ export async function createPassSpans(profile: Profile, findChildren: ChildFinde
   })
   const logs: LogMark[] = []
   const waiting: Pass[] = [{ profile, holder: root, frame: { token: asText(token), offset: 0, handled } }]
-  for (let at = 0; at < Math.min(waiting.length, passLimit); at++) {
-    const pass = waiting[at]
-    if (pass === undefined) break
+  for (const pass of waiting) {
     const children = new Map((await findChildren(pass.profile)).map(child => [child.summary.token, child]))
     logs.push(...readLogMarks(pass.profile, pass.frame))
-    for (const [token, holder] of fill(pass, children)) {
+    for (const [token, { span, start }] of fill(pass, children)) {
       const child = children.get(token)
-      const offset = holder.periods[0]?.start
-      if (child === undefined || offset === undefined) continue
-      const handled = asNumber(asObject(child.summary).duration) * 1000
-      waiting.push({ profile: child, holder, frame: { token, offset, handled } })
+      if (child === undefined || waiting.length === passLimit) continue
+      const handled = asNumber(child.summary.duration) * 1000
+      waiting.push({ profile: child, holder: span, frame: { token, offset: start, handled } })
     }
   }
   return { root, logs }

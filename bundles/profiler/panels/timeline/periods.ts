@@ -18,18 +18,16 @@ export function joinPeriods(periods: readonly Period[]): Period[] {
 /** What others leave of periods; both are in order and do not overlap. */
 export function subtractPeriods(periods: readonly Period[], others: readonly Period[]): Period[] {
   const left: Period[] = []
-  let first = 0
+  let next = 0
   for (const period of periods) {
-    const end = endOf(period)
     let { start } = period
-    while (first < others.length && endOf(others[first]) <= start) first++
-    for (let at = first; at < others.length; at++) {
-      const other = others[at]
-      if (other === undefined || other.start >= end) break
+    for (let other = others[next]; other !== undefined && other.start < endOf(period); other = others[++next]) {
       if (other.start > start) left.push({ start, duration: other.start - start })
       start = Math.max(start, endOf(other))
+      // It may go on over what comes next.
+      if (start >= endOf(period)) break
     }
-    if (start < end) left.push({ start, duration: end - start })
+    if (start < endOf(period)) left.push({ start, duration: endOf(period) - start })
   }
   return left
 }
@@ -40,6 +38,6 @@ export function totalOf(periods: readonly Period[]): number {
 }
 
 /** When it is over. */
-export function endOf({ duration, start }: Period = { start: 0, duration: 0 }): number {
+export function endOf({ duration, start }: Period): number {
   return start + duration
 }

@@ -1,10 +1,13 @@
-import { joinPeriods, type Period, subtractPeriods, totalOf } from './periods.ts'
+import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from './periods.ts'
 import type { TimelineSpan } from './span.ts'
 
 /** A line of the chart: a span, or several of the same name in the same place. */
 export interface TimelineRow extends TimelineSpan {
   /** How many rows it lies in. */
   readonly depth: number
+  /** When it began for the first time, and was over for the last. */
+  readonly start: number
+  readonly end: number
   /** The sum of its periods, in microseconds. */
   readonly duration: number
   /** When it took place, in order and without overlaps. */
@@ -23,7 +26,8 @@ export function createRows(root: TimelineSpan): TimelineRow[] {
     const covered = joinPeriods(span.periods)
     const inner = joinPeriods(span.children.flatMap(({ periods }) => periods))
     const own = subtractPeriods(covered, inner)
-    rows.push({ ...span, depth, duration: totalOf(span.periods), covered, own })
+    const end = span.periods.reduce((last, period) => Math.max(last, endOf(period)), 0)
+    rows.push({ ...span, depth, start: startOf(span), end, duration: totalOf(span.periods), covered, own })
     for (const child of merge(span.children).toReversed()) waiting.push({ span: child, depth: depth + 1 })
   }
   return rows

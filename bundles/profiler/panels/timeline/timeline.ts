@@ -3,7 +3,7 @@ import { type Bar, createBars, toPercent } from './bars.ts'
 import { type Category, categories } from './category.ts'
 import type { TimelineFilter } from './filter.ts'
 import type { LogMark } from './log-marks.ts'
-import { endOf, joinPeriods, type Period, totalOf } from './periods.ts'
+import { joinPeriods, type Period, totalOf } from './periods.ts'
 import type { TimelineRow } from './rows.ts'
 import { createScale, type Scale } from './scale.ts'
 
@@ -87,7 +87,7 @@ const deepest = 8
 
 /** Draws a chart: an axis, a lane for each category, and a line for each row that there is room for. */
 export function createTimeline({ filter, handled, logs, pauses, rows }: TimelineParts): TimelineView {
-  const end = rows.reduce((last, { covered }) => Math.max(last, endOf(covered.at(-1))), handled)
+  const end = rows.reduce((last, { end }) => Math.max(last, end), handled)
   const scale = createScale(handled, end)
   const fitting = new Set(choose(rows, filter))
   const chosen = rows.filter(row => fitting.has(row))
@@ -111,12 +111,10 @@ export function createTimeline({ filter, handled, logs, pauses, rows }: Timeline
   }
 }
 
-/** The first row is the request itself. Of too many the longest are taken, those that are asked for before others. */
+/** The request itself; of too many others the longest, those that are asked for before those that are not. */
 function choose(rows: readonly TimelineRow[], { hasAll, shown }: TimelineFilter): readonly TimelineRow[] {
-  const [first, ...others] = rows
-  const rank = ({ category }: TimelineRow) => Number(shown.has(category))
-  const sorted = others.sort((a, b) => rank(b) - rank(a) || b.duration - a.duration)
-  return first === undefined ? [] : [first, ...sorted.slice(0, (hasAll ? longLimit : lineLimit) - 1)]
+  const rank = ({ category, depth }: TimelineRow) => (depth === 0 ? 2 : Number(shown.has(category)))
+  return rows.toSorted((a, b) => rank(b) - rank(a) || b.duration - a.duration).slice(0, hasAll ? longLimit : lineLimit)
 }
 
 function isFolded({ depth, duration }: TimelineRow, { threshold }: TimelineFilter): boolean {
@@ -145,12 +143,12 @@ function toMark({ at, isError, level, link, message }: LogMark, { place }: Scale
 }
 
 function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit: number): LineView {
-  const { category, children, covered, depth, duration, link, name, note, own, periods, problem } = row
-  const begin = covered[0]?.start ?? 0
+  const { category, children, covered, depth, duration, end, link, name, note, own, periods, problem, start } = row
   const times = periods.length === 1 ? '' : `${periods.length} times`
   const hasInner = children.length > 0
+  const isOpen = problem.startsWith('was not')
   return {
-    className: `${depth === 0 ? 'whole' : category} depth-${Math.min(depth, deepest)}${problem.startsWith('was not') ? ' is-open' : ''}`,
+    className: `${depth === 0 ? 'whole' : category} depth-${Math.min(depth, deepest)}${isOpen ? ' is-open' : ''}`,
     microseconds: Math.round(duration),
     isHidden: isFolded(row, filter) || (depth > 0 && !filter.shown.has(category)),
     name: shorten(name),
@@ -159,7 +157,7 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
     problem,
     isBad: problem === 'threw' || problem === 'failed',
     times,
-    detail: `${formatMicroseconds(begin)} to ${formatMicroseconds(endOf(covered.at(-1)))}`,
+    detail: `${formatMicroseconds(start)} to ${formatMicroseconds(end)}`,
     bars: hasInner ? createBars(covered, scale, barLimit) : [],
     own: createBars(own, scale, barLimit),
     duration: formatMicroseconds(duration),
