@@ -23,8 +23,9 @@ const partLimit = 0.3
 /** More lines than this would bring their labels too near to one another in a narrow window. */
 const tickLimit = 6
 
-/** To the right of this, in percent, a label might leave the chart. */
+/** To the right of this, in percent, a label might leave the chart, or meet that of the end. */
 const labelLimit = 86
+const compressedLabelLimit = 58
 
 /**
  * Creates the scale of a chart from 0 to `end`, in microseconds. What comes after `handled` may have lasted much longer
@@ -43,7 +44,10 @@ export function createScale(handled: number, end: number): Scale {
   const ticks: Tick[] = []
   for (let count = 0; count * step <= scaled; count++) {
     const x = place(count * step)
-    ticks.push({ x, label: x > labelLimit ? '' : formatTick(count * step, scaled) })
+    ticks.push({
+      x,
+      label: x > (isCompressed ? compressedLabelLimit : labelLimit) ? '' : formatTick(count * step, scaled),
+    })
   }
   return { place, boundary: after > 0 ? place(handled) : 100, isCompressed, ticks }
 }
