@@ -240,6 +240,19 @@ t.test('what had not returned lasts until the record was made', async t => {
   t.equal((await view(late)).lines.length, 2, 'the gap begins where the event ends')
 })
 
+t.test('what is done after the response is in a part of its own, drawn smaller when it is long', async t => {
+  const afterOf = async (duration: number) => {
+    const after = [
+      [null, 'kernel.finish_request', 4900, 50],
+      [null, 'kernel.terminate', 6000, duration],
+    ]
+    return (await view(createSubject({ events: { spans: after } }))).after
+  }
+  t.strictSame(await afterOf(1500), { x: '80%', width: '20%', end: '' })
+  t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66.0 ms' })
+  t.equal(await afterOf(0), false)
+})
+
 t.test('the metrics tell the whole, its parts, and what of it was waited', async t => {
   const { metrics } = await timePanel.toView(subject)
   t.strictSame(metrics, [
