@@ -1,5 +1,4 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { createCallRows } from './panels/call-rows.ts'
 import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { exceptionPanel } from './panels/exception.ts'
@@ -9,15 +8,14 @@ import { memoryPanel } from './panels/memory.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 import { requestPanel } from './panels/request.ts'
 import { createRouterPanel } from './panels/router.ts'
-import { createTemplateRows } from './panels/template-rows.ts'
 import { templatesPanel } from './panels/templates.ts'
-import { createTimePanel } from './panels/time.ts'
+import { timePanel } from './panels/time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
   return [
     requestPanel,
-    createTimePanel([createTemplateRows, createCallRows]),
+    timePanel,
     exceptionPanel,
     createLoggerPanel(),
     createEventsPanel(),

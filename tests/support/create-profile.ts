@@ -49,5 +49,13 @@ export function createRecord({ data = {}, ...init }: RecordInit = {}): ProfileRe
 
 /** Makes what a panel is given of such a profile. */
 export function createSubject(data: Profile['data'], more: Partial<PanelSubject> = {}): PanelSubject {
-  return { profile: createProfile(data), facts: {}, parent: undefined, children: [], ...more }
+  return {
+    profile: createProfile(data),
+    facts: {},
+    parent: undefined,
+    children: [],
+    query: new URLSearchParams(),
+    findChildren: async () => [],
+    ...more,
+  }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { createPanels } from '../../bundles/profiler/create-panels.ts'
+import { findChildren } from '../../bundles/profiler/pages/find-children.ts'
 import type { PanelSubject, ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
 import type { Profile } from '../../bundles/profiler/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../../bundles/profiler/profiler-bundle.ts'
@@ -69,6 +70,8 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       facts: (await storage.find(summary.token))?.facts ?? {},
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
+      query: new URLSearchParams(),
+      findChildren: profile => findChildren(storage, profile),
       ...shown,
     }
   }

@@ -2,9 +2,11 @@ import { enableCopying } from './copy.ts'
 import { enableFiltering } from './filter.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
+import { enableTimeline } from './timeline.ts'
 
 // Rendering waits for this module, so that a dark page is never light at first; the page itself works without it.
 chooseTheme(document.querySelector('[data-theme-choice]'))
 enableCopying(document)
 enableFiltering(document)
 enableShortcuts(document)
+enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))

@@ -4,6 +4,7 @@ import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
+import { findChildren } from './find-children.ts'
 import { findRelatives, type Relatives } from './find-relatives.ts'
 import { changeLink, recordLink } from './links.ts'
 import type { PageServices } from './page-services.ts'
@@ -27,7 +28,13 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
   const relatives = await findRelatives(services.storage, profile)
-  const subject = { profile, facts, ...relatives, query: request.query }
+  const subject = {
+    profile,
+    facts,
+    ...relatives,
+    query: request.query,
+    findChildren: (of: Profile) => findChildren(services.storage, of),
+  }
   const rendered = panel && (await renderPanel(panel, subject, request, services))
   const summary = toSummaryView(profile.summary)
   const model = {

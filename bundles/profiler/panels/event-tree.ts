@@ -4,6 +4,8 @@ import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the pass began. */
 export interface EventNode {
+  /** Of its row in the profile. */
+  readonly index: number
   readonly kind: 'dispatch' | 'call' | 'request'
   /** The event; the listener; the token of the sub-request. */
   readonly name: string
@@ -84,6 +86,7 @@ function readRow(
   // What can lie in nothing cannot be shown; whatever else lies in nothing is where the tree begins.
   if (isCall && parent === undefined) return undefined
   const node: GrowingNode = {
+    index: above.length,
     kind,
     name,
     start: Math.max(0, asNumber(start)),

@@ -24,10 +24,10 @@ export interface FilteredLine {
 /** Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. */
 export function readLogFilter(query: PanelSubject['query']): LogFilter {
   return {
-    level: logLevels.find(level => level === query?.get('level')) ?? 'debug',
-    channel: query?.get('channel') ?? '',
-    text: query?.get('text') ?? '',
-    hasEvents: Boolean(query?.get('events')),
+    level: logLevels.find(level => level === query.get('level')) ?? 'debug',
+    channel: query.get('channel') ?? '',
+    text: query.get('text') ?? '',
+    hasEvents: Boolean(query.get('events')),
   }
 }
 

@@ -9,8 +9,10 @@ export interface PanelSubject {
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are there. */
   readonly children: readonly ProfileSummary[]
-  /** What the address of the page asks for, such as a filter; nothing where it is no page. */
-  readonly query?: Pick<URLSearchParams, 'get'>
+  /** The parameters of the page, for panels that can be filtered. */
+  readonly query: URLSearchParams
+  /** Reads the profiles of the sub-requests of a profile, as far as they are there. */
+  readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
 }
 
 /**

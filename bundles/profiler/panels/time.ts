@@ -1,64 +1,92 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
-import type { Profile, ProfileSummary } from '../profile.ts'
-import { createEventRows } from './event-rows.ts'
-import { readEventTree } from './event-tree.ts'
+import { recordLink } from '../pages/links.ts'
+import type { Profile } from '../profile.ts'
 import { formatBytes } from './format-bytes.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
+import { formatShare } from './format-share.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asObject } from './read-soft.ts'
-import { readStopwatchRows } from './stopwatch-rows.ts'
-import { createTimeline, foldThreshold, splitRows, type TimelineRow } from './timeline.ts'
+import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
+import type { Category } from './timeline/category.ts'
+import { readFilter, thresholds } from './timeline/filter.ts'
+import { createPassSpans } from './timeline/pass-spans.ts'
+import { joinPeriods, type Period, totalOf } from './timeline/periods.ts'
+import { createRows, type TimelineRow } from './timeline/rows.ts'
+import { countDropped } from './timeline/stopwatch-spans.ts'
+import { createTimeline } from './timeline/timeline.ts'
 
-/** Makes rows of a timeline of what a profile tells. */
-export type RowSource = (profile: Profile) => readonly TimelineRow[]
+/** Shows what took how long, and when: of a request, of its sub-requests, and of what it has left for afterwards. */
+export const timePanel: ProfilePanel = {
+  name: 'time',
+  label: 'Performance',
+  template: 'profiler/panels/time',
+  hasContent: () => true,
+  async toView({ findChildren, parent, profile, query }) {
+    const { duration, token } = asObject(profile.summary)
+    const { logs, root } = await createPassSpans(profile, findChildren)
+    const rows = createRows(root)
+    const handled = findEnd(rows, asNumber(duration) * 1000)
+    const filter = readFilter(query, handled)
+    return {
+      metrics: createMetrics(profile, rows),
+      parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
+      timeline: createTimeline({ rows, logs, pauses: readPauses(profile), handled, filter }),
+      action: recordLink(asText(token)),
+      allLink: `${recordLink(asText(token), 'time')}&rows=all`,
+      hasAll: filter.hasAll,
+      fitting: `${readFilter(new URLSearchParams(), handled).threshold / 1000}`,
+      thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
+      dropped: countDropped(profile),
+    }
+  },
+}
 
-/** Creates the panel that shows what took how long; `sources` add rows to those of the event tree and the stopwatch. */
-export function createTimePanel(sources: readonly RowSource[] = []): ProfilePanel {
-  return {
-    name: 'time',
-    label: 'Performance',
-    template: 'profiler/panels/time',
-    hasContent: () => true,
-    toView({ children, parent, profile }) {
-      const { duration, memory } = asObject(profile.summary)
-      const handled = asNumber(duration) * 1000
-      const stopwatch = readStopwatchRows(profile)
-      const rows = [
-        ...createEventRows(readEventTree(profile), children, handled),
-        ...stopwatch.rows,
-        ...sources.flatMap(source => source(profile)),
-      ]
-      const [before, since] = splitRows(rows, handled)
-      return {
-        metrics: [
-          { name: 'Total execution time', value: formatMicroseconds(handled) },
-          ...controllerMetric(rows),
-          { name: 'Sub-Requests', value: countSubRequests(children) },
-          { name: 'Peak memory usage', value: formatBytes(asNumber(memory)) },
-        ],
-        parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent) },
-        threshold: formatMicroseconds(foldThreshold),
-        timeline: createTimeline(before),
-        afterwards: createTimeline(since),
-        hasAfterwards: since.length > 0,
-        dropped: stopwatch.dropped,
-      }
-    },
+/** The response is out when the kernel tells that it is; as long as it does not, when it was handled. */
+function findEnd(rows: readonly TimelineRow[], handled: number): number {
+  const terminate = rows.find(({ depth, name }) => depth === 1 && name === 'kernel.terminate')
+  return Math.max(handled, terminate?.start ?? handled)
+}
+
+function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
+  const { duration, memory } = asObject(profile.summary)
+  const of = (category: Category) => rows.filter(row => row.category === category && row.depth > 0)
+  const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
+  const metric = (name: string, value: string) => ({ name, value })
+  const part = (name: string, category: Category) =>
+    of(category).length === 0 ? [] : [metric(name, formatMicroseconds(covered(category)))]
+  const counted = (name: string, category: Category) => {
+    const { length } = of(category)
+    return length === 0 ? [] : [metric(name, `${length} in ${formatMicroseconds(covered(category))}`)]
   }
+  return [
+    metric('Total execution time', toDuration(duration)),
+    ...part('Controller', 'controller'),
+    ...part('Templates', 'template'),
+    ...counted('Outgoing HTTP', 'http'),
+    ...counted('Sub-Requests', 'request'),
+    ...createUsageMetrics(profile),
+    metric('Peak memory usage', formatBytes(asNumber(memory))),
+  ]
 }
 
-function controllerMetric(rows: readonly TimelineRow[]): ViewModel[] {
-  const periods = rows.filter(({ category }) => category === 'controller').flatMap(({ periods }) => periods)
-  const total = periods.reduce((sum, { duration }) => sum + duration, 0)
-  return periods.length === 0 ? [] : [{ name: 'Controller', value: formatMicroseconds(total) }]
+function createUsageMetrics({ data }: Profile): ViewModel[] {
+  const { cpu, loop, wall } = asObject(asObject(data).memory)
+  if (wall === undefined) return []
+  const { system, user } = asObject(cpu)
+  const toValue = (milliseconds: number) => `${toDuration(milliseconds)} (${formatShare(milliseconds, asNumber(wall))})`
+  return [
+    { name: 'On CPU', value: toValue(asNumber(user) + asNumber(system)) },
+    { name: 'Waiting', value: toValue(asNumber(asObject(loop).idle)) },
+  ]
 }
 
-function countSubRequests(children: readonly ProfileSummary[]): string {
-  if (children.length === 0) return '0'
-  const total = children.reduce((sum, { duration }) => sum + asNumber(duration), 0)
-  return `${children.length} in ${formatMicroseconds(total * 1000)}`
+function readPauses({ data }: Profile): Period[] {
+  const { pauses } = asObject(asObject(data).memory)
+  return asObjects(asObject(pauses).first).map(({ duration, start }) => ({
+    start: Math.max(0, asNumber(start) * 1000),
+    duration: Math.max(0, asNumber(duration) * 1000),
+  }))
 }
 
-function toDuration({ duration }: ProfileSummary): string {
-  return formatMicroseconds(asNumber(duration) * 1000)
+function toDuration(milliseconds: unknown): string {
+  return formatMicroseconds(asNumber(milliseconds) * 1000)
 }

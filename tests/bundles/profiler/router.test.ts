@@ -4,7 +4,7 @@ import { createRouterPanel } from '../../../bundles/profiler/panels/router.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { rebuildRequest } from '../../../bundles/profiler/rebuild-request.ts'
 import { Redactor } from '../../../lib/redact/redactor.ts'
-import { createProfile } from '../../support/create-profile.ts'
+import { createProfile, createSubject } from '../../support/create-profile.ts'
 import { toText } from '../../support/html.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
@@ -210,7 +210,7 @@ t.test('markup in a record is text', async t => {
 
 t.test('at most a hundred routes are shown', async t => {
   const panel = createRouterPanel({ routes: [], redactor: new Redactor() })
-  const subject = { profile: createProfile({ router: {} }), facts: {}, parent: undefined, children: [] }
+  const subject = createSubject({ router: {} })
   t.match(await panel.toView(subject), { rows: [], folded: [], left: 0 })
   const { client, profileOf, show } = await createProfiledKernel(t, {
     handlers: Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`/page-${index}`, () => undefined])),

@@ -6,7 +6,7 @@ import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import type { View } from '../../../lib/view/view.ts'
-import { createProfile } from '../../support/create-profile.ts'
+import { createProfile, createSubject } from '../../support/create-profile.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
 function createPass(): Pass {
@@ -171,8 +171,8 @@ t.test('the panel tells what threw from what it went through', async t => {
   const kernel = await createProfiledKernel(t)
   const render = (name: string, parent: number, hasFailed?: boolean) => ({ name, parent, duration: 1, hasFailed })
   const renders = [render('page', -1, true), render('list', 0, true), render('list', 1, true), render('other', 0)]
-  const profile = createProfile({ templates: { renders, omitted: 3, waited: 1500 } })
-  const view = await kernel.panel('templates').toView({ profile, facts: {}, parent: undefined, children: [] })
+  const subject = createSubject({ templates: { renders, omitted: 3, waited: 1500 } })
+  const view = await kernel.panel('templates').toView(subject)
   t.match(view, {
     calls: 7,
     renderTime: '1.000 ms',
@@ -183,8 +183,8 @@ t.test('the panel tells what threw from what it went through', async t => {
       { name: 'page', count: 1, own: '0.000 ms', time: '1.000 ms' },
     ],
   })
-  t.same(kernel.panel('templates').badge?.(profile), { text: '7', level: 'error' })
-  const page = await kernel.show('templates', profile)
+  t.same(kernel.panel('templates').badge?.(subject.profile), { text: '7', level: 'error' })
+  const page = await kernel.show('templates', subject.profile)
   t.equal(page.match(/threw/g)?.length, 1)
   t.equal(page.match(/not finished/g)?.length, 2)
   t.match(page, '3 calls more were counted')

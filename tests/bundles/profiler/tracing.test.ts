@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { createEventsPanel } from '../../../bundles/profiler/panels/events.ts'
 import { createLoggerPanel } from '../../../bundles/profiler/panels/logger.ts'
-import { createTimePanel } from '../../../bundles/profiler/panels/time.ts'
+import { timePanel } from '../../../bundles/profiler/panels/time.ts'
 import type { SpanRow } from '../../../bundles/profiler/span-row.ts'
 import type { StoredProfile } from '../../../bundles/profiler/store/profile-storage.ts'
 import { currentRequest } from '../../../kernel/controller/arguments.ts'
@@ -85,7 +85,7 @@ t.test('a failed request shows where its error page was made, which has a tree o
     t.ok(logs.includes(text), text)
   }
   t.notMatch(await show(createLoggerPanel(), sub), 'Uncaught')
-  const time = await show(createTimePanel(), main)
+  const time = await show(timePanel, main)
   for (const text of [
     'Performance metrics',
     'Total execution time',
@@ -96,7 +96,7 @@ t.test('a failed request shows where its error page was made, which has a tree o
   ]) {
     t.ok(time.includes(text), text)
   }
-  t.match(await show(createTimePanel(), sub), main.profile.summary.token, 'it leads to the main request')
+  t.match(await show(timePanel, sub), main.profile.summary.token, 'it leads to the main request')
 })
 
 t.test('events of bundles have their place, in the request that they were dispatched in', async t => {

@@ -5,7 +5,7 @@ import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
 import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
 import { memoryPanel } from '../../../../bundles/profiler/panels/memory.ts'
 import { templatesPanel } from '../../../../bundles/profiler/panels/templates.ts'
-import { createTimePanel } from '../../../../bundles/profiler/panels/time.ts'
+import { timePanel } from '../../../../bundles/profiler/panels/time.ts'
 import { createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
@@ -14,7 +14,7 @@ t.test('whatever has become of a record on the disk, its panels can be shown', a
   const panels = [
     createEventsPanel(),
     createLoggerPanel(),
-    createTimePanel(),
+    timePanel,
     createHttpPanel('/'),
     memoryPanel,
     templatesPanel,

@@ -152,6 +152,7 @@ t.test('a tree of any depth is shown', async t => {
 
 t.test('the own time is what nothing within accounts for; what overlaps counts once', async t => {
   const create = (start: number, duration: number | undefined, children: EventNode[] = []): EventNode => ({
+    index: 0,
     kind: 'call',
     name: '',
     start,

@@ -10,6 +10,7 @@ import type { Bundle } from '../../../../kernel/bundle.ts'
 import { setCookie } from '../../../../lib/http/cookies.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { linkProject } from '../../../support/project.ts'
 
@@ -224,7 +225,7 @@ const summary: ProfileSummary = {
 async function view(changes: Partial<Profile>, relatives: Partial<PanelSubject> = {}) {
   const profile: Profile = { schemaVersion: 1, summary, children: [], data: {}, failures: {}, ...changes }
   const facts: ProcessFacts = {}
-  return requestPanel.toView({ profile, facts, parent: undefined, children: [], ...relatives })
+  return requestPanel.toView({ ...createSubject({}), profile, facts, ...relatives })
 }
 
 /** A multipart form that never says where it ends. */

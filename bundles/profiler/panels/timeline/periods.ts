@@ -1,0 +1,43 @@
+/** From when for how long, in microseconds since the main request began. */
+export interface Period {
+  readonly start: number
+  readonly duration: number
+}
+
+/** Puts periods in order and joins those that overlap or touch. */
+export function joinPeriods(periods: readonly Period[]): Period[] {
+  const joined: { start: number; duration: number }[] = []
+  for (const { duration, start } of periods.toSorted((a, b) => a.start - b.start)) {
+    const last = joined.at(-1)
+    if (last === undefined || start > endOf(last)) joined.push({ start, duration })
+    else last.duration = Math.max(last.duration, start + duration - last.start)
+  }
+  return joined
+}
+
+/** What others leave of periods; both are in order and do not overlap. */
+export function subtractPeriods(periods: readonly Period[], others: readonly Period[]): Period[] {
+  const left: Period[] = []
+  let next = 0
+  for (const period of periods) {
+    let { start } = period
+    for (let other = others[next]; other !== undefined && other.start < endOf(period); other = others[++next]) {
+      if (other.start > start) left.push({ start, duration: other.start - start })
+      start = Math.max(start, endOf(other))
+      // It may go on over what comes next.
+      if (start >= endOf(period)) break
+    }
+    if (start < endOf(period)) left.push({ start, duration: endOf(period) - start })
+  }
+  return left
+}
+
+/** The sum of their durations. */
+export function totalOf(periods: readonly Period[]): number {
+  return periods.reduce((sum, { duration }) => sum + duration, 0)
+}
+
+/** When it is over. */
+export function endOf({ duration, start }: Period): number {
+  return start + duration
+}

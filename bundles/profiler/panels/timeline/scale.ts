@@ -1,0 +1,70 @@
+/** Where moments are in a chart. */
+export interface Scale {
+  /** The place of a moment, in percent of the width. */
+  place(microseconds: number): number
+  /** The places where work after the response begins; 100 when there is none. */
+  readonly boundary: number
+  /** Whether the part after the response is drawn on a smaller scale. */
+  readonly isCompressed: boolean
+  readonly ticks: readonly Tick[]
+}
+
+/** A line of the axis. */
+export interface Tick {
+  /** In percent of the width. */
+  readonly x: number
+  /** Empty where there is no room for one. */
+  readonly label: string
+}
+
+/** How much of the width the part after the response has at most. */
+const partLimit = 0.3
+
+/** More lines than this would bring their labels too near to one another in a narrow window. */
+const tickLimit = 6
+
+/** To the right of this, in percent, a label might leave the chart, or meet that of the end. */
+const labelLimit = 86
+const compressedLabelLimit = 58
+
+/**
+ * Creates the scale of a chart from 0 to `end`, in microseconds. What comes after `handled` may have lasted much longer
+ * than the request itself: it has a scale of its own then, and no ticks but its end.
+ */
+export function createScale(handled: number, end: number): Scale {
+  const after = end - handled
+  const isCompressed = after > end * partLimit
+  const scaled = Math.max(1, isCompressed ? handled : Math.max(handled, end))
+  const share = isCompressed ? 1 - partLimit : 1
+  const place = (moment: number) => {
+    if (!isCompressed || moment <= handled) return clamp((moment / scaled) * share * 100)
+    return clamp((share + ((moment - handled) / after) * partLimit) * 100)
+  }
+  const step = findStep(scaled / (tickLimit * share))
+  const ticks: Tick[] = []
+  for (let count = 0; count * step <= scaled; count++) {
+    const x = place(count * step)
+    ticks.push({
+      x,
+      label: x > (isCompressed ? compressedLabelLimit : labelLimit) ? '' : formatTick(count * step, scaled),
+    })
+  }
+  return { place, boundary: after > 0 ? place(handled) : 100, isCompressed, ticks }
+}
+
+/** The least of 1, 2, 5, 10, 20 … that is not less than a number. */
+export function findStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(least))
+  return ([1, 2, 5].find(factor => factor * power >= least * 0.999) ?? 10) * power
+}
+
+/** Writes a place of an axis in the unit that fits its whole length: `0`, `200 µs`, `1.5 ms`, `2 s`. */
+export function formatTick(microseconds: number, length: number): string {
+  if (microseconds === 0) return '0'
+  const [unit, size] = length >= 1e6 ? ['s', 1e6] : length >= 1000 ? ['ms', 1000] : ['µs', 1]
+  return `${Number((microseconds / size).toPrecision(4))} ${unit}`
+}
+
+function clamp(percent: number): number {
+  return Math.min(100, Math.max(0, percent))
+}

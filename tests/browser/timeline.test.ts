@@ -1,0 +1,164 @@
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { type Test, t } from 'tap'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { toController } from '../../kernel/controller/controller.ts'
+import { RequestType } from '../../kernel/request-type.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+t.setTimeout(180_000)
+
+/** A request with something in every lane. */
+const busy: Bundle = {
+  name: 'busy',
+  register({ kernel, logger, routes }) {
+    const answer = async (request: Request) => {
+      logger.warning('It takes long.')
+      logger.error('It takes too long, says a rather long message.')
+      request.stopwatch.start('a section with a long-winded name', 'database')
+      const { host } = Object.fromEntries(request.headers)
+      const long = `/text?${'long='.repeat(60)}`
+      await Promise.all(['/text', long].map(async path => (await fetch(`http://${host}${path}`)).text()))
+      request.stopwatch.stop('a section with a long-winded name')
+      return kernel.handle(request.duplicate({ target: '/star-photo-booth' }), RequestType.Sub, false)
+    }
+    routes.add({ name: 'busy', path: '/busy', controller: toController(answer) })
+  },
+}
+
+interface Opened {
+  readonly page: Page
+  readonly url: string
+  readonly browser: Browser
+  readonly link: string
+  open(options: BrowserContextOptions): Promise<Page>
+}
+
+async function open(t: Test): Promise<Opened> {
+  const browser = await openBrowser(t)
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
+  const token = (await fetch(`${url}/busy`)).headers.get('x-debug-token')
+  const link = `${url}/_profiler/${token}?panel=time`
+  const open = async (options: BrowserContextOptions) => {
+    const page = await (await browser.newContext(options)).newPage()
+    await page.goto(link)
+    return page
+  }
+  return { browser, url, link, page: await open({}), open }
+}
+
+/** Which pairs of texts of the chart lie over one another; evaluated in the browser. */
+const overlaps = `(() => {
+  const range = document.createRange()
+  const walker = document.createTreeWalker(document.querySelector('.chart'), NodeFilter.SHOW_TEXT)
+  const boxes = []
+  while (walker.nextNode()) {
+    const { currentNode } = walker
+    if (currentNode.data.trim() === '' || currentNode.parentElement.closest('title, .said, option, [hidden]')) continue
+    range.selectNodeContents(currentNode)
+    for (const box of range.getClientRects()) boxes.push({ box, text: currentNode.data.trim() })
+  }
+  const bars = [...document.querySelectorAll('.chart table rect')].filter(bar => bar.checkVisibility())
+  const things = [...boxes, ...bars.map(bar => ({ box: bar.getBoundingClientRect(), text: 'a bar', isBar: true }))]
+  const found = boxes.length > 50 && bars.length > 20 ? [] : ['there is too little to look at']
+  for (const a of boxes) for (const b of things) {
+    if (a === b) continue
+    const width = Math.min(a.box.right, b.box.right) - Math.max(a.box.left, b.box.left)
+    const height = Math.min(a.box.bottom, b.box.bottom) - Math.max(a.box.top, b.box.top)
+    if (width > 1 && height > 3) found.push(a.text + ' / ' + b.text)
+  }
+  return found
+})()`
+
+t.test(
+  'no label of the timeline lies over another, or over a bar, however narrow the window is',
+  needsBrowser,
+  async t => {
+    const { page } = await open(t)
+    for (const threshold of ['', '0']) {
+      await page.getByLabel('Threshold').selectOption(threshold)
+      for (const width of [400, 700, 1000, 1400]) {
+        await page.setViewportSize({ width, height: 3000 })
+        t.strictSame(await page.evaluate(overlaps), [], `${width} pixels`)
+      }
+    }
+  },
+)
+
+t.test('rows are filtered at once, and what was chosen is remembered', needsBrowser, async t => {
+  const { link, page } = await open(t)
+  const row = (text: string) => page.locator('.lines tr:visible', { hasText: text })
+  t.equal(await page.getByRole('button', { name: 'Apply' }).isVisible(), false)
+  await page.getByLabel('Threshold').selectOption('0')
+  const all = await page.locator('.lines tr:visible').count()
+  t.ok(all > 20)
+  await page.getByLabel('Outgoing HTTP').uncheck()
+  t.equal(await row('/text').count(), 0)
+  t.equal(await page.locator('.lines tr:visible').count(), all - 2)
+  await page.getByLabel('Threshold').selectOption('100')
+  const long = "[...document.querySelectorAll('.lines tr')].filter(({ dataset }) => dataset.us >= 100_000).length"
+  const left = Math.max(1, Number(await page.evaluate(long)))
+  t.equal(await page.locator('.lines tr:visible').count(), left)
+  t.ok(await page.locator('.lines tr').first().isVisible(), 'the request itself is always there')
+  t.equal(await page.locator('[data-folded]').textContent(), `${all - left} rows are below the threshold.`)
+  await page.getByLabel('Threshold').selectOption('0')
+
+  await page.goto(link)
+  t.equal(await page.getByLabel('Threshold').inputValue(), '0')
+  t.equal(await page.getByLabel('Outgoing HTTP').isChecked(), false)
+  t.equal(await row('/text').count(), 0)
+  await page.goto(`${link}&threshold=0&show=http`)
+  t.equal(await page.getByLabel('Outgoing HTTP').isChecked(), true, 'an address says more than a memory')
+  t.equal(await row('/text').count(), 2)
+  await page.evaluate("localStorage.setItem('profiler-timeline', 'broken')")
+  await page.goto(link)
+  t.equal(await row('/text').count(), 2)
+})
+
+t.test('the row that is pointed at, or has the focus, is told of; arrow keys lead to others', needsBrowser, async t => {
+  const { page } = await open(t)
+  const detail = page.locator('.timeline-detail')
+  t.equal(await detail.isVisible(), false)
+  await page.locator('.lines tr', { hasText: 'a section' }).hover()
+  t.match(await detail.textContent(), /^a section with .* · Stopwatch · .* ms to .* ms · /)
+  await page.locator('.lines tr:visible :is(a, [tabindex])').first().focus()
+  t.match(await detail.textContent(), /^GET \/busy · .* · own /)
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('ArrowUp')
+  const second = page.locator('.lines tr:visible').nth(1)
+  t.equal(await page.evaluate('document.activeElement.textContent'), await second.locator('th a').textContent())
+  await page.keyboard.press('Enter')
+  await t.resolves(page.waitForURL(/panel=events#span-\d+$/))
+})
+
+t.test('without scripts the form filters, and everything leads to its page', needsBrowser, async t => {
+  const { link, open: openPage } = await open(t)
+  const page = await openPage({ javaScriptEnabled: false })
+  await page.getByLabel('Threshold').selectOption('0')
+  for (const name of ['Kernel', 'Listeners', 'Templates']) await page.getByLabel(name).uncheck()
+  await page.getByRole('button', { name: 'Apply' }).click()
+  t.match(page.url(), /\?panel=time&threshold=0&show=controller&show=http&show=stopwatch&show=request$/)
+  const names = await page.locator('.lines tr:visible th').allTextContents()
+  t.match(names.length, 7, names.join())
+  await page.getByRole('link', { name: /text$/ }).click()
+  t.match(page.url(), /panel=http#call-\d$/)
+  await page.goto(link)
+  await page.getByRole('link', { name: /^error at .*too long/ }).click()
+  t.match(page.url(), /panel=logger#log-\d+$/)
+})
+
+t.test('readers of the table hear of what kind a row is, and when it was', needsBrowser, async t => {
+  const { page } = await open(t)
+  await page.getByLabel('Threshold').selectOption('0')
+  for (const width of [400, 1400]) {
+    await page.setViewportSize({ width, height: 900 })
+    const table = page.getByRole('table', { name: 'Execution timeline' })
+    const row = table.getByRole('row', { name: /^HTTP: .*\/text 200/ })
+    t.equal(await row.count(), 1, `${width} pixels`)
+    t.match(await row.getByRole('img').textContent(), / ms to .* ms/)
+    t.ok(await table.getByRole('checkbox', { name: 'Sub-Requests' }).isVisible())
+  }
+})
