@@ -77,15 +77,15 @@ export class Bar {
     this.#section.hidden = isFolded
     this.#toggle.setAttribute('aria-expanded', String(!isFolded))
     this.#toggle.title = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar (${shortcut})`
-    const failed = this.#failures > 0 ? [`${this.#failures} failed`] : []
-    const marks = isFolded ? [status, ...(exception === '' ? [] : [exception]), ...failed] : []
-    const label = createElement(
-      'span',
-      { class: 'toolbar-title' },
-      isFolded ? 'Show the profiler toolbar' : 'Hide the profiler toolbar',
-    )
-    this.#toggle.replaceChildren(label, ...marks.map(mark => createElement('span', { class: 'toolbar-mark' }, mark)))
-    this.#toggle.dataset.tone = exception !== '' || failed.length > 0 ? 'error' : tone
+    const label = `${isFolded ? 'Show' : 'Hide'} the profiler toolbar`
+    this.#toggle.replaceChildren(createElement('span', { class: 'toolbar-title' }, label))
+    if (!isFolded) return
+    const mark = (text: string, tone: string) => {
+      this.#toggle.append(' ', createElement('span', { class: 'toolbar-mark', 'data-tone': tone }, text))
+    }
+    mark(status, tone)
+    if (exception !== '') mark(exception, 'error')
+    if (this.#failures > 0) mark(`${this.#failures} failed`, 'error')
   }
 
   #onKey(event: KeyboardEvent): void {
