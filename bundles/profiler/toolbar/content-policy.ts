@@ -33,15 +33,9 @@ export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer
   const policies = sent.flat(2)
   if (sent[0]?.flat().some(isSandbox)) return { nonce: undefined, obstacle: 'its policy puts the page in a sandbox' }
 
-  let nonce = policies.map(findNonce).find(found => found !== undefined)
-  const drawNonce = () => {
-    nonce ??= needs.createNonce()
-    return nonce
-  }
+  const nonce = chooseNonce(policies, needs)
   for (const [index, fields] of sent.entries()) {
-    const extended = fields.map(field =>
-      field.map(policy => allowFetches(allowScript(policy, needs, nonce, drawNonce), needs)),
-    )
+    const extended = fields.map(field => field.map(policy => allowFetches(allowScript(policy, needs, nonce), needs)))
     if (extended.flat().every((policy, at) => policy === fields.flat()[at])) continue
     const name = String(headerNames[index])
     headers.delete(name)
@@ -78,15 +72,26 @@ function findDirective(policy: Policy, names: readonly string[]): Directive | un
 const scriptNames: readonly string[] = ['script-src-elem', 'script-src', 'default-src']
 const fetchNames: readonly string[] = ['connect-src', 'default-src']
 
-function allowScript(policy: Policy, needs: PolicyNeeds, nonce: string | undefined, drawNonce: () => string): Policy {
+/** One that all policies go by which go by any; a new one where there is none. */
+function chooseNonce(policies: readonly Policy[], { createNonce }: PolicyNeeds): string | undefined {
+  const isEnough = (nonce: string | undefined) => policies.every(policy => lackOf(policy, nonce) !== 'nonce')
+  const found = policies.map(findNonce).filter(nonce => nonce !== undefined)
+  return found.find(isEnough) ?? (isEnough(undefined) ? undefined : createNonce())
+}
+
+/** What a tag with this nonce, or without one, lacks by a policy: the nonce, or else the address of its script. */
+function lackOf(policy: Policy, nonce: string | undefined): 'nothing' | 'nonce' | 'address' {
+  const { sources } = findDirective(policy, scriptNames) ?? {}
+  if (sources === undefined || sources.some(source => nonceOf(source) === (nonce ?? ''))) return 'nothing'
+  if (allowsOrigin(sources) && !has(sources, "'strict-dynamic'")) return 'nothing'
+  return has(sources, "'unsafe-inline'") && !sources.some(switchesInlineOff) ? 'address' : 'nonce'
+}
+
+function allowScript(policy: Policy, { scripts }: PolicyNeeds, nonce: string | undefined): Policy {
+  const lack = lackOf(policy, nonce)
   const directive = findDirective(policy, scriptNames)
-  if (directive === undefined) return policy
-  const { sources } = directive
-  const goesByNonce = has(sources, "'strict-dynamic'")
-  if (nonce !== undefined && sources.some(source => nonceOf(source) === nonce)) return policy
-  if (!goesByNonce && allowsOrigin(sources)) return policy
-  const isInlineAllowed = has(sources, "'unsafe-inline'") && !sources.some(switchesInlineOff)
-  return extend(policy, directive, 'script-src', isInlineAllowed ? needs.scripts : [`'nonce-${drawNonce()}'`])
+  if (lack === 'nothing' || directive === undefined) return policy
+  return extend(policy, directive, 'script-src', lack === 'nonce' ? [`'nonce-${nonce}'`] : scripts)
 }
 
 function allowFetches(policy: Policy, { fetches }: PolicyNeeds): Policy {

@@ -80,8 +80,8 @@ function createNonce(): string {
 
 /** As narrow as a source list allows: it knows names and 127.0.0.1, but no other addresses (CSP Level 3, section 6.7.2.8). */
 function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[]; readonly fetches: string[] } {
-  const canBeNamed = hostname === '127.0.0.1' || /[a-z]/.test(hostname.split('.').at(-1) ?? '')
-  if (!canBeNamed || hostname.startsWith('[')) return { scripts: ["'self'"], fetches: ["'self'"] }
+  const canBeNamed = hostname === '127.0.0.1' || /[a-z][a-z0-9-]*$/.test(hostname)
+  if (!canBeNamed) return { scripts: ["'self'"], fetches: ["'self'"] }
   const files = `${origin}${home}assets/`
   return { scripts: [files], fetches: [files, `${origin}${toolbarLink('')}`] }
 }
