@@ -96,7 +96,7 @@ function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryV
     tone: summary.tone,
     link: recordLink(summary.token, 'request'),
     rows: [
-      row('Status', summary.statusText, { tone: summary.tone }),
+      row('Status', summary.statusText),
       row('Request', `${summary.method} ${cut(summary.target)}`),
       row('Route', summary.route || 'n/a', { link: recordLink(summary.token, 'router') }),
       row('Controller', summary.controller || 'n/a'),
