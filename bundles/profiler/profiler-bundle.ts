@@ -21,6 +21,8 @@ import { ProfilerTracer } from './profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './recording-policy.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import { RecentRedirects } from './toolbar/recent-redirects.ts'
+import { ToolbarListener } from './toolbar/toolbar-listener.ts'
 import { createTraceableView } from './traceable-view.ts'
 import { watchCrashes } from './watch-crashes.ts'
 import { watchFetch } from './watch-fetch.ts'
@@ -81,12 +83,14 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const calls = new CallWatch(() => profiler.find(app.context.current))
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
-      collectors.push(memoryCollector, ...createCollectors(app))
+      const redirects = new RecentRedirects(app.redactor)
+      collectors.push(memoryCollector, ...createCollectors(app), redirects)
       const assets = createAssets(app)
       for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
+      new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
     },
 
     async close() {

@@ -6,6 +6,7 @@ import { ResponseEvent } from '../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { recordLink } from './pages/links.ts'
 import type { Profiler } from './profiler.ts'
+import { toServerTiming } from './toolbar/server-timing.ts'
 
 /** First: what follows is not worth recording. */
 const controllerPriority = 2048
@@ -49,7 +50,7 @@ export class ProfilerListener {
   }
 
   /** A response that a sub-request has made names the profile of that one already: it becomes the previous one. */
-  onResponse({ request, response: { headers } }: ResponseEvent): void {
+  onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
     const { debugGate, profiler } = this.#services
     const pass = profiler.find(request)
     if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
@@ -57,5 +58,6 @@ export class ProfilerListener {
     if (previous !== null) headers.set('x-previous-debug-token', previous)
     headers.set('x-debug-token', pass.token)
     headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
+    if (isMainRequest) headers.append('server-timing', toServerTiming(pass))
   }
 }

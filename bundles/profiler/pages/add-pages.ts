@@ -6,6 +6,7 @@ import { createPanels } from '../create-panels.ts'
 import type { Profiler } from '../profiler.ts'
 import type { RecordingPolicy } from '../recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
@@ -39,7 +40,10 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
   const definitions = [
     ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
-    ...createReadingRoutes(services, assets).map(route => ({ ...route, methods: ['GET'] as const })),
+    ...[createToolbarRoute(services), ...createReadingRoutes(services, assets)].map(route => ({
+      ...route,
+      methods: ['GET'] as const,
+    })),
   ]
   return definitions.map(definition => {
     const controller = whenIdle(app.profiler, definition.controller)

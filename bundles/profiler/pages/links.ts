@@ -6,6 +6,11 @@ export function recordLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
+/** The toolbar's view of a record; the path is Symfony's. */
+export function toolbarLink(token: string): string {
+  return `/_wdt/${encode(token)}`
+}
+
 /** What changes a record: `pin` and `unpin`; the panel is where the way leads back to. */
 export function changeLink(token: string, change: 'pin' | 'unpin', panel: string): string {
   return `${home}${encode(token)}/${change}?panel=${encode(panel)}`

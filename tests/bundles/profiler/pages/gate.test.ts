@@ -86,7 +86,9 @@ async function ask(
   const { body, status } = response
   await app.kernel.terminate(request, response)
   const masked = (text: string) => text.replace(/_profiler|nowhere__/g, 'PATH').replace(/\b[0-9a-f]{6}\b/g, 'TOKEN')
-  const fields = [...response.headers].filter(([name]) => name !== 'date').map(([name, value]) => [name, masked(value)])
+  const fields = [...response.headers]
+    .filter(([name]) => name !== 'date' && name !== 'server-timing')
+    .map(([name, value]) => [name, masked(value)])
   return { status, headers: Object.fromEntries(fields), body: masked(String(body)) }
 }
 

@@ -1,0 +1,349 @@
+import { formatCount } from '../pages/format.ts'
+import { home, recordLink } from '../pages/links.ts'
+import { type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
+import { createEventRows } from '../panels/event-rows.ts'
+import { readEventTree } from '../panels/event-tree.ts'
+import { formatBytes } from '../panels/format-bytes.ts'
+import { formatDuration } from '../panels/format-duration.ts'
+import { formatText } from '../panels/format-soft.ts'
+import { readLogs } from '../panels/read-logs.ts'
+import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../panels/read-soft.ts'
+import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
+
+/** What a toolbar is about. */
+export interface ToolbarSubject {
+  readonly profile: Profile
+  readonly facts: ProcessFacts
+  /** Those sub-requests whose records are there. */
+  readonly children: readonly ProfileSummary[]
+}
+
+/** A line of an item's details. */
+export interface ToolbarRow {
+  readonly name: string
+  readonly value: string
+  /** Empty where there is nothing to go to. */
+  readonly link: string
+  readonly tone: Tone
+  /** Which part of the bar above it this is about; mostly empty. */
+  readonly category: string
+}
+
+/** One thing in the bar: a link to its panel, with details that unfold. */
+export interface ToolbarItem {
+  /** Of the panel it leads to, or of the thing itself: unique among the items. */
+  readonly id: string
+  /** What it is about, for those who do not see where it stands. */
+  readonly title: string
+  /** What stands out, such as the status; may be empty. */
+  readonly pill: string
+  readonly text: string
+  readonly tone: Tone
+  readonly link: string
+  /** Whether it is left away where there is little room. */
+  readonly isMinor: boolean
+  readonly rows: readonly ToolbarRow[]
+  /** How a whole is divided, as a bar of 1,000 units; empty where it is not. */
+  readonly shares: readonly { readonly category: string; readonly x: number; readonly width: number }[]
+}
+
+/** Milliseconds from which on a page is slow, as Symfony sees it. */
+const slow = 1000
+
+/** Longer lists end with a link to all of it. */
+const listLimit = 5
+
+const textLimit = 300
+
+/** Makes what the template of the toolbar shows of a profile, which may be damaged: what cannot be read is left away. */
+export function toToolbarView(subject: ToolbarSubject): Readonly<Record<string, unknown>> {
+  const summary = toSummaryView(subject.profile.summary)
+  return {
+    token: summary.token,
+    status: summary.status,
+    tone: summary.tone,
+    exception: subject.profile.summary.exception ?? '',
+    method: summary.method,
+    target: summary.target,
+    home,
+    items: itemMakers.flatMap(make => make(subject, summary) ?? []),
+    record: toRecordItem(subject, summary),
+  }
+}
+
+type ItemMaker = (subject: ToolbarSubject, summary: SummaryView) => ToolbarItem | undefined
+
+/** In the order of the bar. */
+const itemMakers: readonly ItemMaker[] = [
+  toResponseItem,
+  toExceptionItem,
+  toRedirectItem,
+  toLogItem,
+  toTimeItem,
+  toTemplateItem,
+  toCallItem,
+  toSubRequestItem,
+  toMemoryItem,
+]
+
+function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryView): ToolbarItem {
+  const { contentType, outcome } = profile.summary
+  const forwarded = readHeader(profile, 'x-previous-debug-token')
+  const child = children.find(({ token }) => token === forwarded)
+  return item('request', 'Response', {
+    pill: summary.status,
+    text: summary.route === '' ? 'no route' : `@${summary.route}`,
+    tone: summary.tone,
+    link: recordLink(summary.token, 'request'),
+    rows: [
+      row('Status', summary.statusText),
+      row('Request', `${summary.method} ${cut(summary.target)}`),
+      row('Route', summary.route || 'n/a', { link: recordLink(summary.token, 'router') }),
+      row('Controller', summary.controller || 'n/a'),
+      ...(forwarded === ''
+        ? []
+        : [
+            row('Forwarded to', [child?.controller ?? '', forwarded].filter(Boolean).join(' · '), {
+              link: recordLink(forwarded),
+            }),
+          ]),
+      ...(contentType === null ? [] : [row('Content type', cut(contentType))]),
+      ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: 'warning' })]),
+    ],
+  })
+}
+
+function toExceptionItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const { exception } = profile.summary
+  if (exception === null) return undefined
+  const thrown = asObjects(asObject(profile.data.exception).exceptions)
+  const link = recordLink(token, 'exception')
+  return item('exception', 'Exception', {
+    text: exception,
+    tone: 'error',
+    link,
+    rows: thrown
+      .slice(0, listLimit)
+      .map(({ message, name }) => row(asText(name) || 'Error', cut(asText(message)), { link, tone: 'error' })),
+  })
+}
+
+function toRedirectItem({ profile }: ToolbarSubject): ToolbarItem | undefined {
+  const chain = asObjects(profile.data.redirects)
+  const last = chain.at(-1)
+  if (last === undefined) return undefined
+  const describe = ({ method, status, token, url }: Readonly<Record<string, unknown>>) =>
+    row(`${asNumber(status)} ${asText(method)}`, `${cut(toTarget(asText(url)))} · ${asText(token)}`, {
+      link: recordLink(asText(token)),
+      tone: 'warning',
+    })
+  return item('redirect', 'Redirected', {
+    pill: String(asNumber(last.status)),
+    text: `from ${cut(toTarget(asText(last.url)), 40)}`,
+    tone: 'warning',
+    link: recordLink(asText(last.token)),
+    rows: chain.map(describe),
+  })
+}
+
+function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const { errors, warnings } = profile.summary
+  if (errors + warnings === 0) return undefined
+  const link = recordLink(token, 'logger')
+  const records = readLogs(profile)
+    .logs.map((log, index) => ({ ...log, index, tone: toTone(log.level) }))
+    .filter(({ tone }) => tone !== 'plain')
+  const counts = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
+  return item('logger', 'Logs', {
+    text: counts.filter(Boolean).join(', '),
+    tone: errors > 0 ? 'error' : 'warning',
+    link,
+    rows: records
+      .slice(0, listLimit)
+      .map(({ index, level, message, tone }) => row(level, cut(message), { link: `${link}#log-${index}`, tone })),
+  })
+}
+
+function toTimeItem({ children, profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
+  const total = asNumber(profile.summary.duration)
+  const controller = createEventRows(readEventTree(profile), children, total * 1000)
+    .filter(({ category }) => category === 'controller')
+    .flatMap(({ periods }) => periods)
+    .reduce((sum, { duration }) => sum + duration / 1000, 0)
+  const templates = readTemplates(profile).time
+  const http = readCalls(profile).reduce((sum, { duration }) => sum + duration, 0)
+  const own = Math.max(0, controller - templates - http)
+  const parts: [name: string, category: string, duration: number][] = [
+    ['Kernel and listeners', 'section', Math.max(0, total - Math.max(controller, templates + http))],
+    ['Controller', 'controller', own],
+    ['Templates', 'template', templates],
+    ['Outgoing requests', 'http', http],
+  ]
+  const shown = parts.filter(([, , duration]) => duration > 0)
+  return item('time', 'Time', {
+    text: formatDuration(total),
+    tone: total > slow ? 'warning' : 'plain',
+    link: recordLink(token, 'time'),
+    rows: [
+      row('Total', formatDuration(total)),
+      ...shown.map(([name, category, duration]) => row(name, formatDuration(duration), { category })),
+    ],
+    shares: toShares(shown),
+  })
+}
+
+function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const { count, pages, time } = readTemplates(profile)
+  if (count === 0) return undefined
+  return item('templates', 'Templates', {
+    text: formatCount(count, 'template'),
+    link: recordLink(token, 'templates'),
+    isMinor: true,
+    rows: [
+      row('Render time', formatDuration(time)),
+      ...pages
+        .slice(0, listLimit)
+        .map(({ duration, index, name }) =>
+          row(formatDuration(duration), cut(name), { link: `${recordLink(token, 'templates')}#render-${index}` }),
+        ),
+    ],
+  })
+}
+
+function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const calls = readCalls(profile)
+  const count = Math.max(asNumber(profile.summary.calls), calls.length)
+  if (count === 0) return undefined
+  const link = recordLink(token, 'http')
+  return item('http', 'Outgoing requests', {
+    text: formatCount(count, 'outgoing call'),
+    tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
+    link,
+    rows: calls.slice(0, listLimit).map(({ duration, index, method, status, tone, url }) =>
+      row(`${status} ${method}`, `${cut(url)} · ${formatDuration(duration)}`, {
+        link: `${link}#call-${index}`,
+        tone,
+      }),
+    ),
+  })
+}
+
+function toSubRequestItem({ children, profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const tokens = asList(profile.children).map(asText)
+  if (tokens.length === 0) return undefined
+  const describe = (token: string) => {
+    const child = children.find(other => other.token === token)
+    const view = child && toSummaryView(child)
+    const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
+    return row(view?.status ?? '–', cut(value), { link: recordLink(token), tone: view?.tone ?? 'plain' })
+  }
+  return item('sub-requests', 'Sub-requests', {
+    text: formatCount(tokens.length, 'sub-request'),
+    link: recordLink(token, 'time'),
+    isMinor: true,
+    rows: tokens.slice(0, listLimit).map(describe),
+  })
+}
+
+function toMemoryItem({ profile }: ToolbarSubject, { memory, token }: SummaryView): ToolbarItem {
+  const { heap, pauses } = asObject(profile.data.memory)
+  const { before, limit } = asObject(heap)
+  const { count, total } = asObject(pauses)
+  const optional = (name: string, bytes: unknown) =>
+    asOptionalNumber(bytes) === undefined ? [] : [row(name, formatBytes(asNumber(bytes)))]
+  return item('memory', 'Memory', {
+    text: memory,
+    link: recordLink(token, 'memory'),
+    isMinor: true,
+    rows: [
+      row('Heap of the process', memory),
+      ...optional('Before', before),
+      ...optional('Limit', limit),
+      ...(asNumber(count) === 0
+        ? []
+        : [row('Garbage collection', `${formatCount(asNumber(count), 'run')}, ${formatDuration(asNumber(total))}`)]),
+    ],
+  })
+}
+
+/** What stands at the end: which record this is, and of which application. */
+function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryView): ToolbarItem {
+  const config = asObject(facts.config)
+  const versions = asObject(asObject(facts.server).versions)
+  const environment = formatText(config.environment)
+  const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
+  return item('record', 'Record', {
+    pill: environment,
+    text: token,
+    link,
+    rows: [
+      row('Record', `${token} · ${time.clock} UTC`, { link }),
+      ...known('Sinfonietta', formatText(versions.sinfonietta)),
+      ...known('Node.js', formatText(versions.node)),
+      ...known('Environment', [environment, config.isDebug === true ? 'debug' : ''].filter(Boolean).join(', ')),
+      row('Profiler', 'All records', { link: home }),
+    ],
+  })
+}
+
+type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
+
+function item(id: string, title: string, init: ItemInit): ToolbarItem {
+  return { id, title, pill: '', tone: 'plain', isMinor: false, shares: [], ...init }
+}
+
+function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
+  return { name, value, link: '', tone: 'plain', category: '', ...init }
+}
+
+function toShares(parts: readonly (readonly [string, string, number])[]): ToolbarItem['shares'] {
+  const total = parts.reduce((sum, [, , duration]) => sum + duration, 0)
+  let x = 0
+  return parts.map(([, category, duration]) => {
+    const share = { category, x, width: Math.round((duration / total) * 1000) }
+    x += share.width
+    return share
+  })
+}
+
+/** The pages that were rendered: partials are counted, and are part of their time. */
+function readTemplates({ data }: Profile) {
+  const { omitted, renders } = asObject(data.templates)
+  const all = asObjects(renders).map(({ duration, name, parent }, index) => ({
+    name: asText(name),
+    duration: asNumber(duration),
+    parent: asNumber(parent, -1),
+    index,
+  }))
+  const pages = all.filter(({ parent }) => parent === -1)
+  return { count: all.length + asNumber(omitted), pages, time: pages.reduce((sum, { duration }) => sum + duration, 0) }
+}
+
+function readCalls({ data }: Profile) {
+  return asObjects(asObject(data.http).calls).map(({ end, error, method, start, status, url }, index) => {
+    const duration = Math.max(0, asNumber(end) - asNumber(start))
+    const isFailed = error !== undefined || asNumber(status) >= 400
+    const known = asNumber(status) === 0 ? '–' : String(asNumber(status))
+    const tone: Tone = isFailed ? 'error' : 'plain'
+    return { method: asText(method), url: asText(url), status: known, duration, tone, index }
+  })
+}
+
+function readHeader({ data }: Profile, wanted: string): string {
+  const pairs = asList(asObject(data.response).headers).map(asList)
+  const [, value] = pairs.find(([name]) => asText(name).toLowerCase() === wanted) ?? []
+  return asText(value)
+}
+
+function toTone(level: string): Tone {
+  if (level === 'error' || level === 'critical') return 'error'
+  return level === 'warning' ? 'warning' : 'plain'
+}
+
+function toTarget(url: string): string {
+  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
+}
+
+function cut(text: string, limit = textLimit): string {
+  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text
+}

@@ -1,0 +1,78 @@
+import { t } from 'tap'
+import { Response } from '../../../../lib/http/response.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { serveKernel } from '../../../support/test-server.ts'
+
+/** The metrics of a header: their durations in milliseconds, and what the first one says. */
+function parse(header: string | null): { names: string[]; token: string | undefined; of: (name: string) => number } {
+  const metrics = String(header).split(', ')
+  const durations = new Map(
+    metrics.map(metric => [String(metric.split(';')[0]), Number(/;dur=([\d.]+)$/.exec(metric)?.[1] ?? Number.NaN)]),
+  )
+  const token = metrics.map(metric => /^profile;desc="(\w+)"$/.exec(metric)?.[1]).find(found => found !== undefined)
+  return { names: [...durations.keys()], token, of: name => durations.get(name) ?? Number.NaN }
+}
+
+t.test('a response says where its time went, and names its record', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/works': async ({ headers }) => {
+        const origin = `http://${headers.get('host')}`
+        await Promise.all([fetch(`${origin}/text`), fetch(`${origin}/text`)].map(async call => (await call).text()))
+        await new Promise(resolve => setTimeout(resolve, 10))
+        return Response.text('done', { headers: { 'server-timing': 'db;dur=5' } })
+      },
+    },
+  })
+  const { url } = await serveKernel(t, kernel)
+  const { headers } = await fetch(`${url}/works`)
+  const { names, of, token } = parse(headers.get('server-timing'))
+  t.strictSame(names, ['db', 'profile', 'total', 'kernel', 'ctrl', 'http'], 'the application keeps its own')
+  t.equal(token, headers.get('x-debug-token'))
+  t.ok(of('ctrl') >= 9)
+  t.ok(of('http') > 0 && of('http') <= of('ctrl'), 'calls at the same time count once')
+  t.ok(Math.abs(of('total') - of('kernel') - of('ctrl')) < 0.01)
+})
+
+t.test('templates of sub-requests count; where there was no controller, there is no time of it', async t => {
+  const { client } = await createProfiledKernel(t)
+  const page = parse((await client.get('/star-photo-booth')).headers.get('server-timing'))
+  t.strictSame(page.names, ['profile', 'total', 'kernel', 'ctrl', 'tpl'])
+  const missing = await client.get('/nowhere')
+  t.strictSame(parse(missing.headers.get('server-timing')).names, ['profile', 'total', 'tpl'])
+  t.equal(missing.headers.getAll('server-timing').length, 1, 'the error page itself says nothing')
+  t.match(parse((await client.get('/boom')).headers.get('server-timing')).names, ['profile', 'total', 'kernel', 'ctrl'])
+  t.match(parse((await client.get('/redir')).headers.get('server-timing')).token, /^[0-9a-f]{6}$/)
+})
+
+t.test('a call that is not over counts until now', async t => {
+  const held: (() => void)[] = []
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/waits': async () => {
+        await new Promise<void>(resolve => held.push(resolve))
+        return Response.text('late')
+      },
+      '/leaves': async ({ headers }) => {
+        const call = fetch(`http://${headers.get('host')}/waits`)
+        await new Promise(resolve => setTimeout(resolve, 20))
+        void call.then(answer => answer.text())
+        return Response.text('done')
+      },
+    },
+  })
+  const { url } = await serveKernel(t, kernel)
+  const { of } = parse((await fetch(`${url}/leaves`)).headers.get('server-timing'))
+  t.ok(of('http') > 10)
+  for (const release of held) release()
+})
+
+t.test('who may see no debug output is told nothing', async t => {
+  const { client } = await createProfiledKernel(t)
+  const init = { headers: { 'x-forwarded-for': '127.0.0.1' } }
+  t.equal((await client.get('/star-photo-booth', init)).headers.get('server-timing'), null)
+  t.equal(
+    (await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })).headers.get('server-timing'),
+    null,
+  )
+})
