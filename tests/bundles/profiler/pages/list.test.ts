@@ -58,7 +58,8 @@ t.test('a moment is given in seconds, or as an ISO date as long as one likes', a
 })
 
 t.test('a search that says nothing is for the ten latest requests', async t => {
-  const expected = { query: { filters: [], limit: 10, offset: 0 }, parameters: {}, page: 1, notes: [] }
+  const query = { filters: [], limit: 10, offset: 0 }
+  const expected = { query, isPinned: false, parameters: {}, page: 1, notes: [] }
   t.strictSame(parse(''), expected)
   t.strictSame(parse('ip=&method=&limit=&start=+&nonsense=1'), expected, 'an empty form says nothing')
   t.strictSame(parse('type=request').query, expected.query)
@@ -147,7 +148,7 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
   t.match(text, '404 127.0.0.1 GET /missing-x KERNEL_NO_ROUTE 1 error 1 sub-request')
   t.match(text, `/missing-x sub-request of ${main} by error_controller`)
   t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
-  t.match(html, '<tr class="sub below">')
+  t.match(html, '<tr class="sub below" data-token="')
   const only = await show(client, '?limit=1')
   t.strictSame(tokensOf(only), [main])
   t.match(textOf(only), /1 results found\s*1–1 of 2/)
