@@ -10,6 +10,7 @@ import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { parseListRequest } from './parse-list-request.ts'
 import { protect } from './protect.ts'
+import { renderCompare } from './render-compare.ts'
 import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
@@ -45,6 +46,11 @@ export function createReadingRoutes(services: PageServices, assets: Assets, live
         if (latest === undefined) return renderMissing(undefined, request, services)
         return renderRecord(latest.token, request, services)
       }),
+    },
+    {
+      name: '_profiler_compare',
+      path: `${home}compare`,
+      controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
     },
     {
       name: '_profiler_live',

@@ -56,6 +56,9 @@ export class LiveStreams {
 /** Milliseconds: sub-requests are kept just before the request that they belong to. */
 const delay = 100
 
+/** Bytes that may wait for a reader: more than one event has. */
+const bufferLimit = 1024
+
 /** More than this are not named. */
 const tokenLimit = 100
 
@@ -78,7 +81,7 @@ class LiveStream extends Readable {
   #heart: NodeJS.Timeout | undefined
 
   constructor(options: LiveStreamOptions) {
-    super()
+    super({ highWaterMark: bufferLimit })
     this.#options = options
   }
 
