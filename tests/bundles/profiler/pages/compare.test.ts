@@ -132,3 +132,22 @@ t.test('nothing that records say becomes markup, and damaged ones are compared a
   t.ok(skeletonOf(tame).length > 60)
   t.strictSame(skeletonOf(nasty), skeletonOf(tame))
 })
+
+t.test('what was done more than once says how often', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const log = { level: 'info', channel: 'app', message: 'Once more.' }
+  const events = {
+    spans: [
+      [null, 'e', 0, 9],
+      [1, 'listener', 1, 1],
+      [null, 'e', 20, 9],
+      [1, 'listener', 21, 1],
+    ],
+  }
+  storage.append(createRecord({ token: '00000a', data: { logger: { records: [log, log] }, events } }), '{}')
+  storage.append(createRecord({ token: '00000b' }), '{}')
+  const text = textOf((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
+  t.match(text, 'called 2 times, 0.002 ms')
+  t.match(text, 'logged 2 times')
+  t.match(text, 'e only in A2 times')
+})
