@@ -42,7 +42,7 @@ export class ProfilerListener {
   onController({ controller, request }: ControllerEvent): void {
     const { isOwn, profiler } = this.#services
     const pass = profiler.find(request)
-    if (pass !== undefined && isOwn(controller)) pass.isRecorded = false
+    if (pass !== undefined && isOwn(controller)) profiler.dismiss(pass)
   }
 
   onException({ error, request }: ExceptionEvent): void {

@@ -91,6 +91,12 @@ export class Profiler {
     return pass
   }
 
+  /** It leaves no record, and is none of those in flight: a page of the profiler itself may stay open for hours. */
+  dismiss(pass: Pass): void {
+    pass.isRecorded = false
+    this.#inFlight.delete(pass)
+  }
+
   /** The request is handled. Of a sub-request it is collected now what its response is like. */
   finish(pass: Pass): void {
     pass.duration = pass.elapsed()

@@ -1,8 +1,10 @@
 import { enableCopying } from './copy.ts'
 import { enableFiltering } from './filter.ts'
+import { enhanceList } from './list.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
+import { showLocalTimes } from './times.ts'
 
 // Rendering waits for this module, so that a dark page is never light at first; the page itself works without it.
 chooseTheme(document.querySelector('[data-theme-choice]'))
@@ -10,3 +12,5 @@ enableCopying(document)
 enableFiltering(document)
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
+showLocalTimes()
+enhanceList()

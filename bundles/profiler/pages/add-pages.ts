@@ -11,6 +11,7 @@ import { acceptsFetch } from './accepts-fetch.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
+import { LiveStreams } from './live-streams.ts'
 import { PageRenderer } from './page-renderer.ts'
 import type { PageServices } from './page-services.ts'
 
@@ -40,7 +41,7 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
   const definitions = [
     ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
-    ...[createToolbarRoute(services), ...createReadingRoutes(services, assets)].map(route => ({
+    ...[createToolbarRoute(services), ...createReadingRoutes(services, assets, new LiveStreams(app))].map(route => ({
       ...route,
       methods: ['GET'] as const,
     })),

@@ -5,19 +5,25 @@ import { Response } from '../../../lib/http/response.ts'
 import type { Assets } from '../assets.ts'
 import { PROFILER_ASSET_UNKNOWN, PROFILER_FILE_CLOSED } from './errors.ts'
 import { home, listLink, recordLink } from './links.ts'
+import type { LiveStreams } from './live-streams.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { parseListRequest } from './parse-list-request.ts'
 import { protect } from './protect.ts'
+import { renderCompare } from './render-compare.ts'
 import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
+import { searchList } from './search-list.ts'
 
 /** For ever, as the name changes with the content; not in caches that others use. */
 const assetCaching = 'private, max-age=31536000, immutable'
 
+/** Whatever compresses waits for more than one event. */
+const liveCaching = 'no-store, no-transform'
+
 /** Creates what only reads: the list, the records, and the files that their pages need. */
-export function createReadingRoutes(services: PageServices, assets: Assets): PageRoute[] {
+export function createReadingRoutes(services: PageServices, assets: Assets, live: LiveStreams): PageRoute[] {
   const { storage } = services
   const token = routeParameter('token')
   return [
@@ -39,6 +45,19 @@ export function createReadingRoutes(services: PageServices, assets: Assets): Pag
         const [latest] = summaries
         if (latest === undefined) return renderMissing(undefined, request, services)
         return renderRecord(latest.token, request, services)
+      }),
+    },
+    {
+      name: '_profiler_compare',
+      path: `${home}compare`,
+      controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
+    },
+    {
+      name: '_profiler_live',
+      path: `${home}live`,
+      controller: defineController('profiler_live', [currentRequest], ({ query }) => {
+        const headers = { 'content-type': 'text/event-stream; charset=UTF-8', 'cache-control': liveCaching }
+        return protect(Response.stream(live.create(parseListRequest(query).query.filters), { headers }))
       }),
     },
     {
@@ -85,12 +104,15 @@ export function createReadingRoutes(services: PageServices, assets: Assets): Pag
 async function search(request: Request, services: PageServices): Promise<Response> {
   const token = request.query.get('token')?.trim()
   if (token) return /^\w+$/.test(token) ? goTo(recordLink(token)) : renderMissing(token, request, services)
-  const { parameters, query } = parseListRequest(request.query)
-  const { summaries } = await services.storage.search({ ...query, offset: 0, limit: 1 })
+  const wanted = parseListRequest(request.query)
+  const { summaries } = await searchList(services.storage, {
+    ...wanted,
+    query: { ...wanted.query, offset: 0, limit: 1 },
+  })
   const [first] = summaries
-  const { order, page, sort, type = 'request', ...filters } = parameters
-  const ours = { ...(sort && { sort }), ...(order && { order }), ...(page && { page }) }
-  return goTo(listLink({ ...filters, type, ...ours }, first?.token))
+  const { order, page, pinned, route, sort, type = 'request', ...filters } = wanted.parameters
+  const ours = Object.entries({ route, pinned, sort, order, page }).filter(([, value]) => value !== undefined)
+  return goTo(listLink({ ...filters, type, ...Object.fromEntries(ours) }, first?.token))
 }
 
 function goTo(location: string): Response {

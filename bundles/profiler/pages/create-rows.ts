@@ -1,18 +1,45 @@
 import type { ProfileSummary } from '../profile.ts'
 import { groupByParent } from './group-by-parent.ts'
+import { listChangeLink } from './links.ts'
 import { type SummaryView, toSummaryView } from './to-summary-view.ts'
 
 /** A row of the list of records. */
 export interface RowView extends SummaryView {
   /** Whether it stands below the row of the request that it was made by. */
   readonly isBelowParent: boolean
+  /** The length of its bar, in hundredths of the longest. */
+  readonly share: string
+  /** Where rows can be selected and pinned. */
+  readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
 }
 
-/** Makes the rows of records; where they are not sorted by something else, sub-requests stand below their parents. */
+/** How rows are listed. */
+export interface RowOptions {
+  /** Whether sub-requests stand below their parents; unless they are sorted by something else, they do. */
+  readonly isGrouped?: boolean
+  /** Which records are pinned, and the parameters of the list that leads to pinning and back. */
+  readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
+}
+
+/** Makes the rows of records. */
 export function createRows(
   summaries: readonly ProfileSummary[],
-  { isGrouped = true }: { readonly isGrouped?: boolean } = {},
+  { isGrouped = true, list }: RowOptions = {},
 ): RowView[] {
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
-  return listed.map(({ summary, isBelowParent }) => ({ ...toSummaryView(summary), isBelowParent }))
+  const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
+  return listed.map(({ summary, isBelowParent }) => {
+    const { duration, token } = summary
+    return {
+      ...toSummaryView(summary),
+      isBelowParent,
+      share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
+      actions: list !== undefined && createActions(token, list),
+    }
+  })
+}
+
+function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {
+  const isPinned = pinned.has(token)
+  return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
 }

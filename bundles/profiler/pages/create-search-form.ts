@@ -15,7 +15,11 @@ export interface SearchForm {
   readonly address: string
   readonly start: string
   readonly end: string
+  readonly route: string
+  readonly isPinned: boolean
   readonly limits: readonly Choice[]
+  /** What the list is sorted by, to stay so. */
+  readonly kept: readonly { readonly name: string; readonly value: string }[]
   /** Whether one of the fields is used that are out of the way otherwise. */
   readonly isOpen: boolean
   /** Whether anything is filtered at all. */
@@ -26,10 +30,10 @@ const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 const limits = ['10', '25', '50', '100']
 
 /** Fills the search form with what was asked for. */
-export function createSearchForm({ parameters, query }: ListRequest): SearchForm {
-  const { ip = '', method = '', status_code: status = '', url: address = '' } = parameters
+export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
+  const { ip = '', method = '', route = '', status_code: status = '', url: address = '' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
-    const bound = query.filters?.find(({ test }) => test === wanted)
+    const bound = query.filters.find(({ test }) => test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
   }
   const start = boundOf('from')
@@ -41,9 +45,14 @@ export function createSearchForm({ parameters, query }: ListRequest): SearchForm
     address,
     start,
     end,
+    route,
+    isPinned,
     limits: choices(limits, String(query.limit)),
-    isOpen: [ip, start, end].some(text => text !== ''),
-    isFiltering: query.filters?.length !== 0,
+    kept: Object.entries(parameters)
+      .filter(([name]) => name === 'sort' || name === 'order')
+      .map(([name, value]) => ({ name, value })),
+    isOpen: isPinned || [ip, route, start, end].some(text => text !== ''),
+    isFiltering: isPinned || query.filters.length > 0,
   }
 }
 

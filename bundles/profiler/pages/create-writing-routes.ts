@@ -1,7 +1,7 @@
 import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
 import { defineController } from '../../../kernel/controller/controller.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { home, recordLink } from './links.ts'
+import { home, listLink, recordLink } from './links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
@@ -24,10 +24,12 @@ export function createWritingRoutes(services: PageServices): PageRoute[] {
     controller: defineController(
       `profiler_${name}`,
       [currentRequest, routeParameter('token')],
-      async (request, token) =>
-        (await storage.pin(token, isPinned))
-          ? goTo(recordLink(token, request.query.get('panel') || undefined))
-          : renderMissing(token, request, services),
+      async (request, token) => {
+        if (!(await storage.pin(token, isPinned))) return renderMissing(token, request, services)
+        const list = request.query.get('list')
+        if (list !== null) return goTo(listLink(Object.fromEntries(new URLSearchParams(list))))
+        return goTo(recordLink(token, request.query.get('panel') || undefined))
+      },
     ),
   })
   return [

@@ -10,6 +10,10 @@ export interface Relatives {
   readonly older: ProfileSummary | undefined
   /** The main request after it. */
   readonly newer: ProfileSummary | undefined
+  /** How many main requests came after it, as far as was looked. */
+  readonly newerCount: number
+  /** Whether there are more that were not looked at. */
+  readonly hasMore: boolean
 }
 
 /** More sub-requests than this are not looked for. */
@@ -33,6 +37,10 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     search({ field: 'time', test: 'from', value: time }, neighbourLimit, 'ascending'),
   ])
   const isMain = (other: ProfileSummary) => other.parent === null
+  const newer = after
+    .filter(isMain)
+    .toSorted(compareTime)
+    .filter(other => compareTime(other, summary) > 0)
   return {
     parent: parents.find(other => other.token === parent),
     children: children.flatMap(child => found.find(other => other.token === child) ?? []),
@@ -40,10 +48,9 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
       .filter(isMain)
       .toSorted(compareTime)
       .findLast(other => compareTime(other, summary) < 0),
-    newer: after
-      .filter(isMain)
-      .toSorted(compareTime)
-      .find(other => compareTime(other, summary) > 0),
+    newer: newer[0],
+    newerCount: newer.length,
+    hasMore: after.length === neighbourLimit,
   }
 }
 

@@ -11,9 +11,29 @@ export function toolbarLink(token: string): string {
   return `/_wdt/${encode(token)}`
 }
 
+/** The page of the latest record. */
+export function latestLink(panel?: string): string {
+  return `${home}latest${panel === undefined ? '' : `?panel=${encode(panel)}`}`
+}
+
 /** What changes a record: `pin` and `unpin`; the panel is where the way leads back to. */
 export function changeLink(token: string, change: 'pin' | 'unpin', panel: string): string {
   return `${home}${encode(token)}/${change}?panel=${encode(panel)}`
+}
+
+/** What pins or unpins a record, and leads back to the list that these parameters describe. */
+export function listChangeLink(token: string, change: 'pin' | 'unpin', parameters: string): string {
+  return `${home}${encode(token)}/${change}?list=${encode(parameters)}`
+}
+
+/** Two records side by side. */
+export function compareLink(first: string, second: string): string {
+  return `${home}compare?a=${encode(first)}&b=${encode(second)}`
+}
+
+/** A record beside the one before it that asked for the same. */
+export function compareWithPreviousLink(token: string): string {
+  return `${home}compare?b=${encode(token)}`
 }
 
 /** The list of what a search finds. The token only says what was found first. */

@@ -3,7 +3,9 @@ import { type Edge, parseMoment } from './parse-moment.ts'
 
 /** What the list is asked for. */
 export interface ListRequest {
-  readonly query: ProfileQuery & { readonly offset: number }
+  readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
+  /** Whether only pinned records are wanted: which ones those are, the store knows. */
+  readonly isPinned: boolean
   /** What was given, by the names of its parameters, in the order in which links have them. */
   readonly parameters: Readonly<Record<string, string>>
   /** From 1. */
@@ -19,7 +21,10 @@ export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'durati
 export const defaultOrder = 'desc'
 
 /** Symfony's, in its order, then ours. */
-const names = ['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type', 'sort', 'order', 'page']
+const names = [
+  ...['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type'],
+  ...['route', 'pinned', 'sort', 'order', 'page'],
+]
 
 const defaultLimit = 10
 const maximalLimit = 1000
@@ -34,13 +39,13 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
   const page = readCount('page', parameters, 1, maximalPage, notes)
   const sort = readSort(parameters, notes)
   const query = { filters: readFilters(parameters, notes), limit, offset: (page - 1) * limit, ...(sort && { sort }) }
-  return { query, parameters, page, notes }
+  return { query, isPinned: parameters.pinned !== undefined, parameters, page, notes }
 }
 
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
-  const { ip, method, status_code: status, type, url } = parameters
+  const { ip, method, route, status_code: status, type, url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
@@ -50,6 +55,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   contain('status', status)
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
   else if (url !== '!') contain('url', url)
+  contain('route', route)
   // Whoever asks for requests wants everything: there is nothing else.
   if (type !== 'request') contain('type', type)
   const from = readMoment('start', parameters, 'first', notes)

@@ -6,19 +6,23 @@ import type { StorageUsage } from '../store/profile-storage.ts'
 import { createRows } from './create-rows.ts'
 import { createSearchForm } from './create-search-form.ts'
 import { formatCount } from './format.ts'
+import { home } from './links.ts'
 import type { PageServices } from './page-services.ts'
 import { defaultOrder, type ListRequest, parseListRequest, sortableFields } from './parse-list-request.ts'
+import { searchList } from './search-list.ts'
 
 /** Renders the list of what a search finds, the form to search with, and the state of recording. */
 export async function renderList(request: Request, { pages, policy, storage }: PageServices): Promise<Response> {
   const wanted = parseListRequest(request.query)
-  const { notes, query } = wanted
-  const [{ summaries, total }, usage] = await Promise.all([storage.search(query), storage.usage()])
+  const { isPinned, notes, page, parameters, query } = wanted
+  const [{ pinned, summaries, total }, usage] = await Promise.all([searchList(storage, wanted), storage.usage()])
   const isGrouped = query.sort === undefined || query.sort.field === 'time'
   const count = summaries.length
   const model = {
     title: count === 0 ? 'No results found' : `${count} results found`,
-    rows: createRows(summaries, { isGrouped }),
+    rows: createRows(summaries, { isGrouped, list: { pinned, parameters: `${new URLSearchParams(parameters)}` } }),
+    // What is pinned later is no news, and other pages than the first only move.
+    liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
     columns: createColumns(wanted),
     notes,
     form: createSearchForm(wanted),

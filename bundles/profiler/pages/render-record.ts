@@ -6,7 +6,8 @@ import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findChildren } from './find-children.ts'
 import { findRelatives, type Relatives } from './find-relatives.ts'
-import { changeLink, recordLink } from './links.ts'
+import { formatCount, formatTime } from './format.ts'
+import { changeLink, compareWithPreviousLink, latestLink, listLink, recordLink } from './links.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
@@ -40,7 +41,9 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
     summary,
-    ...describeRelatives(profile, relatives),
+    ...describeRelatives(profile, relatives, request.query.get('panel') || undefined),
+    latest: latestLink(request.query.get('panel') || undefined),
+    compareLink: compareWithPreviousLink(token),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
     menu: createMenu(panels, profile, panel),
@@ -66,8 +69,11 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
   return find('request') ?? panels[0]
 }
 
-/** A record that is gone keeps its link: that page says why. */
-function describeRelatives({ summary, children }: Profile, relatives: Relatives): object {
+/** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
+function describeRelatives({ summary, children }: Profile, relatives: Relatives, panel: string | undefined): object {
+  const { newerCount } = relatives
+  const neighbour = (found: ProfileSummary | undefined) =>
+    found === undefined ? false : { ...toSummaryView(found), link: recordLink(found.token, panel) }
   const view = (token: string, found: ProfileSummary | undefined) => ({
     token,
     link: recordLink(token),
@@ -81,7 +87,9 @@ function describeRelatives({ summary, children }: Profile, relatives: Relatives)
         relatives.children.find(child => child.token === token),
       ),
     ),
-    older: relatives.older === undefined ? false : toSummaryView(relatives.older),
-    newer: relatives.newer === undefined ? false : toSummaryView(relatives.newer),
+    older: neighbour(relatives.older),
+    newer: neighbour(relatives.newer),
+    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${relatives.hasMore ? ' and more' : ''}`,
+    sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
   }
 }

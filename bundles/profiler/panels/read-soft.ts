@@ -15,12 +15,13 @@ export function asObjects(value: unknown): Readonly<Record<string, unknown>>[] {
 
 /** Takes a value of a profile for a number; for 0, or what else is given, when it is none. */
 export function asNumber(value: unknown, otherwise = 0): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : otherwise
+  return asOptionalNumber(value) ?? otherwise
 }
 
 /** Takes a value of a profile for a number that may be missing. */
 export function asOptionalNumber(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+  // Sums of larger ones would soon be infinite.
+  return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER ? value : undefined
 }
 
 /** Takes a value of a profile for a text; for an empty one when it is none. */

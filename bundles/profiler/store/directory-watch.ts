@@ -12,19 +12,32 @@ export interface DirectoryWatchOptions {
 /** Milliseconds: a process that writes much is not looked at more often. */
 const delay = 25
 
-/** Tells when files of a directory have changed, while somebody wants to know. It keeps no process running. */
+/** Milliseconds between two looks without a reason: some disks tell of nothing, nor does a directory that is still to come. */
+const interval = 1000
+
+/** Tells when files of a directory may have changed, while somebody wants to know. It keeps no process running. */
 export class DirectoryWatch {
   readonly #options: DirectoryWatchOptions
   #stop: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
+  #interval: NodeJS.Timeout | undefined
 
   constructor(options: DirectoryWatchOptions) {
     this.#options = options
   }
 
-  /** Begins to watch, anew where it did already; nothing happens when that is not possible, as with no directory. */
+  /** Begins to watch, anew where it did already. */
   start(): void {
     this.stop()
+    this.#watch()
+    this.#interval = setInterval(() => {
+      if (this.#stop === undefined) this.#watch()
+      this.#options.onNews()
+    }, interval)
+    this.#interval.unref()
+  }
+
+  #watch(): void {
     const { directory, fileSystem } = this.#options
     try {
       this.#stop = fileSystem.watch(directory, file => this.#onChange(file))
@@ -37,6 +50,7 @@ export class DirectoryWatch {
   stop(): void {
     this.#stop?.()
     this.#stop = undefined
+    clearInterval(this.#interval)
     clearTimeout(this.#timer)
     this.#timer = undefined
   }

@@ -116,6 +116,11 @@ export class FileProfileStorage implements ProfileStorage {
     return this.#pinned
   }
 
+  async pinned(): Promise<ReadonlySet<string>> {
+    await within(diskPatience, this.#catalog.refresh())
+    return new Set(this.#catalog.pins.pins.map(({ line }) => line.summary.token))
+  }
+
   has(token: string): boolean {
     return this.#catalog.index.find(token) !== undefined
   }

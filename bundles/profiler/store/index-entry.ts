@@ -49,15 +49,18 @@ export class IndexEntry {
   readonly writer: string
   /** Milliseconds since 1970, and never less than of what was kept before: profiles are in this order. */
   readonly keptAt: number
+  /** When it was kept at the latest: later than `keptAt` where that is a guess. */
+  readonly latest: number
   /** The next older profile of the same token, which another process has drawn, too. */
   namesake: IndexEntry | undefined
   #version: Version
   #summary: ProfileSummary
 
-  constructor(writer: string, keptAt: number, version: Version) {
+  constructor(writer: string, keptAt: number, version: Version, latest: number = keptAt) {
     this.token = version.summary.token
     this.writer = writer
     this.keptAt = keptAt
+    this.latest = latest
     this.#version = version
     this.#summary = version.summary
   }

@@ -3,6 +3,7 @@ import type { ProfileFilter } from './profile-storage.ts'
 
 /** Makes the test whether a summary meets a condition. A field that is `null` is written as an empty text. */
 export function matchFilter({ field, test, value }: ProfileFilter): (summary: ProfileSummary) => boolean {
+  if (typeof value === 'object') return summary => value.has(toText(summary[field]))
   if (typeof value === 'string') {
     const isWanted = test === 'contains'
     return summary => toText(summary[field]).includes(value) === isWanted

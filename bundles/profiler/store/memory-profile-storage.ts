@@ -34,6 +34,11 @@ export class MemoryProfileStorage implements ProfileStorage {
     return known !== undefined
   }
 
+  async pinned(): Promise<ReadonlySet<string>> {
+    const pinned = Array.from(this.#kept).filter(([, { isPinned }]) => isPinned)
+    return new Set(pinned.map(([token]) => token))
+  }
+
   has(token: string): boolean {
     return this.#kept.has(token)
   }

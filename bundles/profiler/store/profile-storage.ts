@@ -18,11 +18,13 @@ export type SummaryField = keyof ProfileSummary
 
 /**
  * One condition on a field. `contains` and `lacks` look for a text in the field written as text (`null` is an
- * empty one), with upper and lower case told apart; `from` and `until` are inclusive bounds of a number.
+ * empty one), with upper and lower case told apart; `from` and `until` are inclusive bounds of a number; `among` wants one
+ * of several texts, exactly.
  */
 export type ProfileFilter =
   | { readonly field: SummaryField; readonly test: 'contains' | 'lacks'; readonly value: string }
   | { readonly field: SummaryField; readonly test: 'from' | 'until'; readonly value: number }
+  | { readonly field: SummaryField; readonly test: 'among'; readonly value: ReadonlySet<string> }
 
 /** Which profiles are wanted: all conditions hold. */
 export interface ProfileQuery {
@@ -64,6 +66,8 @@ export interface ProfileStorage {
   amend(record: ProfileRecord, facts: string): void
   /** Lets a profile outlive all limits, or no longer; false when it is not known, or the disk does not allow it. */
   pin(token: string, isPinned: boolean): Promise<boolean>
+  /** The tokens of all that is pinned. */
+  pinned(): Promise<ReadonlySet<string>>
   /** Whether this process has kept a profile of this token, or knows of one. */
   has(token: string): boolean
   /** One that is not known yet is looked for in what other processes write, for up to a second. */

@@ -35,7 +35,7 @@ export class ProfileTail {
   /** Tells of profiles of which nobody knows yet whether they are new. */
   tellPerhaps(entries: readonly IndexEntry[]): void {
     for (const { tell, since } of this.#listeners) {
-      for (const { keptAt, summary } of entries) if (keptAt >= since) this.#guard(() => tell(summary))
+      for (const { latest, summary } of entries) if (latest >= since) this.#guard(() => tell(summary))
     }
   }
 

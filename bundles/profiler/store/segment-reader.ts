@@ -12,6 +12,9 @@ import type { Segment } from './segment.ts'
 /** Bytes of an index, or of a stretch of a segment that no index tells of. Nothing that the store writes comes near. */
 const sizeLimit = 64 * 1024 * 1024
 
+/** Milliseconds that the times of files may be behind the clock. */
+const diskClockLag = 20
+
 /**
  * Reads a segment that another process writes, or has written: what is new in its index since the last time. What the
  * index does not tell, because it is missing, damaged or behind, is read from the lines of the segment itself.
@@ -105,13 +108,13 @@ export class SegmentReader {
     if (summary === undefined) return
     // When it was kept only the index knows; but it was after what stands before it, whatever the clock said.
     const keptAt = Math.max(this.#keptAt, Math.round(summary.time + summary.duration))
-    this.#add(keptAt, summary, span)
+    this.#add(keptAt, summary, span, Math.max(keptAt, this.#segment.modified + diskClockLag))
   }
 
-  #add(keptAt: number, summary: ProfileSummary, { length, offset }: Span): void {
+  #add(keptAt: number, summary: ProfileSummary, { length, offset }: Span, latest?: number): void {
     const place = { offset, length, file: this.#segment, facts: this.#facts }
     const version = new Version(summary, undefined, place)
-    this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, version))
+    this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, version, latest))
     this.#keptAt = keptAt
     this.#segment.newest = Math.max(this.#segment.newest, keptAt)
   }

@@ -58,7 +58,8 @@ t.test('a moment is given in seconds, or as an ISO date as long as one likes', a
 })
 
 t.test('a search that says nothing is for the ten latest requests', async t => {
-  const expected = { query: { filters: [], limit: 10, offset: 0 }, parameters: {}, page: 1, notes: [] }
+  const query = { filters: [], limit: 10, offset: 0 }
+  const expected = { query, isPinned: false, parameters: {}, page: 1, notes: [] }
   t.strictSame(parse(''), expected)
   t.strictSame(parse('ip=&method=&limit=&start=+&nonsense=1'), expected, 'an empty form says nothing')
   t.strictSame(parse('type=request').query, expected.query)
@@ -147,7 +148,7 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
   t.match(text, '404 127.0.0.1 GET /missing-x KERNEL_NO_ROUTE 1 error 1 sub-request')
   t.match(text, `/missing-x sub-request of ${main} by error_controller`)
   t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
-  t.match(html, '<tr class="sub below">')
+  t.match(html, '<tr class="sub below" data-token="')
   const only = await show(client, '?limit=1')
   t.strictSame(tokensOf(only), [main])
   t.match(textOf(only), /1 results found\s*1–1 of 2/)
@@ -243,4 +244,54 @@ t.test('the list tells how the store does, and what was not recorded', async t =
   t.match(textOf(await show(client)), '1 record, 820 B.')
   storage.usage = async () => ({ profiles: 1, bytes: 4.2e13, dropped: 0, problem: undefined })
   t.match(textOf(await show(client)), '1 record, 39115.5 GiB.')
+})
+
+t.test(
+  'a record is pinned in the list, which leads back to itself, and those that are pinned can be listed',
+  async t => {
+    const { client, storage } = await createProfiledKernel(t)
+    keep(storage, { token: 'aaaaaa', duration: 0 }, { token: 'bbbbbb', duration: 0 })
+    const html = await show(client, '?url=some&limit=5')
+    const [, link] = /formaction="([^"]*aaaaaa[^"]*)"/.exec(html) ?? []
+    t.equal(link, '/_profiler/aaaaaa/pin?list=url%3Dsome%26limit%3D5')
+    t.match(html, 'aria-label="Pin aaaaaa" aria-pressed="false"')
+    t.match(html, '<rect width="0.0"')
+    const answer = await client.post(String(link), { headers: { origin: 'http://localhost' } })
+    t.equal(answer.status, 303)
+    t.equal(answer.headers.get('location'), '/_profiler/empty/search/results?url=some&limit=5')
+    const pinned = await show(client, '?pinned=1')
+    t.strictSame(tokensOf(pinned), ['aaaaaa'])
+    t.match(pinned, 'aria-label="Unpin aaaaaa" aria-pressed="true"')
+    t.match(pinned, '/_profiler/aaaaaa/unpin?list=pinned%3D1')
+    t.match(pinned, 'name="pinned" value="1" checked')
+    t.match(pinned, 'data-live=""', 'nothing that comes is pinned')
+    t.equal(
+      (await client.get('/_profiler/search?pinned=1&route=x')).headers.get('location'),
+      '/_profiler/empty/search/results?type=request&route=x&pinned=1',
+    )
+    t.equal(
+      (await client.get('/_profiler/search?pinned=1')).headers.get('location'),
+      '/_profiler/aaaaaa/search/results?type=request&pinned=1',
+    )
+  },
+)
+
+t.test('routes are searched, and a sorted list stays sorted', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(
+    storage,
+    { token: 'aaaaaa', route: 'blog_show' },
+    { token: 'bbbbbb', route: null },
+    { token: 'cccccc', route: 'blog' },
+  )
+  const html = await show(client, '?route=blog&sort=route&order=asc')
+  t.strictSame(tokensOf(html), ['cccccc', 'aaaaaa'])
+  t.match(html, '<input type="hidden" name="sort" value="route"><input type="hidden" name="order" value="asc">')
+  t.match(html, '<input name="route" value="blog"')
+})
+
+t.test('the first page is live, with its filters; others only move', async t => {
+  const { client } = await createProfiledKernel(t)
+  t.match(await show(client, '?ip=127&limit=5'), 'data-live="/_profiler/live?ip=127&amp;limit=5"')
+  t.match(await show(client, '?page=2'), 'data-live=""')
 })

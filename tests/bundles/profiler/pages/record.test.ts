@@ -152,6 +152,23 @@ t.test('records lead to the main requests before and after them', async t => {
   t.strictSame(await neighbours('000005'), ['prev 000004'])
 })
 
+t.test('neighbours keep the panel that was asked for; what came since is counted', async t => {
+  const { show, storage } = await withPanels(t, panel('request'), panel('time'))
+  const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
+  for (let number = 100_000; number < 100_003; number++) keep({ token: String(number), time: number })
+  const html = plainEquals(await show('/100001?panel=time'))
+  t.match(html, 'rel="prev" href="/_profiler/100000?panel=time"')
+  t.match(html, 'rel="next" href="/_profiler/100002?panel=time"')
+  t.match(html, '<a href="/_profiler/latest?panel=time" data-key="l">')
+  t.match(
+    html,
+    '<a href="/_profiler/empty/search/results?start=1970-01-01T00%3A01%3A40.001Z&amp;limit=50">1 request since</a>',
+  )
+  for (let number = 100_003; number < 100_300; number++) keep({ token: String(number), time: number })
+  t.match(await show('/100001?panel=time'), '199 requests and more since')
+  t.notMatch(await show('/100299?panel=time'), 'since</a>')
+})
+
 t.test('relatives that are gone keep their links', async t => {
   const { show, storage } = await withPanels(t)
   storage.append(createRecord({ token: '0000bb', parent: '0000aa', controller: null }), '{}')

@@ -7,7 +7,7 @@ import type { FileProfileStorage } from '../../../../bundles/profiler/store/file
 import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
 import { IndexEntry, Version } from '../../../../bundles/profiler/store/index-entry.ts'
 import { ProfileIndex } from '../../../../bundles/profiler/store/profile-index.ts'
-import { createDisk, createError } from './disk.ts'
+import { createDisk, createError, type Operation } from './disk.ts'
 import { abandon, createFileStorage, listFiles, pause, until } from './file-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
@@ -246,6 +246,43 @@ t.test('where a directory cannot be watched, whoever listens is told with the ne
   t.strictSame(told, [tokenOf(10)])
   await append(storage, 1, 11)
   t.strictSame(told, [tokenOf(10), tokenOf(11)])
+})
+
+t.test(
+  'whoever listens is told also where there was no directory yet, and where the disk tells of nothing',
+  async t => {
+    const { directory } = createFileStorage(t)
+    const told: string[] = []
+    const { storage } = createFileStorage(t, { directory })
+    storage.tail(({ token }) => told.push(token))
+    const silent = { ...nodeFileSystem, watch: () => () => undefined }
+    const { storage: unaware } = createFileStorage(t, { directory, fileSystem: silent })
+    unaware.tail(({ token }) => told.push(token))
+    const { storage: other } = createFileStorage(t, { directory })
+    await append(other, 1, 10)
+    await until(() => told.length === 2)
+    await append(other, 1, 11)
+    await until(() => told.length === 4)
+    t.strictSame(told, [tokenOf(10), tokenOf(10), tokenOf(11), tokenOf(11)])
+  },
+)
+
+t.test('what another process writes at that moment is no past, though its index does not tell of it yet', async t => {
+  const { directory, storage: other } = createFileStorage(t)
+  await append(other, 1)
+  await pause(50)
+  // The first look waits until the record is there.
+  const before = ({ name }: Operation) => (name === 'readdir' ? pause(50) : undefined)
+  const { storage } = createFileStorage(t, { directory, fileSystem: createDisk({ before }) })
+  const told: string[] = []
+  storage.tail(({ token }) => told.push(token))
+  const indexes = listFiles(directory, '.index')
+  // Its time, of the year 2023, says nothing of when it was kept.
+  other.append(createRecord({ token: tokenOf(10) }), facts)
+  other.flushNow()
+  for (const file of listFiles(directory, '.index')) if (!indexes.includes(file)) unlinkSync(file)
+  await until(() => told.length > 0)
+  t.strictSame(told, [tokenOf(10)])
 })
 
 t.test('a watch ends with its last listener, with an error, and with the storage', async t => {

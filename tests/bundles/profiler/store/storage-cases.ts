@@ -105,6 +105,11 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.strictSame(await search({ field: 'status', test: 'from', value: 404 }), ['000003', '000001'])
     t.strictSame(await search({ field: 'status', test: 'until', value: 404 }), ['000002', '000001'])
     t.strictSame(await search({ field: 'route', test: 'until', value: 404 }), [], 'a text is no number')
+    t.strictSame(await search({ field: 'token', test: 'among', value: new Set(['000003', '000001', '0']) }), [
+      '000003',
+      '000001',
+    ])
+    t.strictSame(await search({ field: 'status', test: 'among', value: new Set(['40']) }), [], 'all of it')
     t.strictSame(await search({ field: 'exception', test: 'from', value: 0 }), [], 'nor is null')
     t.strictSame(
       await search(
@@ -140,6 +145,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     for (const record of createRecords(3)) storage.append(record, facts)
     t.equal(await storage.pin(tokenOf(1), true), true)
     t.match(await storage.find(tokenOf(1)), { isPinned: true })
+    t.strictSame(await storage.pinned(), new Set([tokenOf(1)]))
     t.match(await storage.find(tokenOf(2)), { isPinned: false })
     await storage.flush()
     await storage.purge()
@@ -149,6 +155,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.equal(await storage.find(tokenOf(2)), undefined)
 
     t.equal(await storage.pin(tokenOf(1), false), true)
+    t.strictSame(await storage.pinned(), new Set())
     await storage.purge()
     t.equal(await storage.find(tokenOf(1)), undefined)
     t.strictSame(await storage.search({ limit: 10 }), { summaries: [], total: 0 })

@@ -1,0 +1,183 @@
+import type { ViewModel } from '../../../lib/view/view.ts'
+import type { Change, Compared } from '../compare/compare-maps.ts'
+import { type Comparison, hasDifferences, neverCompared } from '../compare/compare-profiles.ts'
+import type { ListenerUse } from '../compare/read-listener-uses.ts'
+import type { LogUse } from '../compare/read-log-uses.ts'
+import type { Timing } from '../compare/read-timings.ts'
+import { formatMicroseconds } from '../panels/format-microseconds.ts'
+import type { Profile } from '../profile.ts'
+import { formatCount } from './format.ts'
+import { compareLink } from './links.ts'
+import { toSummaryView } from './to-summary-view.ts'
+
+/** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
+export function toCompareView(first: Profile, second: Profile, comparison: Comparison): ViewModel {
+  const { attributes, listeners, logs, query, requestHeaders, responseHeaders, summary, timings } = comparison
+  const parts = [
+    viewTimings(timings),
+    viewPart('Summary', summary, viewField),
+    viewPart('Response headers', responseHeaders, viewValues),
+    viewPart('Request headers', requestHeaders, viewValues),
+    viewPart('GET parameters', query, viewValues),
+    viewPart('Request attributes', attributes, viewValues),
+    viewPart('Listeners', listeners, viewListener),
+    viewPart('Logs', logs, viewLog),
+  ]
+  const tokens = [first, second].map(({ summary }) => summary.token)
+  return {
+    title: `${tokens.join(' and ')} compared`,
+    records: [
+      { name: 'A', ...toSummaryView(first.summary) },
+      { name: 'B', ...toSummaryView(second.summary) },
+    ],
+    swapLink: compareLink(String(tokens[1]), String(tokens[0])),
+    isSame: !hasDifferences(comparison),
+    leftOut: neverCompared.join(', '),
+    parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
+  }
+}
+
+/** A row of a part: what it is called, and what it is in either record. */
+interface Row {
+  readonly name: string
+  /** Small print below the name. */
+  readonly note: string
+  readonly first: string
+  readonly second: string
+}
+
+interface PartRow extends Row {
+  readonly change: Change
+  /** What the change is called; empty where values speak for themselves. */
+  readonly label: string
+  readonly delta: Delta | false
+}
+
+/** The difference of two times, and its bar: from the middle to the right when it became slower. */
+interface Delta {
+  readonly text: string
+  readonly tone: 'slower' | 'faster'
+  readonly x: string
+  readonly width: string
+}
+
+interface Part {
+  readonly title: string
+  readonly hasDeltas: boolean
+  /** `3 differences`, or empty. */
+  readonly count: string
+  readonly rows: readonly PartRow[]
+  readonly rest: readonly PartRow[]
+  readonly restTitle: string
+}
+
+const labels: Readonly<Record<Change, string>> = {
+  same: '',
+  changed: '',
+  onlyFirst: 'only in A',
+  onlySecond: 'only in B',
+}
+
+function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
+  // One of them is there.
+  const any = (second ?? first) as value
+  const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
+  return {
+    name: view.name?.(any) ?? fieldNames[key] ?? key,
+    note: view.note?.(any) ?? '',
+    first: text(first),
+    second: text(second),
+    change,
+    label: labels[change],
+    delta: false,
+  }
+}
+
+/** How the things of a part are written. */
+interface View<value> {
+  readonly name?: (value: value) => string
+  readonly note?: (value: value) => string
+  readonly text: (value: value) => string
+}
+
+function viewPart<value>(title: string, compared: readonly Compared<value>[], view: View<value>): Part {
+  const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
+  const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
+  const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
+  return { title, hasDeltas: false, count, rows, rest, restTitle: `${rest.length.toLocaleString('en')} the same` }
+}
+
+const fieldNames: Readonly<Record<string, string>> = {
+  contentType: 'content type',
+  url: 'URL',
+  ip: 'IP',
+  calls: 'outgoing calls',
+  subRequests: 'sub-requests',
+}
+
+const viewField: View<string | number> = { text: String }
+const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
+
+const viewListener: View<ListenerUse> = {
+  name: ({ name }) => name,
+  note: ({ event, priority }) => `${event}, priority ${priority}`,
+  text({ calls, changes, duration, hasThrown, isStopped }) {
+    const facts = [
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
+      ...(hasThrown ? ['threw'] : []),
+      ...(isStopped ? ['stopped propagation'] : []),
+      ...changes,
+    ]
+    return facts.join('\n')
+  },
+}
+
+const viewLog: View<LogUse> = {
+  name: ({ message }) => message,
+  note: ({ channel, level }) => `${level}, ${channel}`,
+  text: ({ times }) => (times === 1 ? 'logged' : `logged ${times} times`),
+}
+
+/** Of the longer total: what differs less is noise. */
+const noticed = 0.02
+
+/** What makes the most difference comes first, below what a request is made of; what hardly makes any is folded. */
+function viewTimings(timings: readonly Compared<Timing>[]): Part {
+  const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
+  const widest = Math.max(1, ...differences.map(Math.abs))
+  const total = Math.max(durationOf(timings[0]?.first), durationOf(timings[0]?.second))
+  const all = timings.map((timing, index) => {
+    const difference = Number(differences[index])
+    const { kind, times } = (timing.second ?? timing.first) as Timing
+    const note = kind === 'main' || times === 1 ? '' : `${times} times`
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
+    return { row: { ...row, note, delta: toDelta(difference, widest) }, kind, difference: Math.abs(difference) }
+  })
+  const main = all.filter(({ kind }) => kind === 'main')
+  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
+  const isNoticed = ({ difference }: { readonly difference: number }) => difference > noticed * total
+  const rest = others.filter(each => !isNoticed(each))
+  return {
+    title: 'Timings',
+    hasDeltas: true,
+    count: '',
+    rows: [...main, ...others.filter(isNoticed)].map(({ row }) => row),
+    rest: rest.map(({ row }) => row),
+    restTitle: `${rest.length.toLocaleString('en')} that hardly differ`,
+  }
+}
+
+function durationOf(timing: Timing | undefined): number {
+  return timing?.duration ?? 0
+}
+
+/** Bars go from -100 to 100. */
+function toDelta(difference: number, widest: number): Delta {
+  const width = (100 * Math.abs(difference)) / widest
+  return {
+    text: `${difference > 0 ? '+' : difference < 0 ? '−' : '±'}${formatMicroseconds(Math.abs(difference))}`,
+    tone: difference > 0 ? 'slower' : 'faster',
+    x: (difference > 0 ? 0 : -width).toFixed(1),
+    width: width.toFixed(1),
+  }
+}

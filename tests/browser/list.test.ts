@@ -1,0 +1,139 @@
+import type { Page } from 'playwright-core'
+import { type Test, t } from 'tap'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+t.setTimeout(120_000)
+
+interface Opened {
+  readonly page: Page
+  readonly url: string
+  readonly server: { close(deadline: number): Promise<void> }
+  /** What went wrong on the page. */
+  readonly complaints: string[]
+  ask(path: string): Promise<string>
+}
+
+async function open(t: Test, path = '/_profiler/'): Promise<Opened> {
+  const browser = await openBrowser(t)
+  const { server, url } = await serveKernel(t, await createProfiledKernel(t))
+  const ask = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
+  await ask('/star-photo-booth')
+  const page = await browser.newPage({ timezoneId: 'Asia/Tokyo' })
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(String(error)))
+  page.on('console', message => complaints.push(message.text()))
+  await page.goto(url + path)
+  return { page, url, server, complaints, ask }
+}
+
+const rows = (page: Page) => page.locator('tr[data-token]')
+
+t.test('new records come by themselves, and wait while somebody is in the list', needsBrowser, async t => {
+  const { ask, complaints, page } = await open(t)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const missing = await ask('/missing-x')
+  await page.locator(`tr[data-token="${missing}"]`).waitFor()
+  t.equal(await rows(page).count(), 3)
+  t.match(await rows(page).nth(1).getAttribute('class'), 'below')
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '3 results found')
+
+  await rows(page).first().hover()
+  const waiting = await ask('/partnership')
+  await page.getByRole('button', { name: '1 new' }).waitFor()
+  t.equal(await page.locator(`tr[data-token="${waiting}"]`).count(), 0)
+  t.match(await page.locator('p[role="status"]').textContent(), /new record/)
+  await page.getByRole('button', { name: '1 new' }).focus()
+  await page.keyboard.press('Enter')
+  await page.locator(`tr[data-token="${waiting}"]`).waitFor()
+  t.ok(await page.locator(`tr[data-token="${waiting}"] .entry`).evaluate(link => link.matches(':focus')))
+  t.strictSame(complaints, [])
+})
+
+t.test('the list filters while one types, and stays live with its filter', needsBrowser, async t => {
+  const { ask, complaints, page, url } = await open(t)
+  await ask('/partnership')
+  await page.getByLabel('URL').pressSequentially('partner')
+  await page.waitForURL(/url=partner/)
+  t.match(page.url(), `${url}/_profiler/`)
+  t.equal(await rows(page).count(), 1)
+  t.equal(await page.getByLabel('URL').inputValue(), 'partner')
+  t.ok(await page.getByLabel('URL').evaluate(input => input.matches(':focus')), 'one can go on')
+  await page.getByText('Live', { exact: true }).waitFor()
+  await ask('/star-photo-booth')
+  const wanted = await ask('/partnership?again')
+  await page.locator(`tr[data-token="${wanted}"]`).waitFor()
+  t.equal(await rows(page).count(), 2)
+  await page.getByLabel('Method').selectOption('POST')
+  await page.getByText('The query returned no result.').waitFor()
+  t.strictSame(complaints, [])
+})
+
+t.test('rows are opened by a click anywhere, walked with keys, and pinned where they are', needsBrowser, async t => {
+  const { ask, complaints, page, url } = await open(t)
+  const latest = await ask('/missing-x')
+  await page.reload()
+  await page.keyboard.press('j')
+  await page.keyboard.press('j')
+  await page.keyboard.press('k')
+  t.ok(await page.locator(`tr[data-token="${latest}"] .entry`).evaluate(link => link.matches(':focus')))
+  await page.getByRole('button', { name: `Pin ${latest}` }).click()
+  await page.getByRole('button', { name: `Unpin ${latest}` }).waitFor()
+  t.match(page.url(), '/search/results', 'without leaving the list')
+  // Where the link of the row is stretched over all of it.
+  await page.locator(`tr[data-token="${latest}"] .route`).click({ force: true })
+  t.equal(page.url(), `${url}/_profiler/${latest}`)
+  t.ok(await page.getByText('pinned', { exact: true }).isVisible())
+  t.strictSame(complaints, [])
+})
+
+t.test('two records are selected and compared, also without scripts', needsBrowser, async t => {
+  const { ask, complaints, page, url } = await open(t)
+  const missing = await ask('/missing-x')
+  await page.reload()
+  t.notOk(await page.getByRole('button', { name: 'Compare them' }).isVisible())
+  for (const box of await page.getByRole('checkbox', { name: /^Select/ }).all()) await box.check()
+  t.equal(await page.locator('.select :checked').count(), 2, 'never more than two')
+  await page.getByRole('button', { name: 'Compare them' }).click()
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Two records compared')
+  t.strictSame(complaints, [])
+
+  const plain = await (await page.context().browser()?.newContext({ javaScriptEnabled: false }))?.newPage()
+  if (plain === undefined) throw new Error('There is no browser.')
+  await plain.goto(`${url}/_profiler/`)
+  await plain.locator(`tr[data-token="${missing}"] .select input`).check()
+  await plain.locator('tr.main .select input').last().check()
+  await plain.getByRole('button', { name: 'Compare them' }).click()
+  t.match(await plain.locator('.side').last().innerText(), missing, 'the newer one is B')
+  for (const width of [400, 1400]) {
+    await plain.setViewportSize({ width, height: 900 })
+    const overflow = await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+    t.equal(overflow, 0)
+  }
+})
+
+t.test('times are those of the browser, and tell how long ago they were', needsBrowser, async t => {
+  const { page } = await open(t)
+  const time = page.locator('time[data-local]').first()
+  const iso = String(await time.getAttribute('datetime'))
+  const hour = (new Date(iso).getUTCHours() + 9) % 24
+  t.match(await time.innerText(), new RegExp(`(just now|s ago) ${String(hour).padStart(2, '0')}:`))
+  t.match(await page.locator('.recording').innerText(), 'Times are Asia/Tokyo time.')
+})
+
+t.test('a page that is hidden has no stream; one whose server stops tells so', needsBrowser, async t => {
+  const { page, server } = await open(t)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const hide = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${isHidden} });
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  await hide(true)
+  t.equal(await page.locator('.live-state').textContent(), '')
+  await hide(false)
+  await page.getByText('Live', { exact: true }).waitFor()
+  const begin = performance.now()
+  await server.close(10_000)
+  t.ok(performance.now() - begin < 5000)
+  await page.getByText('Reconnecting', { exact: true }).waitFor()
+})

@@ -1,0 +1,209 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { type Change, type Compared, compareMaps } from '../../../../bundles/profiler/compare/compare-maps.ts'
+import {
+  type Comparison,
+  compareProfiles,
+  hasDifferences,
+} from '../../../../bundles/profiler/compare/compare-profiles.ts'
+import { readTimings } from '../../../../bundles/profiler/compare/read-timings.ts'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
+import { createProfile } from '../../../support/create-profile.ts'
+
+const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')
+const number = fc.integer({ min: -5, max: 3000 })
+const pairs = fc.array(fc.tuple(text, fc.oneof(text, number, fc.constant(null))), { maxLength: 5 })
+const spans = fc.array(
+  fc.tuple(fc.oneof(fc.constant(null), fc.constant('request'), number), text, number, number, number, fc.nat(3)),
+  { maxLength: 8 },
+)
+const data = fc.record(
+  {
+    request: fc.record({ headers: pairs, query: pairs, attributes: pairs }, { requiredKeys: [] }),
+    response: fc.oneof(fc.record({ headers: pairs }), fc.anything()),
+    events: fc.oneof(fc.record({ spans }), fc.anything()),
+    logger: fc.record({
+      records: fc.array(fc.record({ level: fc.constantFrom('info', 'error', 'x'), channel: text, message: text })),
+    }),
+    templates: fc.record({ renders: fc.array(fc.record({ parent: fc.constantFrom(-1, 0), duration: number })) }),
+    http: fc.record({ calls: fc.array(fc.record({ start: number, end: number }, { requiredKeys: ['start'] })) }),
+    time: fc.record({ measured: fc.array(fc.record({ name: text, duration: number })) }),
+  },
+  { requiredKeys: [] },
+)
+const profileOf: fc.Arbitrary<Profile> = fc
+  .record({ data, status: fc.constantFrom(200, 404), route: fc.constantFrom(null, 'a'), duration: fc.nat(100) })
+  .map(({ data, ...summary }) => createProfile(data, summary))
+
+const mirrored: Readonly<Record<Change, Change>> = {
+  same: 'same',
+  changed: 'changed',
+  onlyFirst: 'onlySecond',
+  onlySecond: 'onlyFirst',
+}
+
+function mirror(comparison: Comparison): unknown {
+  const parts = Object.entries(comparison) as [string, readonly Compared<unknown>[]][]
+  return Object.fromEntries(
+    parts.map(([part, compared]) => [
+      part,
+      compared.map(({ change, first, key, second }) => ({
+        key,
+        first: second,
+        second: first,
+        change: mirrored[change],
+      })),
+    ]),
+  )
+}
+
+t.test('a profile does not differ from itself, whatever is in it', async t => {
+  fc.assert(
+    fc.property(profileOf, profile => {
+      const comparison = compareProfiles(profile, JSON.parse(JSON.stringify(profile)))
+      const changes = Object.values(comparison).flatMap((part: readonly Compared<unknown>[]) =>
+        part.map(each => each.change),
+      )
+      return !hasDifferences(comparison) && changes.every(change => change === 'same')
+    }),
+  )
+  t.pass()
+})
+
+t.test('whichever comes first, the differences are the same', async t => {
+  fc.assert(
+    fc.property(profileOf, profileOf, (first, second) => {
+      t.strictSame(mirror(compareProfiles(first, second)), compareProfiles(second, first))
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('everything of either is there once, and in both orders of the same order', async t => {
+  const map = (text: string) => new Map([...text].map(key => [key.toLowerCase(), key]))
+  const compare = (first: string, second: string) =>
+    compareMaps(map(first), map(second)).map(({ change, key }) => `${key} ${change}`)
+  t.strictSame(compare('abc', 'xbCd'), ['a onlyFirst', 'x onlySecond', 'b same', 'c changed', 'd onlySecond'])
+  t.strictSame(compare('', ''), [])
+})
+
+/** Those that are not the same, as `key change`. */
+function changed(compared: readonly Compared<unknown>[]): string[] {
+  return compared.filter(({ change }) => change !== 'same').map(({ change, key }) => `${key} ${change}`)
+}
+
+t.test(
+  'headers are compared by their names in any case, with all their values; what is always new is left out',
+  async t => {
+    const response = (headers: unknown) => createProfile({ response: { headers } })
+    const { responseHeaders } = compareProfiles(
+      response([
+        ['ETag', '1'],
+        ['Set-Cookie', 'a'],
+        ['set-cookie', 'b'],
+        ['Date', 'now'],
+        ['vary', 'accept'],
+      ]),
+      response([['etag', '1'], ['set-cookie', 'a'], ['date', 'then'], ['x-debug-token', 'abc123'], 'damaged', [1, 2]]),
+    )
+    t.strictSame(changed(responseHeaders), ['set-cookie changed', 'vary onlyFirst'])
+    t.strictSame(
+      responseHeaders.map(({ key }) => key),
+      ['etag', 'set-cookie', 'vary'],
+    )
+  },
+)
+
+t.test('parameters are compared by their names as they are', async t => {
+  const asking = (query: unknown) => createProfile({ request: { query } })
+  t.strictSame(changed(compareProfiles(asking([['A', '1']]), asking([['a', '1']])).query), [
+    'A onlyFirst',
+    'a onlySecond',
+  ])
+})
+
+t.test('the summary is compared but for what is of its moment', async t => {
+  const one = createProfile({}, { token: '000001', time: 5, memory: 1, duration: 1, status: 200 })
+  const other = createProfile(
+    {},
+    { token: '000002', time: 9, memory: 2, duration: 2, status: 500, exception: 'TypeError' },
+  )
+  const comparison = compareProfiles(one, other)
+  t.strictSame(changed(comparison.summary), ['status changed', 'exception changed'])
+  t.ok(hasDifferences(comparison))
+  const again = compareProfiles(one, createProfile({}, { token: '000003', time: 9, memory: 3, duration: 4 }))
+  t.notOk(hasDifferences(again))
+  t.strictSame(changed(again.timings), ['main Total changed'])
+})
+
+t.test('listeners differ in how often they were called and in what they did, not in how long it took', async t => {
+  const of = (...spans: unknown[]) => createProfile({ events: { spans } })
+  const { listeners } = compareProfiles(
+    of([null, 'e', 0, 9], [1, 'same', 1, 1], [2, 'twice', 2, 1], [3, 'gone', 3, 1], [4, 'thrower', 4, 1, 0, 0]),
+    of(
+      ...[
+        [null, 'e', 0, 9],
+        [1, 'same', 1, 5],
+        [2, 'twice', 2, 1],
+        [4, 'thrower', 4, 1, 0, 2, ['set header a']],
+      ],
+      ...[
+        [null, 'e', 10, 9],
+        [2, 'twice', 12, 1],
+        [1, 'elsewhere', 13, 1],
+      ],
+    ),
+  )
+  t.strictSame(
+    listeners.map(({ change, first, second }) => `${(first ?? second)?.name} ${change}`),
+    ['same same', 'twice changed', 'gone onlyFirst', 'thrower changed', 'elsewhere onlySecond'],
+  )
+  t.match(listeners[1], { first: { calls: 1 }, second: { calls: 2, duration: 2, event: 'e', priority: 2 } })
+})
+
+t.test('logs differ in how often a message came', async t => {
+  const of = (...messages: string[]) =>
+    createProfile({ logger: { records: messages.map(message => ({ level: 'info', channel: 'c', message })) } })
+  const { logs } = compareProfiles(of('a', 'b', 'b', 'c'), of('b', 'c', 'd'))
+  t.strictSame(
+    logs.map(({ change, first, second }) => `${(first ?? second)?.message} ${change}`),
+    ['a onlyFirst', 'b changed', 'c same', 'd onlySecond'],
+  )
+})
+
+t.test('timings: what a request is made of, its events, and what was measured', async t => {
+  const profile = createProfile(
+    {
+      events: {
+        spans: [
+          [null, 'kernel.controller_arguments', 0, 100],
+          [null, 'kernel.response', 1100, 50],
+          [null, 'other', 1200, 10],
+          [null, 'other', 1300, 20],
+        ],
+      },
+      templates: {
+        renders: [
+          { parent: -1, duration: 0.5 },
+          { parent: 0, duration: 0.2 },
+        ],
+      },
+      http: { calls: [{ start: 1, end: 3 }, { start: 2 }] },
+      time: { measured: [{ name: 'query', duration: 70 }] },
+    },
+    { duration: 2 },
+  )
+  t.strictSame(
+    [...readTimings(profile).values()].map(({ duration, name, times }) => [name, duration, times]),
+    [
+      ['Total', 2000, 1],
+      ['Controller', 1000, 1],
+      ['Templates', 500, 1],
+      ['Outgoing calls', 2000, 2],
+      ['kernel.controller_arguments', 100, 1],
+      ['kernel.response', 50, 1],
+      ['other', 30, 2],
+      ['query', 70, 1],
+    ],
+  )
+})
