@@ -4,6 +4,8 @@ import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the pass began. */
 export interface EventNode {
+  /** Its place among the recorded spans. */
+  readonly index: number
   readonly kind: 'dispatch' | 'call' | 'request'
   /** The event; the listener; the token of the sub-request. */
   readonly name: string
@@ -16,6 +18,8 @@ export interface EventNode {
   readonly hasThrown: boolean
   /** What a call has changed; the listeners that a dispatch has skipped. */
   readonly details: readonly string[]
+  /** Of a dispatch: what was changed just before it by no listener. */
+  readonly before: readonly string[]
   readonly parent: EventNode | undefined
   /** In the order in which they began. */
   readonly children: readonly EventNode[]
@@ -72,7 +76,7 @@ interface GrowingNode extends EventNode {
 }
 
 function readRow(
-  [mark, name, start, duration, parentIndex, flags, details]: readonly unknown[],
+  [mark, name, start, duration, parentIndex, flags, details, before]: readonly unknown[],
   above: readonly (GrowingNode | undefined)[],
   lastDispatch: GrowingNode | undefined,
 ): GrowingNode | undefined {
@@ -84,6 +88,7 @@ function readRow(
   // What can lie in nothing cannot be shown; whatever else lies in nothing is where the tree begins.
   if (isCall && parent === undefined) return undefined
   const node: GrowingNode = {
+    index: above.length,
     kind,
     name,
     start: Math.max(0, asNumber(start)),
@@ -92,6 +97,7 @@ function readRow(
     isStopped: (asNumber(flags) & SpanFlag.Stopped) !== 0,
     hasThrown: (asNumber(flags) & SpanFlag.Threw) !== 0,
     details: asList(details).map(asText),
+    before: asList(before).map(asText),
     parent,
     children: [],
   }

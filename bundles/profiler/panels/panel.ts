@@ -9,6 +9,8 @@ export interface PanelSubject {
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are there. */
   readonly children: readonly ProfileSummary[]
+  /** What the address asks for beside the panel. */
+  readonly query?: URLSearchParams
 }
 
 /**

@@ -152,7 +152,9 @@ t.test('a tree of any depth is shown', async t => {
 
 t.test('the own time is what nothing within accounts for; what overlaps counts once', async t => {
   const create = (start: number, duration: number | undefined, children: EventNode[] = []): EventNode => ({
-    kind: 'call',
+    index: 0,
+    before: [],
+    kind: "call",
     name: '',
     start,
     duration,
