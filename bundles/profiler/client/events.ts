@@ -34,7 +34,7 @@ function open(details: Element): void {
 }
 
 function offerSubRequests(tree: Element): void {
-  for (const link of tree.querySelectorAll<HTMLAnchorElement>('.request > .span .name a')) {
+  for (const link of tree.querySelectorAll<HTMLAnchorElement>('.node-request > .span .name a')) {
     const button = document.createElement('button')
     button.className = 'button small'
     button.textContent = 'Open here'

@@ -27,7 +27,8 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
   const relatives = await findRelatives(services.storage, profile)
-  const rendered = panel && (await renderPanel(panel, { profile, facts, query: request.query, ...relatives }, request, services))
+  const rendered =
+    panel && (await renderPanel(panel, { profile, facts, query: request.query, ...relatives }, request, services))
   const summary = toSummaryView(profile.summary)
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,

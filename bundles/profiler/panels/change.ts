@@ -8,7 +8,8 @@ export interface Change {
   readonly name: string
 }
 
-const pattern = /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
+const pattern =
+  /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
 
 /** Reads a change as it was recorded: `set header etag`, `replaced the response`. */
 export function parseChange(text: string): Change {

@@ -1,15 +1,14 @@
-import type { ViewModel } from '../../../lib/view/view.ts'
-import { type OutlineNode, outlineEvents } from './event-outline.ts'
+import { outlineEvents } from './event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from './event-tree.ts'
+import { foldOutline } from './fold-outline.ts'
 import { formatText } from './format-soft.ts'
 import { summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
 import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
-import { foldOutline } from './fold-outline.ts'
 import { createSpanViewer } from './span-view.ts'
 
 /** Rows of one page; who wants more of them follows a link. */
-const rowLimit = 150
+const rowLimit = 120
 
 /** Creates the panel of the event tree: what was dispatched, who was called for how long, and what that has changed. */
 export function createEventsPanel(): ProfilePanel {
@@ -20,7 +19,7 @@ export function createEventsPanel(): ProfilePanel {
     hasContent: profile => readEventTree(profile).nodes.length > 0,
     toView({ children, facts, profile, query }) {
       const tree = readEventTree(profile)
-      const outline = outlineEvents(tree, formatText(profile.summary.controller) || 'the controller')
+      const outline = outlineEvents(tree, formatText(profile.summary.controller))
       const tables = summarizeListeners(tree, facts)
       const isAll = query?.get('spans') === 'all'
       const folded = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)

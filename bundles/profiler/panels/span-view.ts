@@ -34,10 +34,12 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
       id: isGroup ? '' : node.anchor,
       kind: node.kind,
       marks: marksOf(line),
-      name: name === '' ? 'anonymous' : name,
+      name: name || (node.kind === 'controller' ? 'the controller' : 'anonymous'),
       times: isGroup ? `× ${times}` : '',
       token: subRequest?.token ?? '',
-      site: isCall ? (surroundings.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '') : '',
+      site: isCall
+        ? (surroundings.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '')
+        : '',
       priority: node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),
@@ -49,7 +51,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
       remark,
       by: node.kind === 'dispatch' && node.changes.length > 0 ? 'The kernel, before this event:' : '',
       changes,
-      hasNotes: node.hasThrown || node.skipped.length > 0 || node.isStopped || remark !== '' || changes.length > 0,
+      hasNotes: node.hasThrown || node.skipped.length > 0 || node.isStopped || changes.length > 0,
       isOpen: !isGroup,
       children: children.map(child => toView(child, node.name)),
       left: left === 0 ? '' : String(left),
@@ -60,7 +62,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
 
 /** What a row can be asked for, as classes. */
 function marksOf({ duration = 0, node, times }: FoldedNode): string {
-  const marks: string[] = [node.kind]
+  const marks: string[] = [`node-${node.kind}`]
   if (times > 1) marks.push('alike')
   if (node.changes.length > 0) marks.push('changed')
   if (node.isStopped || node.hasThrown) marks.push('troubled')
