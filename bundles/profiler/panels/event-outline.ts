@@ -51,7 +51,7 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
     const place = current === undefined ? outline : current.children
     place.push(draft)
     if (!isStep || root.name !== 'kernel.controller_arguments' || root.hasThrown || root.duration === undefined) return
-    current = createController(root, roots.slice(at + 1), controller)
+    current = createController(root.start + root.duration, roots.slice(at + 1), controller)
     outline.push(current)
   })
   return outline
@@ -90,12 +90,11 @@ function toDraft(node: EventNode): Draft {
 /** An event that was stopped before it was dispatched has skipped everybody by itself. */
 function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: EventNode): readonly string[] {
   if (kind === 'dispatch') return children.length === 0 ? details : []
-  return isStopped || hasThrown ? (parent?.details ?? []) : []
+  return (isStopped || hasThrown ? parent?.details : undefined) ?? []
 }
 
 /** From the end of the last event before it to the begin of the first one after it. */
-function createController(last: EventNode, after: readonly EventNode[], name: string): Draft {
-  const start = last.start + (last.duration ?? 0)
+function createController(start: number, after: readonly EventNode[], name: string): Draft {
   const next = after.find(isKernelDispatch)
   const end = next === undefined ? undefined : Math.max(start, next.start)
   const inside = next === undefined ? after : after.slice(0, after.indexOf(next))

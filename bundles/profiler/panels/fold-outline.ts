@@ -44,7 +44,7 @@ export function foldOutline(outline: readonly OutlineNode[], limit: number): Fol
 function chooseLines(all: readonly OutlineNode[], limit: number): Set<OutlineNode> {
   const parents = new Map(all.flatMap(node => node.children.map(child => [child, node] as const)))
   const kept = new Set<OutlineNode>()
-  const byWeight = all.toSorted((a, b) => weightOf(b) - weightOf(a) || (b.duration ?? 0) - (a.duration ?? 0))
+  const byWeight = all.toSorted((a, b) => weightOf(b) - weightOf(a) || durationOf(b) - durationOf(a))
   for (const node of byWeight) {
     const chain: OutlineNode[] = []
     for (let at: OutlineNode | undefined = node; at !== undefined && !kept.has(at); at = parents.get(at)) chain.push(at)
@@ -56,6 +56,10 @@ function chooseLines(all: readonly OutlineNode[], limit: number): Set<OutlineNod
 function weightOf({ changes, hasThrown, isStopped, kind, name }: OutlineNode): number {
   if (kind === 'controller' || (kind === 'dispatch' && name.startsWith('kernel.'))) return 2
   return hasThrown || isStopped || changes.length > 0 ? 1 : 0
+}
+
+function durationOf({ duration = 0 }: OutlineNode): number {
+  return duration
 }
 
 /** What is over soon and has, with all that lies in it, done nothing that anybody would look for. */
@@ -84,7 +88,7 @@ function fold(
     const shown = run.filter(node => kept.has(node)).map(toFolded)
     const [node] = run
     if (run.length < leastAlike || node === undefined || shown.length === 0) return shown
-    const duration = run.reduce((sum, { duration = 0 }) => sum + duration, 0)
+    const duration = run.reduce((sum, line) => sum + durationOf(line), 0)
     return [{ node, times: run.length, duration, children: shown, left: run.length - shown.length }]
   })
 }

@@ -29,6 +29,9 @@ export const requestPanel: ProfilePanel = {
     const responseHeaders = toPairRows(response.headers)
     const isSubRequest = formatText(summary.parent) !== ''
     const origins = findOrigins(outlineEvents(readEventTree(profile), formatText(summary.controller)))
+    const relativesLabel = isSubRequest
+      ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
+      : 'Sub Requests'
     const views = {
       request: viewRequest(request, summary, createAttributeRows(request.attributes, origins, isSubRequest)),
       response: viewResponse(response, responseHeaders, summary),
@@ -43,7 +46,8 @@ export const requestPanel: ProfilePanel = {
       ...views,
       outcome: outcomes.get(summary.outcome) ?? '',
       cookieCount: views.request.cookies.length + views.response.cookies.length,
-      contents: createContents(views),
+      contents: createContents(views, relativesLabel),
+      relativesLabel,
       curl: createCurl(profile),
       isSubRequest,
       headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
@@ -167,7 +171,7 @@ function viewRelative(
 }
 
 /** The sections, with how much there is in those that are often empty. */
-function createContents({ request, response, session, relatives }: Views): ViewModel[] {
+function createContents({ request, response, session, relatives }: Views, relativesLabel: string): ViewModel[] {
   const count = (id: string, label: string, of: number | undefined) => ({ id, label, count: of ? String(of) : '' })
   return [
     count('request', 'Request', undefined),
@@ -176,7 +180,7 @@ function createContents({ request, response, session, relatives }: Views): ViewM
     count('session', 'Session', session.attributes.length),
     count('flashes', 'Flashes', session.flashes.length),
     count('server', 'Server Parameters', undefined),
-    count('relatives', 'Parent and Sub Requests', relatives.length),
+    count('relatives', relativesLabel, relatives.length),
   ]
 }
 

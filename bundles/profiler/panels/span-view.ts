@@ -34,7 +34,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
       id: isGroup ? '' : node.anchor,
       kind: node.kind,
       marks: marksOf(line),
-      name: name || (node.kind === 'controller' ? 'the controller' : 'anonymous'),
+      name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup ? `× ${times}` : '',
       token: subRequest?.token ?? '',
       site: isCall

@@ -157,13 +157,14 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
     [null, 'kernel.response', 9900, 50],
     [0, 'Late.onResponse', 9910, 1, 980, 0, ['set header etag']],
     [null, 'last', 9990, 3],
+    [null, 'never over', 9995, null],
   ]
   const { show } = await createProfiledKernel(t)
   const large = createSubject({ events: { spans } })
   const html = await show(createEventsPanel(), large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
-  t.match(html, '833 short ones without consequence are left out')
+  t.match(html, '864 short ones without consequence are left out')
   t.match(html, 'href="?panel=events&amp;spans=all"')
   const all = await show(createEventsPanel(), { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')

@@ -85,7 +85,6 @@ t.test('who has set a header', async t => {
     'a second one',
   )
   t.match(headerOf('x-both'), { how: 'changed by', who: 'second', earlier: [{ how: 'the response of' }] })
-  t.match(headerOf('content-length'), { who: 'the server', link: '' })
   t.match(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
   t.match(
     html,
@@ -180,8 +179,32 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   const main = await kernel.storedOf(await kernel.client.get('/missing-x'), 'x-previous-debug-token')
   t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">.*whoever made the sub-request/)
   const events = await kernel.show('events', await kernel.storedOf(response))
-  t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/)
-  t.match(events, /<small>tests\/bundles\/profiler\/panels\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')
+  t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
+  t.match(
+    events,
+    /<small[^>]*>tests\/bundles\/profiler\/panels\/request.test.[jt]s:\d+<\/small>/,
+    'where it was registered',
+  )
+})
+
+t.test('the section of relatives is named after what there is', async t => {
+  const { profile } = createSubject({})
+  const sub = { ...profile, summary: { ...profile.summary, parent: 'fedcba' } }
+  const labelOf = async (shown: typeof profile, children: (typeof profile.summary)[]) =>
+    (await requestPanel.toView(createSubject({}, { profile: shown, children }))).relativesLabel
+  t.equal(await labelOf(profile, []), 'Sub Requests')
+  t.equal(await labelOf(sub, []), 'Parent Request')
+  t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub Requests')
+})
+
+t.test('the length of a body is computed by the server, but that of a stream', async t => {
+  const headers = [['content-length', '5']]
+  const originOf = async (response: object) => {
+    const view = await requestPanel.toView(createSubject({ response: { headers, ...response } }))
+    return (view.headers as Rows)[0]?.origin
+  }
+  t.match(await originOf({ isStreamed: false }), { who: 'the server', link: '' })
+  t.equal(await originOf({ isStreamed: true }), false)
 })
 
 t.test('where it is not known, nobody is named', async t => {
