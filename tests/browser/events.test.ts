@@ -112,6 +112,8 @@ t.test('the events of a sub-request are opened in their place', needsBrowser, as
   await inner.waitFor()
   t.match(await inner.innerText(), /error_controller/)
   t.equal(page.url(), before)
+  await page.getByRole('button', { name: 'Close' }).click()
+  t.notOk(await inner.isVisible())
   t.equal(await page.locator('#span-0').count(), 1, 'ids stay those of the page')
   t.equal(await page.locator('[style]').count(), 0)
   t.strictSame(wrong, [])

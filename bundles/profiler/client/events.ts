@@ -37,22 +37,32 @@ function offerSubRequests(tree: Element): void {
   for (const link of tree.querySelectorAll<HTMLAnchorElement>('.node-request > .span .name a')) {
     const button = document.createElement('button')
     button.className = 'button small'
-    button.textContent = 'Open here'
+    let inner: Element | undefined
+    let loading: Promise<void> | undefined
+    const show = (isOpen: boolean) => {
+      inner?.toggleAttribute('hidden', !isOpen)
+      button.textContent = isOpen ? 'Close' : 'Open here'
+      button.setAttribute('aria-expanded', String(isOpen))
+    }
+    const load = async () => {
+      inner = await fetchTree(link.href)
+      button.closest('li')?.append(inner)
+      show(true)
+    }
+    show(false)
     button.addEventListener('click', () => {
-      button.disabled = true
-      void openHere(link.href).then(
-        inner => button.closest('li')?.append(inner),
-        () => {
+      if (inner !== undefined) show(inner.hasAttribute('hidden'))
+      else
+        loading ??= load().catch(() => {
           button.textContent = 'Not found'
-        },
-      )
+        })
     })
     link.after(' ', button)
   }
 }
 
 /** The event tree of another record; its links lead to that one, and its rows are not what this page's links mean. */
-async function openHere(url: string): Promise<Element> {
+async function fetchTree(url: string): Promise<Element> {
   const response = await fetch(url)
   const page = new DOMParser().parseFromString(await response.text(), 'text/html')
   const tree = page.getElementById('event-tree')

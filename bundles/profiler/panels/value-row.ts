@@ -16,6 +16,9 @@ const lineLimit = 15
 
 const startLength = 120
 
+/** JSON that is shorter is read as well in one line. */
+const shortLength = 60
+
 /** Makes a row: JSON is indented, what is long is folded. */
 export function toValueRow({ name, value: text }: Row): ValueRow {
   const value = indentJson(text)
@@ -27,7 +30,7 @@ export function toValueRow({ name, value: text }: Row): ValueRow {
 }
 
 function indentJson(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text
+  if (text.length < shortLength || !/^\s*[[{]/.test(text)) return text
   try {
     return JSON.stringify(JSON.parse(text), undefined, 2)
   } catch {

@@ -240,15 +240,17 @@ t.test('where it is not known, nobody is named', async t => {
 
 t.test('long values are folded, JSON is indented, and the request can be made again', async t => {
   const headers = [
-    ['x-json', '{"a":1}'],
-    ['x-like', '{no json'],
+    ['x-json', JSON.stringify({ a: 'b'.repeat(60) })],
+    ['x-short', '{"a":1}'],
+    ['x-like', `{no json ${'-'.repeat(60)}`],
     ['x-long', 'word '.repeat(300)],
     ['x-lines', JSON.stringify(Array.from({ length: 20 }, (_, at) => at))],
   ]
   const { show } = await createProfiledKernel(t)
   const html = await show('request', createSubject({ request: { headers } }))
-  t.match(html, '<pre>{\n  &quot;a&quot;: 1\n}</pre>')
-  t.match(html, '<td><pre>{no json</pre></td>')
+  t.match(html, /<pre>\{\n {2}&quot;a&quot;: &quot;b+&quot;\n\}<\/pre>/)
+  t.match(html, '<pre>{&quot;a&quot;:1}</pre>')
+  t.match(html, /<td><pre>\{no json -+<\/pre><\/td>/)
   t.match(html, /<details class="long"><summary><code>word word [^<]+ …<\/code> <small>1,500 characters<\/small>/)
   t.match(html, '<summary><code>[0,1,2')
   t.match(html, '<pre id="curl">curl &#x27;http://localhost:8000/somewhere?q&#x3D;1&#x27;')
