@@ -38,7 +38,7 @@ function offerSubRequests(tree: Element): void {
     const button = document.createElement('button')
     button.className = 'button small'
     let inner: Element | undefined
-    let loading: Promise<void> | undefined
+    let isAsked = false
     const show = (isOpen: boolean) => {
       inner?.toggleAttribute('hidden', !isOpen)
       button.textContent = isOpen ? 'Close' : 'Open here'
@@ -52,10 +52,11 @@ function offerSubRequests(tree: Element): void {
     show(false)
     button.addEventListener('click', () => {
       if (inner !== undefined) show(inner.hasAttribute('hidden'))
-      else
-        loading ??= load().catch(() => {
-          button.textContent = 'Not found'
-        })
+      if (isAsked) return
+      isAsked = true
+      load().catch(() => {
+        button.textContent = 'Not found'
+      })
     })
     link.after(' ', button)
   }

@@ -244,7 +244,7 @@ t.test('long values are folded, JSON is indented, and the request can be made ag
     ['x-short', '{"a":1}'],
     ['x-like', `{no json ${'-'.repeat(60)}`],
     ['x-long', 'word '.repeat(300)],
-    ['x-lines', JSON.stringify(Array.from({ length: 20 }, (_, at) => at))],
+    ['x-lines', JSON.stringify(Array.from({ length: 40 }, (_, at) => at))],
   ]
   const { show } = await createProfiledKernel(t)
   const html = await show('request', createSubject({ request: { headers } }))
