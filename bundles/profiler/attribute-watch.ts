@@ -1,7 +1,7 @@
 import type { Attributes } from '../../lib/http/request.ts'
 
 /** Whoever attaches more to a request is not looked at so closely: each listener's call would have to compare it all. */
-const attributeLimit = 100
+export const attributeLimit = 100
 
 /**
  * Sees which attributes of a request are set, changed and removed. They are few, so they are compared one by one, which

@@ -48,7 +48,7 @@ function createWatches(event: KernelEvent): readonly Watch[] {
     return [new IdentityWatch(() => event.controller, 'replaced the controller')]
   }
   if (!(event instanceof AnswerableEvent)) return []
-  const response = new IdentityWatch(() => event.response, 'set the response')
+  const response = new ResponseWatch(event)
   return event instanceof ExceptionEvent
     ? [response, new IdentityWatch(() => event.error, 'replaced the error')]
     : [response]

@@ -11,16 +11,17 @@ import { ServerCollector } from './collectors/server.ts'
 import { SessionCollector } from './collectors/session.ts'
 import { createTemplatesCollector } from './collectors/templates.ts'
 import { createTimeCollector } from './collectors/time.ts'
+import type { ListenerSites } from './listener-sites.ts'
 import type { ProfileCollector } from './profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
-export function createCollectors(app: Application): ProfileCollector[] {
+export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
   const { directory, dispatcher, redactor } = app
   return [
     new RequestCollector(redactor),
     new ResponseCollector(redactor),
     new SessionCollector(redactor, directory),
-    createEventsCollector(dispatcher),
+    createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
     createTimeCollector(redactor),
     createLoggerCollector(),
     new ExceptionCollector(app),

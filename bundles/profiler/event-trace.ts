@@ -42,13 +42,15 @@ export class EventTrace {
     const kernelEvent = event instanceof KernelEvent ? event : undefined
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
     const caller = this.#calls.at(-1)
-    // What was changed before belongs to whoever dispatches: a listener, or the controller, of which nobody asks.
+    // What was changed before belongs to whoever dispatches: a listener; else the controller, or the kernel.
     const changes = this.#watch.take()
     if (caller !== undefined && changes !== undefined) caller.addChanges(changes)
     if (kernelEvent !== undefined) this.#watch.follow(kernelEvent)
 
     const row: SpanRow = [null, nameOf(event), 0, null]
     if (caller !== undefined) row[4] = caller.index
+    // What is there at first has come with the request.
+    else if (changes !== undefined && this.rows.length > 0) row.push(-1, 0, [], changes)
     const span = new DispatchSpan(this, row, this.rows.length, event, listeners)
     this.#lastDispatch = span.index
     this.#dispatches.push(span)

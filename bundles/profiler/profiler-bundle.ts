@@ -11,6 +11,7 @@ import { memoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
 import { findCallSite } from './find-call-site.ts'
 import { GcWatch } from './gc-watch.ts'
+import { ListenerSites } from './listener-sites.ts'
 import { observeSessions } from './observe-sessions.ts'
 import { addPages } from './pages/add-pages.ts'
 import type { Pass } from './pass.ts'
@@ -40,6 +41,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const controllers = new Set<Controller>()
   const watches: (() => void)[] = []
   const policy = new RecordingPolicy(options)
+  const sites = new ListenerSites()
   let storage: ProfileStorage
   let profiler: Profiler
 
@@ -67,7 +69,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       context.enable()
       const locate = () => findCallSite(foundation.directory)
       watches.push(logger.observe(record => profiler.find(context.current)?.logs.add(record, locate)))
-      const tracer = new ProfilerTracer(profiler, context)
+      const tracer = new ProfilerTracer(profiler, context, sites)
       const templates = path.join(foundation.directory, 'templates')
       return {
         ...foundation,
@@ -84,7 +86,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
-      collectors.push(memoryCollector, ...createCollectors(app), redirects)
+      collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
       for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)

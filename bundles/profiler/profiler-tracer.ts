@@ -10,6 +10,7 @@ import type { Event } from '../../lib/event-dispatcher/event.ts'
 import type { RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, Span } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { ignoredSpan } from './event-trace.ts'
+import type { ListenerSites } from './listener-sites.ts'
 import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
 
@@ -20,10 +21,16 @@ import type { Profiler } from './profiler.ts'
 export class ProfilerTracer implements DispatchTracer {
   readonly #profiler: Profiler
   readonly #context: RequestContext
+  readonly #sites: ListenerSites
 
-  constructor(profiler: Profiler, context: RequestContext) {
+  constructor(profiler: Profiler, context: RequestContext, sites: ListenerSites) {
     this.#profiler = profiler
     this.#context = context
+    this.#sites = sites
+  }
+
+  noteListener({ listener }: RegisteredListener): void {
+    this.#sites.note(listener)
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {

@@ -1,46 +1,51 @@
-import type { ResponseEvent } from '../../kernel/events/response-event.ts'
-import type { Response } from '../../lib/http/response.ts'
+import type { Body, Response } from '../../lib/http/response.ts'
+
+/** Whatever has a response, or will have one. */
+interface Answered {
+  readonly response: Response | undefined
+}
 
 /** Sees what becomes of the response of an event. Its headers are only compared when their revision has moved. */
 export class ResponseWatch {
-  readonly #event: ResponseEvent
-  #response: Response
-  #revision: number
-  #fields: readonly string[]
-  #status: number
-  #body: unknown
+  readonly #event: Answered
+  #response: Response | undefined
+  #revision = 0
+  #fields: readonly string[] = []
+  #status = 0
+  #body: Body = null
 
-  constructor(event: ResponseEvent) {
-    const { response } = event
+  constructor(event: Answered) {
     this.#event = event
-    this.#response = response
-    this.#revision = response.headers.revision
-    this.#fields = [...response.headers.toRaw()]
-    this.#status = response.status
-    this.#body = response.body
+    this.#remember(event.response)
   }
 
   /** What has changed since this was asked last, such as `set header etag`; `undefined` when nothing has. */
   take(): string[] | undefined {
     const { response } = this.#event
-    const { body, headers, status } = response
-    const isSame = response === this.#response
-    const hasSameHeaders = headers.revision === this.#revision
-    if (isSame && hasSameHeaders && status === this.#status && body === this.#body) return undefined
-
-    const changes: string[] = []
-    if (!isSame) changes.push('replaced the response')
-    else {
-      if (!hasSameHeaders) changes.push(...compareFields(this.#fields, headers.toRaw()))
-      if (status !== this.#status) changes.push('changed the status')
-      if (body !== this.#body) changes.push('changed the body')
+    if (response !== this.#response) {
+      const change = this.#response === undefined ? 'set the response' : 'replaced the response'
+      this.#remember(response)
+      return [change]
     }
-    this.#response = response
-    this.#revision = headers.revision
-    this.#fields = [...headers.toRaw()]
-    this.#status = status
-    this.#body = body
+    if (response === undefined) return undefined
+    const { body, headers, status } = response
+    const hasSameHeaders = headers.revision === this.#revision
+    if (hasSameHeaders && status === this.#status && body === this.#body) return undefined
+
+    const changes = hasSameHeaders ? [] : compareFields(this.#fields, headers.toRaw())
+    if (status !== this.#status) changes.push('changed the status')
+    if (body !== this.#body) changes.push('changed the body')
+    this.#remember(response)
     return changes.length === 0 ? undefined : changes
+  }
+
+  #remember(response: Response | undefined): void {
+    this.#response = response
+    if (response === undefined) return
+    this.#revision = response.headers.revision
+    this.#fields = [...response.headers.toRaw()]
+    this.#status = response.status
+    this.#body = response.body
   }
 }
 

@@ -1,13 +1,16 @@
 /** What a shell of the Bourne family takes for one word as it stands. */
 const plain = /^[\w@%+=:,./-]+$/
 
+/** What is more than the end of a line, or a tab. */
+const control = /[^\P{Cc}\n\t]/u
+
 /**
- * Quotes a text as one word of a command line. Control characters are written as escapes, which bash and zsh know:
- * pasted as they are, a terminal would obey them.
+ * Quotes a text as one word of a command line. Control characters but line feeds and tabs are written
+ * as escapes, which bash and zsh know: pasted as they are, a terminal would obey them.
  */
 export function quoteForShell(text: string): string {
   if (plain.test(text)) return text
-  if (!/\p{Cc}/u.test(text)) return `'${text.replaceAll("'", "'\\''")}'`
+  if (!control.test(text)) return `'${text.replaceAll("'", "'\\''")}'`
   return `$'${text.replace(/[\\'\p{Cc}]/gu, toEscape)}'`
 }
 

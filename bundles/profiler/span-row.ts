@@ -22,4 +22,6 @@ export type SpanRow = [
   flags?: number,
   /** What a call has changed, such as `set header etag`; the listeners that a dispatch has skipped. */
   details?: readonly string[],
+  /** What was changed just before a dispatch by no listener: by the controller, or by the kernel itself. */
+  before?: readonly string[],
 ]

@@ -14,6 +14,8 @@ export interface Span {
 export interface DispatchTracer {
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span
   beginCall(event: Event, listener: RegisteredListener): Span
+  /** A listener was added, by whoever has called now. */
+  noteListener?(listener: RegisteredListener): void
 }
 
 /**
@@ -41,6 +43,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
     const traced: Listener<event> = event => follow(this.#tracer.beginCall(event, entry), listener, event)
     // Only events of this class reach the listener.
     const entry: RegisteredListener = { listener: traced as Listener, name, priority }
+    this.#tracer.noteListener?.(entry)
     return this.#inner.on(type, traced, priority, name)
   }
 

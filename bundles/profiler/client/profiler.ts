@@ -1,4 +1,5 @@
 import { enableCopying } from './copy.ts'
+import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enhanceList } from './list.ts'
 import { enableShortcuts } from './shortcuts.ts'
@@ -14,3 +15,4 @@ enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 showLocalTimes()
 enhanceList()
+enhanceEventTree(document)

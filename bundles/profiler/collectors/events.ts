@@ -1,4 +1,4 @@
-import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { EventDispatcher, Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Pass } from '../pass.ts'
 import type { ProfileCollector } from '../profile-collector.ts'
 import type { SpanRow } from '../span-row.ts'
@@ -12,17 +12,31 @@ export interface EventsData {
 
 /** Every listener of a process, event by event, in the order in which they are called. */
 export interface EventsFacts {
-  readonly listeners: readonly { readonly event: string; readonly name: string; readonly priority: number }[]
+  readonly listeners: readonly KnownListener[]
 }
 
-/** Tells the event tree of a pass; of the process, who listens to what. */
-export function createEventsCollector(dispatcher: EventDispatcher): ProfileCollector {
+interface KnownListener {
+  readonly event: string
+  readonly name: string
+  readonly priority: number
+  /** Where it was registered: file, relative to the project, and line. */
+  readonly site?: string
+}
+
+/** Tells the event tree of a pass; of the process, who listens to what, and where that was said. */
+export function createEventsCollector(
+  dispatcher: EventDispatcher,
+  siteOf: (listener: Listener) => string | undefined,
+): ProfileCollector {
   return {
     name: 'events',
     collect: ({ events }: Pass): EventsData => ({ spans: events.rows, dropped: events.dropped }),
     describeProcess: (): EventsFacts => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
-        dispatcher.listeners(type).map(({ name, priority }) => ({ event: type.eventName, name, priority })),
+        dispatcher.listeners(type).map(({ listener, name, priority }): KnownListener => {
+          const site = siteOf(listener)
+          return { event: type.eventName, name, priority, ...(site !== undefined && { site }) }
+        }),
       ),
     }),
   }

@@ -1,4 +1,4 @@
-import { createEventRows } from '../panels/event-rows.ts'
+import { controllerTimes } from '../panels/event-outline.ts'
 import { readEventTree } from '../panels/event-tree.ts'
 import { groupBy } from '../panels/group-by.ts'
 import { asNumber, asObject, asObjects, asText } from '../panels/read-soft.ts'
@@ -26,12 +26,7 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
   }
 
-  const controller = createEventRows(tree, [], total).filter(({ category }) => category === 'controller')
-  add(
-    'Controller',
-    'main',
-    controller.flatMap(({ periods }) => periods.map(({ duration }) => duration)),
-  )
+  add('Controller', 'main', controllerTimes(tree, total))
   const pages = asObjects(asObject(data.templates).renders).filter(({ parent }) => asNumber(parent, -1) === -1)
   add(
     'Templates',

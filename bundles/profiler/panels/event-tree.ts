@@ -4,7 +4,7 @@ import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the pass began. */
 export interface EventNode {
-  /** Of its row in the profile. */
+  /** Its place among the recorded spans. */
   readonly index: number
   readonly kind: 'dispatch' | 'call' | 'request'
   /** The event; the listener; the token of the sub-request. */
@@ -18,6 +18,8 @@ export interface EventNode {
   readonly hasThrown: boolean
   /** What a call has changed; the listeners that a dispatch has skipped. */
   readonly details: readonly string[]
+  /** Of a dispatch: what was changed just before it by no listener. */
+  readonly before: readonly string[]
   readonly parent: EventNode | undefined
   /** In the order in which they began. */
   readonly children: readonly EventNode[]
@@ -74,7 +76,7 @@ interface GrowingNode extends EventNode {
 }
 
 function readRow(
-  [mark, name, start, duration, parentIndex, flags, details]: readonly unknown[],
+  [mark, name, start, duration, parentIndex, flags, details, before]: readonly unknown[],
   above: readonly (GrowingNode | undefined)[],
   lastDispatch: GrowingNode | undefined,
 ): GrowingNode | undefined {
@@ -95,6 +97,7 @@ function readRow(
     isStopped: (asNumber(flags) & SpanFlag.Stopped) !== 0,
     hasThrown: (asNumber(flags) & SpanFlag.Threw) !== 0,
     details: asList(details).map(asText),
+    before: asList(before).map(asText),
     parent,
     children: [],
   }

@@ -12,6 +12,8 @@ export interface CalledListener {
   readonly calls: string
   /** Of all calls together. */
   readonly duration: string
+  /** Where it was registered: file and line; empty when that is not known. */
+  readonly site: string
 }
 
 /** A listener that was not called in a pass, though it could have been. */
@@ -20,6 +22,8 @@ export interface UncalledListener {
   readonly priority: string
   readonly name: string
   readonly reason: string
+  /** Where it was registered: file and line; empty when that is not known. */
+  readonly site: string
 }
 
 /** Who was called and who was not, by the event tree and by what is known of all listeners. */
@@ -29,15 +33,20 @@ export interface ListenerTables {
   readonly notCalled: readonly UncalledListener[]
   /** Events that were dispatched though nobody listens to them. */
   readonly orphaned: readonly { readonly event: string; readonly times: string }[]
+  /** Where listeners were registered, by {@link keyOfListener}; those that are not known are absent. */
+  readonly sites: ReadonlyMap<string, string>
 }
 
 /** Derives who was called, who was not and why, and which events nobody listens to. */
 export function summarizeListeners({ nodes }: EventTree, facts: ProcessFacts): ListenerTables {
   const dispatches = nodes.filter(({ kind }) => kind === 'dispatch')
   const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
+  const listeners = readListeners(facts)
+  const sites = new Map(listeners.filter(({ site }) => site !== '').map(known => [keyOfListener(known), known.site]))
   return {
-    called: findCalled(dispatches),
-    notCalled: findUncalled(dispatches, readListeners(facts)),
+    sites,
+    called: findCalled(dispatches, sites),
+    notCalled: findUncalled(dispatches, listeners),
     orphaned: [...groupBy(orphaned, ({ name }) => name)].map(([event, { length }]) => ({
       event,
       times: String(length),
@@ -49,22 +58,29 @@ interface KnownListener {
   readonly event: string
   readonly name: string
   readonly priority: number
+  readonly site: string
 }
 
 function readListeners(facts: ProcessFacts): KnownListener[] {
   return asList(asObject(asObject(facts).events).listeners)
     .map(asObject)
-    .map(({ event, name, priority }) => ({ event: asText(event), name: asText(name), priority: asNumber(priority) }))
+    .map(({ event, name, priority, site }) => ({
+      event: asText(event),
+      name: asText(name),
+      priority: asNumber(priority),
+      site: asText(site),
+    }))
 }
 
-function findCalled(dispatches: readonly EventNode[]): CalledListener[] {
+function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites']): CalledListener[] {
   const calls = dispatches.flatMap(({ children, name }) => children.map(call => ({ ...call, event: name })))
-  return [...groupBy(calls, keyOf).values()].flatMap(group => {
+  return [...groupBy(calls, keyOfListener).values()].flatMap(group => {
     const duration = group.reduce((sum, { duration = 0 }) => sum + duration, 0)
     return group.slice(0, 1).map(({ event, name, priority }) => ({
       event,
       priority: String(priority),
       name,
+      site: sites.get(keyOfListener({ event, name, priority })) ?? '',
       calls: String(group.length),
       duration: formatMicroseconds(duration),
     }))
@@ -75,16 +91,16 @@ function findUncalled(dispatches: readonly EventNode[], listeners: readonly Know
   // Functions may share their names: of two that are called `anonymous`, one call is not both.
   const called = new Map<string, number>()
   for (const { children, name } of dispatches) {
-    for (const [key, { length }] of groupBy(children, call => keyOf({ ...call, event: name }))) {
+    for (const [key, { length }] of groupBy(children, call => keyOfListener({ ...call, event: name }))) {
       called.set(key, Math.max(length, called.get(key) ?? 0))
     }
   }
   return listeners.flatMap(listener => {
-    const { event, name, priority } = listener
-    const key = keyOf(listener)
+    const { event, name, priority, site } = listener
+    const key = keyOfListener(listener)
     const times = called.get(key) ?? 0
     called.set(key, times - 1)
-    return times > 0 ? [] : [{ event, priority: String(priority), name, reason: explain(listener, dispatches) }]
+    return times > 0 ? [] : [{ event, priority: String(priority), name, site, reason: explain(listener, dispatches) }]
   })
 }
 
@@ -95,6 +111,7 @@ function explain({ event, name }: KnownListener, dispatches: readonly EventNode[
   return own.length === 0 ? 'the event was not dispatched' : ''
 }
 
-function keyOf({ event, name, priority }: KnownListener): string {
+/** Functions may share their names: what tells a listener from most others. */
+export function keyOfListener({ event, name, priority }: Omit<KnownListener, 'site'>): string {
   return JSON.stringify([event, name, priority])
 }

@@ -1,12 +1,18 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
+import { createCurl } from '../curl.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { findOrigins } from './change-origins.ts'
+import { outlineEvents } from './event-outline.ts'
+import { readEventTree } from './event-tree.ts'
 import { formatDuration } from './format-duration.ts'
 import { formatMoment, formatSize, formatText, toPairRows } from './format-soft.ts'
 import { type Row, toRows } from './format-value.ts'
+import { createAttributeRows, createHeaderRows, findRemoved } from './origin-rows.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readSetCookie } from './read-set-cookie.ts'
 import { asList, asObject, asObjects } from './read-soft.ts'
+import { toValueRow, type ValueRow } from './value-row.ts'
 import { viewBody } from './view-body.ts'
 
 /** The panel of what was asked and answered, with cookies, session and server parameters. */
@@ -15,18 +21,37 @@ export const requestPanel: ProfilePanel = {
   label: 'Request / Response',
   template: 'profiler/panels/request',
   hasContent: () => true,
-  toView({ children, facts, profile }) {
+  toView({ children, facts, parent, profile }) {
     const data = asObject(profile.data)
+    const { summary } = profile
     const request = asObject(data.request)
     const response = asObject(data.response)
     const responseHeaders = toPairRows(response.headers)
-    return {
-      outcome: outcomes.get(profile.summary.outcome) ?? '',
-      request: viewRequest(request, profile.summary),
-      response: viewResponse(response, responseHeaders, profile.summary),
+    const isSubRequest = formatText(summary.parent) !== ''
+    const origins = findOrigins(outlineEvents(readEventTree(profile), formatText(summary.controller)))
+    const relativesLabel = isSubRequest
+      ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
+      : 'Sub Requests'
+    const views = {
+      request: viewRequest(request, summary, createAttributeRows(request.attributes, origins, isSubRequest)),
+      response: viewResponse(response, responseHeaders, summary),
       session: viewSession(asObject(data.session)),
       server: viewServer(asObject(facts.server)),
-      isSubRequest: formatText(profile.summary.parent) !== '',
+      relatives: [
+        ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
+        ...children.map(child => viewRelative(child, 'Sub Request')),
+      ],
+    }
+    return {
+      ...views,
+      outcome: outcomes.get(summary.outcome) ?? '',
+      cookieCount: views.request.cookies.length + views.response.cookies.length,
+      contents: createContents(views, relativesLabel),
+      relativesLabel,
+      curl: createCurl(profile),
+      isSubRequest,
+      headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
+      removedHeaders: findRemoved(origins.headers),
       forwardedTo: viewForwarded(responseHeaders, children),
     }
   },
@@ -40,18 +65,25 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
 
 type Data = Readonly<Record<string, unknown>>
 
-function viewRequest(request: Data, { controller, method, route }: ProfileSummary): ViewModel {
+function viewRequest(request: Data, { controller, method, route, url }: ProfileSummary, attributes: ValueRow[]) {
   const headers = toPairRows(request.headers)
+  const body = viewBody(request.body)
+  const cookies = headers.filter(({ name }) => isNamed(name, 'cookie')).flatMap(({ value }) => viewCookies(value))
+  const query = toPairRows(request.query)
   return {
     method: formatText(method),
+    url: formatText(url),
     controller: formatText(controller) || 'n/a',
     route: formatText(route) || 'n/a',
     httpVersion: formatText(request.httpVersion) || 'n/a',
-    query: toPairRows(request.query),
-    attributes: toPairRows(request.attributes),
-    headers,
-    cookies: headers.filter(({ name }) => isNamed(name, 'cookie')).flatMap(({ value }) => viewCookies(value)),
-    ...viewBody(request.body),
+    hasInput: query.length + body.form.length + body.files.length > 0,
+    query: query.map(toValueRow),
+    attributes,
+    headers: headers.map(toValueRow),
+    cookies: cookies.map(toValueRow),
+    files: body.files,
+    form: body.form.map(toValueRow),
+    content: body.content,
   }
 }
 
@@ -65,13 +97,12 @@ function viewCookies(field: string): Row[] {
     })
 }
 
-function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary): ViewModel {
+function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary) {
   const { contentType, status } = summary
   return {
     status: status > 0 ? `${status} ${statusText(status)}` : 'none',
     contentType: formatText(contentType) || 'n/a',
     size: viewSize(response, summary),
-    headers,
     cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
   }
 }
@@ -86,7 +117,7 @@ function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): strin
   return said.length === 0 ? bytes : `${bytes} (${said.join('; ')})`
 }
 
-function viewSession(session: Data): ViewModel {
+function viewSession(session: Data) {
   const { createdAt, lastUsedAt, lifetime } = asObject(session.metadata)
   const metadata: Row[] = [
     { name: 'Created', value: formatMoment(createdAt) },
@@ -96,9 +127,10 @@ function viewSession(session: Data): ViewModel {
   return {
     useCount: formatText(session.useCount) || '0',
     isStateless: session.isStateless === true,
-    metadata: metadata.filter(({ value }) => value !== ''),
-    attributes: toRows(session.attributes),
-    flashes: toRows(session.flashes),
+    isUsed: Object.keys(session).length > 0,
+    metadata: metadata.filter(({ value }) => value !== '').map(toValueRow),
+    attributes: toRows(session.attributes).map(toValueRow),
+    flashes: toRows(session.flashes).map(toValueRow),
     uses: asObjects(session.uses).map(viewUse),
   }
 }
@@ -114,14 +146,49 @@ function viewUse({ at, method, trace }: Data): ViewModel {
 }
 
 function viewServer(server: Data): ViewModel {
-  const environment = toRows(server.environment)
+  const environment = toRows(server.environment).map(toValueRow)
   const dotenvNames = new Set(asList(server.dotenvNames))
   return {
     dotenv: environment.filter(({ name }) => dotenvNames.has(name)),
     regular: environment.filter(({ name }) => !dotenvNames.has(name)),
-    process: toRows(server.process),
-    versions: toRows(server.versions),
+    process: toRows(server.process).map(toValueRow),
+    versions: toRows(server.versions).map(toValueRow),
   }
+}
+
+function viewRelative(
+  { controller, duration, method, status, token, url }: ProfileSummary,
+  relation: string,
+): ViewModel {
+  return {
+    relation,
+    token: formatText(token),
+    status: formatText(status),
+    method: formatText(method),
+    target: formatText(controller) || formatText(url),
+    duration: typeof duration === 'number' ? formatDuration(duration) : '',
+  }
+}
+
+/** The sections, with how much there is in those that are often empty. */
+function createContents({ request, response, session, relatives }: Views, relativesLabel: string): ViewModel[] {
+  const count = (id: string, label: string, of: number | undefined) => ({ id, label, count: of ? String(of) : '' })
+  return [
+    count('request', 'Request', undefined),
+    count('response', 'Response', undefined),
+    count('cookies', 'Cookies', request.cookies.length + response.cookies.length),
+    count('session', 'Session', session.attributes.length),
+    count('flashes', 'Flashes', session.flashes.length),
+    count('server', 'Server Parameters', undefined),
+    count('relatives', relativesLabel, relatives.length),
+  ]
+}
+
+interface Views {
+  readonly request: ReturnType<typeof viewRequest>
+  readonly response: ReturnType<typeof viewResponse>
+  readonly session: ReturnType<typeof viewSession>
+  readonly relatives: readonly ViewModel[]
 }
 
 /** The sub-request whose response became this one's: the response names it, or it has shown the error. */

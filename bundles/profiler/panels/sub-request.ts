@@ -1,5 +1,4 @@
 import type { ProfileSummary } from '../profile.ts'
-import type { EventNode } from './event-tree.ts'
 
 /** A sub-request as an event tree and a timeline show it. */
 export interface SubRequest {
@@ -12,7 +11,10 @@ export interface SubRequest {
 const tokenPattern = /^[0-9a-f]{6}$/
 
 /** Names a sub-request after its controller, where its profile is there, and tells the token of its profile. */
-export function describeSubRequest({ name: token }: EventNode, children: readonly ProfileSummary[]): SubRequest {
+export function describeSubRequest(
+  { name: token }: { readonly name: string },
+  children: readonly ProfileSummary[],
+): SubRequest {
   const child = children.find(child => child.token === token)
   return {
     name: child === undefined ? 'Sub-Request' : `Sub-Request ${child.controller ?? child.url}`,

@@ -1,10 +1,19 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
+import { serializeForm } from '../curl.ts'
 import { formatSize, formatText, toPairRows } from './format-soft.ts'
-import { formatValue } from './format-value.ts'
+import { formatValue, type Row } from './format-value.ts'
 import { asList, asObject, asObjects } from './read-soft.ts'
 
+/** A request's body as a panel shows it. */
+export interface BodyView {
+  readonly form: readonly Row[]
+  readonly files: readonly ViewModel[]
+  /** Empty is what there is not; `message` says why there is nothing to be seen. */
+  readonly content: { readonly size: string; readonly pretty: string; readonly raw: string; readonly message: string }
+}
+
 /** What a panel shows of a request's body: fields, files, and the content, as far as it was kept. */
-export function viewBody(data: unknown): ViewModel {
+export function viewBody(data: unknown): BodyView {
   const body = asObject(data)
   const size = [formatText(body.type) || 'no content type', formatSize(body.length) || 'of unknown length'].join(', ')
   const [json] = asList(body.json)
@@ -16,7 +25,7 @@ export function viewBody(data: unknown): ViewModel {
     content: {
       size: Object.keys(body).length === 0 ? '' : size,
       pretty: isJson ? formatValue(json) : '',
-      raw: isJson ? String(JSON.stringify(json)) : serialize(form),
+      raw: isJson ? String(JSON.stringify(json)) : serializeForm(form),
       message: messageOf(body),
     },
   }
@@ -32,13 +41,6 @@ function messageOf({ files, form, json, note, state }: Readonly<Record<string, u
   if (asList(files).length > 0) return 'Files are never kept; the fields of the form stand above.'
   if (asList(form).length + asList(json).length > 0) return ''
   return 'No request content. Here stands the body of a request, if it is a form or JSON.'
-}
-
-/** As a browser sends it; secrets are masked already. */
-function serialize(form: readonly unknown[]): string {
-  const parameters = new URLSearchParams()
-  for (const pair of form) if (Array.isArray(pair)) parameters.append(formatText(pair[0]), formatText(pair[1]))
-  return parameters.toString()
 }
 
 function viewFile({ field, name, size, type }: Readonly<Record<string, unknown>>): ViewModel {

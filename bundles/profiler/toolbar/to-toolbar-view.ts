@@ -1,7 +1,7 @@
 import { formatCount } from '../pages/format.ts'
 import { home, recordLink } from '../pages/links.ts'
 import { type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
-import { createEventRows } from '../panels/event-rows.ts'
+import { controllerTimes } from '../panels/event-outline.ts'
 import { readEventTree } from '../panels/event-tree.ts'
 import { formatBytes } from '../panels/format-bytes.ts'
 import { formatDuration } from '../panels/format-duration.ts'
@@ -164,12 +164,10 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
   })
 }
 
-function toTimeItem({ children, profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
+function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
   const total = asNumber(profile.summary.duration)
-  const controller = createEventRows(readEventTree(profile), children, total * 1000)
-    .filter(({ category }) => category === 'controller')
-    .flatMap(({ periods }) => periods)
-    .reduce((sum, { duration }) => sum + duration / 1000, 0)
+  const controllers = controllerTimes(readEventTree(profile), total * 1000)
+  const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
   const templates = readTemplates(profile).time
   const http = readCalls(profile).reduce((sum, { duration }) => sum + duration, 0)
   const own = Math.max(0, controller - templates - http)

@@ -127,6 +127,10 @@ t.test('controller, response and error are told when they are replaced', async t
   watch.follow(request)
   request.respond(new Response())
   t.strictSame(watch.take(), ['set the response'])
+  request.response?.headers.set('x-a', '1')
+  t.strictSame(watch.take(), ['set header x-a'])
+  request.respond(new Response())
+  t.strictSame(watch.take(), ['replaced the response'])
 
   const exception = createExceptionEvent(new Error('one'))
   watch.follow(exception)

@@ -1,8 +1,9 @@
 import { t } from 'tap'
 import { EventTrace } from '../../../bundles/profiler/event-trace.ts'
 import { SpanFlag, type SpanRow } from '../../../bundles/profiler/span-row.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
-import { createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
+import { createExceptionEvent, createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
 import { Event } from '../../../lib/event-dispatcher/event.ts'
 import { createEventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
@@ -189,6 +190,27 @@ t.test('changes are told of the call that made them, also when it dispatches in 
     [0, 'anonymous', 0, 0, ['set attribute before', 'set header x-after']],
     [null, 'inner', 1],
     [0, 'nested', 2, 0, ['set header x-nested']],
+  ])
+})
+
+t.test('what nobody was called for is told with the dispatch after it, but what was there at first', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  const event = createExceptionEvent(new Error('a'), { request })
+  dispatcher.on(ExceptionEvent, event => event.respond(new Response()))
+  request.attributes.set('from the start', 1)
+  await dispatcher.dispatch(event)
+  event.response?.headers.set('allow', 'GET')
+  await dispatcher.dispatch(createResponseEvent({ request }))
+  request.attributes.set('by the controller', 1)
+  dispatcher.on(Inner, event => event.stopPropagation(), 0, 'stopper')
+  dispatcher.on(Inner, () => undefined, -1, 'skipped')
+  await dispatcher.dispatch(new Inner())
+  t.strictSame(namesOf(trace), [
+    [null, 'kernel.exception', -1, SpanFlag.Stopped],
+    [0, 'anonymous', 0, SpanFlag.Stopped, ['set the response']],
+    [null, 'kernel.response', -1, 0, [], ['set header allow']],
+    [null, 'inner', -1, SpanFlag.Stopped, ['skipped'], ['set attribute by the controller']],
+    [0, 'stopper', 3, SpanFlag.Stopped],
   ])
 })
 

@@ -172,7 +172,7 @@ t.test('records that make no sense are left out', async t => {
   const { profile } = createLogs()
   const damaged = [null, 'text', { level: 'loud', message: 'x' }, { level: 'info' }, { level: 'info', message: 'kept' }]
   const data = { logger: { records: damaged, dropped: {} } }
-  const summary = { ...profile.summary, time: Number.MAX_VALUE }
+  const summary = { ...profile.summary, time: Number.MAX_SAFE_INTEGER }
   const view = await createLoggerPanel().toView(createLogs({ profile: { ...profile, data, summary } }))
   t.match(view.lines, [{ index: 4, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' }])
   t.equal((view.lines as unknown[]).length, 1)

@@ -54,7 +54,8 @@ t.test('a shell takes what was quoted for one word', async t => {
   t.equal(quoteForShell('http://a.test/x'), 'http://a.test/x')
   t.equal(quoteForShell("it's"), "'it'\\''s'")
   t.equal(quoteForShell(''), "''")
-  t.equal(quoteForShell("\n'\\"), "$'\\u000a\\'\\\\'")
+  t.equal(quoteForShell('two\nlines'), "'two\nlines'")
+  t.equal(quoteForShell("\u001b'\\"), "$'\\u001b\\'\\\\'")
   const words = ['$HOME `id` "x" !! \\', "a'b", 'é & ü; rm -rf', '*', '~', '#', "tab\t'and\\line\n", '\u009b31m', '-x']
   const printed = execFileSync('bash', ['-c', `printf '%s\\0' ${words.map(quoteForShell).join(' ')}`], {
     encoding: 'utf8',

@@ -1,0 +1,96 @@
+import type { ViewModel } from '../../../lib/view/view.ts'
+import type { ProfileSummary } from '../profile.ts'
+import type { Change } from './change.ts'
+import type { OutlineNode } from './event-outline.ts'
+import type { FoldedNode } from './fold-outline.ts'
+import { formatMicroseconds } from './format-microseconds.ts'
+import { keyOfListener } from './listener-tables.ts'
+import { rowId } from './row-id.ts'
+import { describeSubRequest } from './sub-request.ts'
+
+/** What the rows of an event tree are told beside the tree. */
+export interface SpanSurroundings {
+  /** The sub-requests whose profiles are there. */
+  readonly children: readonly ProfileSummary[]
+  /** Microseconds until the request was handled: as wide as a whole bar. */
+  readonly until: number
+  /** The name of the one error that was thrown; empty when there were several. */
+  readonly thrown: string
+  /** Where listeners were registered, by `keyOfListener`. */
+  readonly sites: ReadonlyMap<string, string>
+}
+
+/** Makes rows of the lines of a folded outline, with the rows within them. */
+export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedNode) => ViewModel {
+  const toView = (line: FoldedNode, event: string): ViewModel => {
+    const { children, duration, left, node, times } = line
+    const isGroup = times > 1
+    const isCall = node.kind === 'call'
+    const subRequest = node.kind === 'request' ? describeSubRequest(node, surroundings.children) : undefined
+    const name = subRequest?.name ?? node.name
+    const remark = isGroup ? '' : remarkOf(node)
+    const changes = isGroup ? [] : node.changes.map(toChip)
+    return {
+      id: isGroup ? '' : node.anchor,
+      kind: node.kind,
+      marks: marksOf(line),
+      name: node.kind === 'controller' ? name || 'the controller' : name,
+      times: isGroup ? `× ${times}` : '',
+      token: subRequest?.token ?? '',
+      site: isCall
+        ? (surroundings.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '')
+        : '',
+      priority: node.priority === undefined ? '' : String(node.priority),
+      start: formatMicroseconds(node.start),
+      duration: duration === undefined ? '' : formatMicroseconds(duration),
+      own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
+      bar: toBar(node.start, duration, surroundings.until),
+      thrown: node.hasThrown ? `threw ${surroundings.thrown || 'an error'}` : '',
+      isStopped: node.isStopped,
+      skipped: node.skipped.join(', '),
+      remark,
+      by: node.kind === 'dispatch' && node.changes.length > 0 ? 'The kernel, before this event:' : '',
+      changes,
+      hasNotes: node.hasThrown || node.skipped.length > 0 || node.isStopped || changes.length > 0,
+      isOpen: !isGroup,
+      children: children.map(child => toView(child, node.name)),
+      left: left === 0 ? '' : String(left),
+    }
+  }
+  return line => toView(line, '')
+}
+
+/** What a row can be asked for, as classes. */
+function marksOf({ duration = 0, node, times }: FoldedNode): string {
+  const marks: string[] = [`node-${node.kind}`]
+  if (times > 1) marks.push('alike')
+  if (node.changes.length > 0) marks.push('changed')
+  if (node.isStopped || node.hasThrown) marks.push('troubled')
+  if (duration >= 100) marks.push('slow')
+  if (duration >= 1000) marks.push('slower')
+  return marks.join(' ')
+}
+
+/** Where its time lies in that of the request, in percent; what came afterwards has no place there. */
+function toBar(start: number, duration: number | undefined, until: number): { x: string; width: string } | false {
+  if (duration === undefined || start >= until) return false
+  const x = (start / until) * 100
+  const width = Math.max(0.3, (Math.min(duration, until - start) / until) * 100)
+  return { x: x.toFixed(1), width: width.toFixed(1) }
+}
+
+function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
+  if (duration === undefined) return 'was not over'
+  return kind === 'dispatch' && children.length === 0 && skipped.length === 0 ? 'nobody listened' : ''
+}
+
+/** Leads to what was changed, as far as that has a place of its own. */
+function toChip({ name, verb, what }: Change): ViewModel {
+  const hasPlace = verb !== 'removed' && (what === 'header' || what === 'attribute')
+  return {
+    action: what === '' ? '' : `${verb} ${what === 'header' || what === 'attribute' ? what : `the ${what}`}`,
+    kind: what || 'plain',
+    name,
+    target: hasPlace ? rowId(what, name) : '',
+  }
+}

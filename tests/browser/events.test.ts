@@ -1,0 +1,129 @@
+import type { Page } from 'playwright-core'
+import { type Test, t } from 'tap'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { ResponseEvent } from '../../kernel/events/response-event.ts'
+import { Event } from '../../lib/event-dispatcher/event.ts'
+import { Response } from '../../lib/http/response.ts'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+t.setTimeout(120_000)
+
+class Tick extends Event {
+  static readonly eventName = 'clock.tick'
+}
+
+/** A page whose controller dispatches often, and whose headers are set twice. */
+const busy: Bundle = {
+  name: 'busy',
+  register({ dispatcher, routes }) {
+    dispatcher.on(Tick, () => undefined, 0, 'Clock.onTick')
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-twice', '1'), 2, 'First.onResponse')
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-twice', '2'), 1, 'Second.onResponse')
+    const controller = async () => {
+      for (let at = 0; at < 30; at++) await dispatcher.dispatch(new Tick())
+      return Response.html('<body>busy</body>')
+    }
+    routes.add({ name: 'busy', path: '/busy', controller })
+  },
+}
+
+async function open(t: Test, javaScriptEnabled = true) {
+  const browser = await openBrowser(t)
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [busy] }))
+  const context = await browser.newContext({ javaScriptEnabled })
+  const page = await context.newPage()
+  const wrong: string[] = []
+  page.on('pageerror', error => wrong.push(String(error)))
+  page.on('console', message => wrong.push(message.text()))
+  const tokenOf = async (path: string) => String((await fetch(url + path)).headers.get('x-debug-token'))
+  const recordOf = async (path: string) => `${url}/_profiler/${await tokenOf(path)}`
+  return { page, recordOf, wrong }
+}
+
+/** The names of the rows that are seen. */
+function seen(page: Page): Promise<string[]> {
+  return page
+    .locator('#event-tree .name:visible')
+    .evaluateAll(names => names.map(name => String(name.firstChild?.textContent).trim()))
+}
+
+for (const scripts of ['on', 'off'] as const) {
+  t.test(
+    `with scripts ${scripts}, one click leads from a header to the listener that has set it`,
+    needsBrowser,
+    async t => {
+      const { page, recordOf, wrong } = await open(t, scripts === 'on')
+      await page.goto(`${await recordOf('/busy')}?panel=request`)
+      const row = page.locator('#header-x-twice')
+      t.match(await row.innerText(), /changed by Second.onResponse\s+before: First.onResponse/)
+      await row.getByRole('link', { name: 'Second.onResponse' }).click()
+      const target = page.locator('#event-tree li:target')
+      t.match(await target.locator('.name').first().innerText(), /^Second.onResponse/)
+      t.ok(await target.isVisible())
+      await target.getByRole('link', { name: 'changed header x-twice' }).click()
+      t.match(page.url(), /\?panel=request#header-x-twice$/, 'and back')
+      t.strictSame(wrong, [])
+    },
+  )
+
+  t.test(`with scripts ${scripts}, rows are folded and chosen`, needsBrowser, async t => {
+    const { page, recordOf } = await open(t, scripts === 'on')
+    await page.goto(`${await recordOf('/busy')}?panel=events`)
+    const ticks = page.locator('#event-tree .alike')
+    // A tick that took long, on a busy machine, has a row of its own.
+    t.match(await ticks.locator('summary').first().innerText(), /clock.tick × \d+/)
+    const within = ticks.first().getByText('Clock.onTick').first()
+    t.notOk(await within.isVisible())
+    await ticks.locator('summary').first().click()
+    t.ok(await within.isVisible())
+    await page.getByText('what changed something').click()
+    const changed = await seen(page)
+    t.ok(changed.includes('Second.onResponse') && changed.includes('kernel.response'))
+    t.notOk(changed.includes('kernel.terminate'))
+    await page.getByText('what stopped or threw').click()
+    t.strictSame(await seen(page), [])
+    t.ok(await page.getByText('Nothing of that kind.').isVisible())
+  })
+}
+
+t.test('typing leaves what has the text, with the way to it; an event keeps its listeners', needsBrowser, async t => {
+  const { page, recordOf, wrong } = await open(t)
+  await page.goto(`${await recordOf('/busy')}?panel=events`)
+  const input = page.getByLabel('Filter events and listeners')
+  await input.fill('SECOND.')
+  t.strictSame(await seen(page), ['kernel.response', 'Second.onResponse'])
+  await input.fill('x-robots')
+  t.strictSame(await seen(page), ['kernel.response', 'RobotsListener.onResponse'])
+  await input.fill('kernel.response')
+  t.ok((await seen(page)).includes('First.onResponse'))
+  await input.fill('')
+  t.ok((await seen(page)).includes('kernel.request'))
+  t.strictSame(wrong, [])
+})
+
+t.test('the events of a sub-request are opened in their place', needsBrowser, async t => {
+  const { page, recordOf, wrong } = await open(t)
+  await page.goto(`${await recordOf('/missing-x')}?panel=events`)
+  const before = page.url()
+  await page.getByRole('button', { name: 'Open here' }).click()
+  const inner = page.locator('#event-tree .embedded')
+  await inner.waitFor()
+  t.match(await inner.innerText(), /error_controller/)
+  t.equal(page.url(), before)
+  await page.getByRole('button', { name: 'Close' }).click()
+  t.notOk(await inner.isVisible())
+  t.equal(await page.locator('#span-0').count(), 1, 'ids stay those of the page')
+  t.equal(await page.locator('[style]').count(), 0)
+  t.strictSame(wrong, [])
+})
+
+t.test('a request is copied as a command', needsBrowser, async t => {
+  const { page, recordOf } = await open(t)
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto(`${await recordOf('/busy')}?panel=request`)
+  await page.getByRole('button', { name: 'Copy as curl' }).click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  t.match(await page.evaluate('navigator.clipboard.readText()'), /^curl http:\/\/127\.0\.0\.1:\d+\/busy/)
+})
