@@ -28,13 +28,14 @@ export async function openScreens(t: Test): Promise<Screens> {
   const records = await askRichly(url)
   const tokens = Object.fromEntries(records.map(({ name, token }) => [name, token])) as Screens['tokens']
   const [child] = (await waitForProfile(kernel.storage, tokens.form)).children
+  const menu = await (await fetch(`${url}/_profiler/${tokens.form}`)).text()
   const record = (token: string, panel: string) => `/_profiler/${token}?panel=${panel}`
   const screens: Screen[] = [
     { name: 'list', path: '/_profiler/empty/search/results?limit=10' },
     { name: 'empty list', path: '/_profiler/empty/search/results?ip=9.9.9.9&start=nope&limit=x' },
     { name: 'unknown token', path: '/_profiler/ffffff' },
     { name: 'compared', path: `/_profiler/compare?a=${tokens.form}&b=${tokens.json}` },
-    ...(await findPanels(url, tokens.form)).map(path => ({ name: `panel ${path.split('=').at(-1)}`, path })),
+    ...panelLinksOf(menu, tokens.form).map(path => ({ name: `panel ${path.split('=').at(-1)}`, path })),
     { name: 'exception of a failure', path: record(tokens.failed, 'exception') },
     { name: 'events of a failure', path: record(tokens.failed, 'events') },
     { name: 'exception of a 404', path: record(tokens.missing, 'exception') },
@@ -53,11 +54,9 @@ export async function openScreens(t: Test): Promise<Screens> {
   return { url, served, kernel, screens, tokens }
 }
 
-/** The pages of a record, by its own menu. */
-export async function findPanels(url: string, token: string): Promise<string[]> {
-  const record = `/_profiler/${token}`
-  const html = await (await fetch(url + record)).text()
+/** The links of a record's page to its panels. */
+export function panelLinksOf(html: string, token: string): string[] {
   const links = parseTags(html).flatMap(({ attributes }) => attributes.filter(([name]) => name === 'href'))
   const panels = links.map(([, link]) => unescapeHtml(link).replace(/#.*/, ''))
-  return [...new Set(panels.filter(link => link.startsWith(`${record}?panel=`)))]
+  return [...new Set(panels.filter(link => link.startsWith(`/_profiler/${token}?panel=`)))]
 }

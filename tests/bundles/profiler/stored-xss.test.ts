@@ -8,6 +8,7 @@ import { parseTags, skeletonOf, unescapeHtml } from '../../support/html.ts'
 import { changeTree, type Json, listPlaces, mergeTrees, type Place } from '../../support/json-tree.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 import { askRichly, richBundle } from '../../support/rich-bundle.ts'
+import { panelLinksOf } from '../../support/screens.ts'
 import { serveKernel } from '../../support/test-server.ts'
 
 t.setTimeout(240_000)
@@ -67,12 +68,7 @@ async function createExhibition(t: Test): Promise<Exhibition> {
 
   const record = `/_profiler/${mainToken}`
   const [menu] = (await show(original, [record])).values()
-  const panels = parseTags(String(menu)).flatMap(({ attributes }) =>
-    attributes.flatMap(([name, value]) => (name === 'href' && value.includes('?panel') ? [unescapeHtml(value)] : [])),
-  )
-  const ofRecord = [
-    ...new Set(panels.filter(link => link.startsWith(`${record}?`)).map(link => link.replace(/#.*/, ''))),
-  ]
+  const ofRecord = panelLinksOf(String(menu), mainToken)
   t.ok(ofRecord.length > 10, 'the menu names the panels')
   const paths = [
     '/_profiler/empty/search/results?limit=10',
