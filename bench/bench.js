@@ -7,7 +7,8 @@ import { toMarkdown } from './report.js'
 const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
-                       profile-search, profile-append, profile-bytes (comma-separated); http is the first three
+                       profile-search, profile-append, profile-bytes, page-weights, panel-times (comma-separated);
+                       http is the first three, pages the last two
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -26,6 +27,8 @@ const claims = {
   'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
   'profile-append': async () => (await import('./claims/profile-store.js')).profileAppend,
   'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,
+  'page-weights': async () => (await import('./claims/pages.js')).pageWeights,
+  'panel-times': async () => (await import('./claims/pages.js')).panelTimes,
 }
 
 const { values } = parseArgs({
@@ -37,7 +40,10 @@ const { values } = parseArgs({
     help: { type: 'boolean', default: false },
   },
 })
-const names = values.only.replace(/\bhttp\b/, 'page,json,not-found').split(',')
+const names = values.only
+  .replace(/\bhttp\b/, 'page,json,not-found')
+  .replace(/\bpages\b/, 'page-weights,panel-times')
+  .split(',')
 const options = {
   rounds: Number(values.rounds ?? (values.quick ? 3 : 20)),
   requests: Number(values.requests ?? (values.quick ? 2_000 : 20_000)),

@@ -1,117 +1,12 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import type { Bundle } from '../../kernel/bundle.ts'
-import { toController } from '../../kernel/controller/controller.ts'
-import { RequestType } from '../../kernel/request-type.ts'
-import { Event } from '../../lib/event-dispatcher/event.ts'
-import type { Request } from '../../lib/http/request.ts'
-import { Response } from '../../lib/http/response.ts'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { lookAt, watch } from '../support/page-checks.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { richBundle } from '../support/rich-bundle.ts'
 import { serveKernel } from '../support/test-server.ts'
 
 t.setTimeout(180_000)
-
-/** A collector whose data fills a table with what is hard to fit in. */
-const demo: Bundle = {
-  name: 'demo',
-  register(app) {
-    const collect = () => ({
-      [`a-${'long-'.repeat(20)}name`]: 'value'.repeat(100),
-      lines: { one: [1, 2], two: 'é'.repeat(300) },
-    })
-    app.collectors.push({ name: 'demo', collect })
-  },
-}
-
-class DemoEvent extends Event {
-  static readonly eventName = 'demo.happened'
-}
-
-/** A request that has something to tell to every panel. */
-const rich: Bundle = {
-  name: 'rich',
-  register({ dispatcher, kernel, logger, routes, view }) {
-    dispatcher.on(DemoEvent, function stopIt(event) {
-      event.stopPropagation()
-    })
-    dispatcher.on(DemoEvent, function neverCalled() {}, -10)
-    const answer = async (request: Request) => {
-      const { session, stopwatch } = request
-      await session.set('basket', { count: 2, [`long-${'x'.repeat(80)}`]: 'y'.repeat(200) })
-      await session.flash('notice', 'saved')
-      for (const level of ['debug', 'info', 'warning', 'error', 'critical'] as const) {
-        logger.channel('demo')[level]('The {level} of {thing}.', { level, thing: 'z'.repeat(120), more: [1, { a: 2 }] })
-      }
-      await dispatcher.dispatch(new DemoEvent())
-      stopwatch.measure('a name that is rather long, with words', 'database', () => undefined)
-      const origin = `http://${request.headers.get('host')}`
-      const bodies = [`/text?${'long='.repeat(60)}`, '/boom'].map(async path => (await fetch(origin + path)).text())
-      await Promise.all(bodies)
-      await kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub, false)
-      const page = await view.render('site/star-photo-booth', {}, request)
-      return Response.html(page, { headers: { 'set-cookie': `theme=dark; Path=/${'p'.repeat(100)}; HttpOnly` } })
-    }
-    routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: toController(answer) })
-  },
-}
-
-/** What of a page is looked at; evaluated in the browser. */
-interface Look {
-  readonly title: string
-  readonly overflow: number
-  readonly rules: number
-  readonly background: string
-  /** Texts whose contrast is below 4.5, with that. */
-  readonly pale: readonly string[]
-}
-
-const look = `(() => {
-  const channels = color => color.match(/[\\d.]+/g).map(Number)
-  const luminance = color => {
-    const [r, g, b] = channels(color).map(value => value / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-  }
-  const backgroundOf = element => {
-    for (let at = element; at; at = at.parentElement) {
-      const color = getComputedStyle(at).backgroundColor
-      if (channels(color)[3] !== 0) return color
-    }
-    return 'rgb(255, 255, 255)'
-  }
-  const pale = []
-  for (const element of document.querySelectorAll('body *')) {
-    const text = [...element.childNodes].filter(node => node.nodeType === 3).map(node => node.data.trim()).join('')
-    if (text === '' || !element.checkVisibility()) continue
-    const [a, b] = [luminance(getComputedStyle(element).color), luminance(backgroundOf(element))]
-    const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
-    if (contrast < 4.5) pale.push(text.slice(0, 30) + ' ' + contrast.toFixed(2))
-  }
-  return {
-    title: document.title,
-    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    rules: [...document.styleSheets].reduce((sum, sheet) => sum + sheet.cssRules.length, 0),
-    background: getComputedStyle(document.body).backgroundColor,
-    pale,
-  }
-})()`
-
-/** Tells what went wrong on the way to a page: messages, violated policies, and requests that leave the site. */
-function watch(page: Page, url: string): () => string[] {
-  const wrong: string[] = []
-  page.on('pageerror', error => wrong.push(String(error)))
-  page.on('console', message => {
-    if (!message.text().startsWith('Failed to load resource')) wrong.push(`${message.type()}: ${message.text()}`)
-  })
-  page.on('request', request => {
-    if (new URL(request.url()).origin !== url) wrong.push(`request to ${request.url()}`)
-  })
-  page.on('response', response => {
-    const isPage = response.request().isNavigationRequest()
-    if (!isPage && response.status() >= 400) wrong.push(`${response.status()} ${response.url()}`)
-  })
-  return () => wrong
-}
 
 interface Opened {
   readonly page: Page
@@ -121,7 +16,7 @@ interface Opened {
 
 async function open(t: Test): Promise<Opened> {
   const browser = await openBrowser(t)
-  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [demo, rich] }))
+  const { url } = await serveKernel(t, await createProfiledKernel(t, { bundles: [richBundle] }))
   const tokenOf = async (path: string, init?: RequestInit) =>
     String((await fetch(url + path, init)).headers.get('x-debug-token'))
   return { page: await browser.newPage(), url, tokenOf }
@@ -147,7 +42,7 @@ t.test('pages of the profiler fit the window, can be read, and keep to their pol
       for (const width of [400, 800, 1400]) {
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize({ width, height: 900 })
-        const { background, overflow, pale, rules, title: shown } = await page.evaluate<Look>(look)
+        const { background, overflow, pale, rules, title: shown } = await lookAt(page)
         t.match(shown, title)
         t.equal(overflow, 0, `${width} pixels are enough for ${path}`)
         t.ok(rules > 0, 'styles are there')
@@ -188,7 +83,7 @@ t.test(
           for (const width of [400, 1400]) {
             await page.emulateMedia({ colorScheme })
             await page.setViewportSize({ width, height: 900 })
-            const { overflow, pale } = await page.evaluate<Look>(look)
+            const { overflow, pale } = await lookAt(page)
             t.equal(overflow, 0, `${width} pixels are enough for ${panel}`)
             t.strictSame(pale, [], `${panel} has contrast in ${colorScheme}`)
           }

@@ -1,47 +1,9 @@
-import type { Page } from 'playwright-core'
 import { t } from 'tap'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { lookAt, watch } from '../support/page-checks.ts'
 import { startServer } from '../support/test-server.ts'
 
 t.setTimeout(180_000)
-
-/** What of a page is looked at; evaluated in the browser. */
-interface Look {
-  readonly title: string
-  readonly overflow: number
-  readonly rules: number
-  readonly background: string
-}
-
-const look = `({
-  title: document.title,
-  overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  rules: [...document.styleSheets].reduce((sum, sheet) => sum + sheet.cssRules.length, 0),
-  background: getComputedStyle(document.body).backgroundColor,
-})`
-
-/** Tells, once the page is there, what went wrong on the way: failures, messages, and requests that leave the site. */
-function watch(page: Page, url: string): () => string[] {
-  const wrong: string[] = []
-  page.on('pageerror', error => wrong.push(String(error)))
-  page.on('console', message => {
-    // What the status of a response says is looked at below.
-    if (!message.text().startsWith('Failed to load resource')) wrong.push(`${message.type()}: ${message.text()}`)
-  })
-  page.on('request', request => {
-    if (new URL(request.url()).origin !== url) wrong.push(`request to ${request.url()}`)
-  })
-  page.on('response', response => {
-    const isPage = response.request().isNavigationRequest()
-    if (!isPage && response.status() >= 400) wrong.push(`${response.status()} ${response.url()}`)
-  })
-  page.on('requestfailed', request => {
-    // Chromium lets go of an icon when it leaves the page.
-    const reason = request.failure()?.errorText
-    if (reason !== 'net::ERR_ABORTED') wrong.push(`${reason}: ${request.url()}`)
-  })
-  return () => wrong
-}
 
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
   const browser = await openBrowser(t)
@@ -66,7 +28,7 @@ t.test('pages fit the window, stay on the site, and have their styles', needsBro
         for (const width of [400, 1400]) {
           await page.emulateMedia({ colorScheme })
           await page.setViewportSize({ width, height: 900 })
-          const { background, overflow, rules, title: shown } = await page.evaluate<Look>(look)
+          const { background, overflow, rules, title: shown } = await lookAt(page)
           t.match(shown, title)
           t.equal(overflow, 0, `${width} pixels are enough`)
           t.ok(rules > 0, 'styles are there')

@@ -2,6 +2,7 @@ import { enableCopying } from './copy.ts'
 import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enhanceList } from './list.ts'
+import { reachScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
@@ -16,3 +17,4 @@ enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
 showLocalTimes()
 enhanceList()
 enhanceEventTree(document)
+reachScrollers()

@@ -1,0 +1,162 @@
+import path from 'node:path'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { frameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
+import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
+import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
+import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
+import { createTestKernel } from '../../dist/kernel/testing/create-test-kernel.js'
+import { findAssets } from '../../dist/tests/support/find-assets.js'
+import { panelLinksOf } from '../../dist/tests/support/screens.js'
+import { measureFunctions } from '../measure-functions.js'
+
+const directory = path.join(import.meta.dirname, '../..')
+
+/** @typedef {import('../report.js').Claim} Claim */
+
+/** Bytes, uncompressed. */
+const pageBudget = 60_000
+/** Bytes, compressed, of all files that pages share. */
+const assetBudget = 60_000
+/** Bytes that a page is longer for its toolbar. */
+const toolbarBudget = 1_000
+
+/** Of each panel, in all rounds together. */
+const leastRenders = 200
+
+/** Symfony 7 on the same work: the time of a panel of a 404, over loopback, in milliseconds. */
+const symfonyTime = { exception: 32, logger: 28 }
+const symfonyLeastTime = 20
+
+/** Symfony 7 on the same work, in bytes: the lightest panel, the debug page of a 404, what the toolbar adds to a page. */
+const symfonyBytes = { panel: 230_000, error: 254_000, toolbar: 34_500 }
+
+/**
+ * What a browser has to load of the profiler: for a 404 and its record.
+ *
+ * @type {Claim}
+ */
+export const pageWeights = {
+  title: 'Bytes of pages about a 404 (Symfony: panels 230,000 to 330,000, error page 254,000, toolbar 34,500)',
+  unit: 'bytes',
+  comparisons: [
+    { name: 'heaviest page / 60 kB', numerator: 'heaviest page', denominator: 'page budget', goal: { atMost: 1 } },
+    {
+      name: 'shared files, compressed / 60 kB',
+      numerator: 'shared files, brotli',
+      denominator: 'shared budget',
+      goal: { atMost: 1 },
+    },
+    { name: 'toolbar / 1 kB', numerator: 'added by the toolbar', denominator: 'toolbar budget', goal: { atMost: 1 } },
+    {
+      name: 'heaviest page / lightest panel of Symfony',
+      numerator: 'heaviest page',
+      denominator: 'a panel of Symfony',
+    },
+    { name: 'error page / Symfony', numerator: 'error page', denominator: "Symfony's error page" },
+    { name: 'toolbar / Symfony', numerator: 'added by the toolbar', denominator: "Symfony's toolbar" },
+  ],
+  async measure() {
+    const { ask, close, panels, token } = await openRecord()
+    const bare = await createTestKernel({ bundles: [frameworkBundle, siteBundle], directory })
+    const [booth, plain] = [await ask('/star-photo-booth'), (await bare.client.get('/star-photo-booth')).text]
+    const pages = new Map([
+      ['error page', await ask('/star-photo-boot')],
+      ['list', await ask('/_profiler/empty/search/results?limit=10')],
+    ])
+    for (const path of panels) pages.set(`panel ${nameOf(path)}`, await ask(path))
+    const toolbar = await ask(`/_wdt/${token}`)
+    const assets = await findAssets([...pages.values(), booth, toolbar], ask)
+    const shared = [...assets].filter(([path]) => !path.startsWith('/assets/site/')).map(([, text]) => text)
+    await Promise.all([close(), bare.close()])
+
+    /** @type {Record<string, number>} */
+    const bytes = {}
+    for (const [name, html] of pages) {
+      bytes[name] = Buffer.byteLength(html)
+      bytes[`${name}, gzip`] = gzipSync(html).length
+      bytes[`${name}, brotli`] = brotliCompressSync(html).length
+    }
+    const sum = (/** @type {(text: string) => number} */ measure) =>
+      shared.reduce((all, text) => all + measure(text), 0)
+    Object.assign(bytes, {
+      'heaviest page': Math.max(...[...pages.values()].map(html => Buffer.byteLength(html))),
+      [`shared files (${shared.length})`]: sum(text => Buffer.byteLength(text)),
+      'shared files, gzip': sum(text => gzipSync(text).length),
+      'shared files, brotli': sum(text => brotliCompressSync(text).length),
+      'added by the toolbar': Buffer.byteLength(booth) - Buffer.byteLength(plain),
+      'page budget': pageBudget,
+      'shared budget': assetBudget,
+      'toolbar budget': toolbarBudget,
+      'a panel of Symfony': symfonyBytes.panel,
+      "Symfony's error page": symfonyBytes.error,
+      "Symfony's toolbar": symfonyBytes.toolbar,
+    })
+    return new Map(Object.entries(bytes).map(([name, value]) => [name, [value]]))
+  },
+}
+
+const panelNames = [
+  'request',
+  'time',
+  'exception',
+  'logger',
+  'events',
+  'router',
+  'templates',
+  'memory',
+  'http',
+  'config',
+]
+
+/**
+ * How long the kernel works for each page of a 404's record: CPU time, in process. Symfony's was measured by a client, and has
+ * the way there and back in it.
+ *
+ * @type {Claim}
+ */
+export const panelTimes = {
+  title: 'Rendering a panel of the record of a 404 (Symfony: 20 to 32 ms a panel)',
+  unit: 'CPU µs/page',
+  comparisons: panelNames.map(name => ({
+    name: `${name}: Symfony / Sinfonietta`,
+    numerator: `${name}, Symfony`,
+    denominator: name,
+  })),
+  async measure({ requests, rounds }) {
+    const { ask, close, panels } = await openRecord()
+    const calls = Math.max(Math.ceil(leastRenders / rounds), requests / 100)
+    const all = new Map(panels.map(path => [nameOf(path), path]))
+    const measured = await measureFunctions(
+      Object.fromEntries([...all].map(([name, path]) => [name, () => ask(path)])),
+      { rounds, calls },
+    )
+    await close()
+    const times = new Map()
+    for (const [name, values] of measured) {
+      times.set(
+        name,
+        values.map(nanoseconds => nanoseconds / 1000),
+      )
+    }
+    for (const name of panelNames) {
+      const symfony = symfonyTime[/** @type {keyof symfonyTime} */ (name)] ?? symfonyLeastTime
+      times.set(`${name}, Symfony`, Array(rounds).fill(symfony * 1000))
+    }
+    return times
+  },
+}
+
+/** A site that has recorded a 404, and the pages about it. */
+async function openRecord() {
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, profiler], directory })
+  const token = String((await client.get('/star-photo-boot')).headers.get('x-debug-token'))
+  const ask = async (/** @type {string} */ path) => (await client.get(path)).text
+  const panels = panelLinksOf(await ask(`/_profiler/${token}`), token)
+  return { ask, close, panels, token }
+}
+
+/** @param {string} path */
+function nameOf(path) {
+  return String(path.split('=').at(-1))
+}

@@ -1,0 +1,113 @@
+// Takes the pictures of the README, of a site that is made for it: `npm run screenshots`, with a Chromium on the PATH.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { chromium } from 'playwright-core'
+import { frameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
+import { createProfilerBundle } from '../dist/bundles/profiler/profiler-bundle.js'
+import { MemoryProfileStorage } from '../dist/bundles/profiler/store/memory-profile-storage.js'
+import { siteBundle } from '../dist/bundles/site/site-bundle.js'
+import { RequestType } from '../dist/kernel/request-type.js'
+import { NodeServer } from '../dist/kernel/server/node-server.js'
+import { createTestKernel } from '../dist/kernel/testing/create-test-kernel.js'
+import { Response } from '../dist/lib/http/response.js'
+import { TrustedProxies } from '../dist/lib/http/trusted-proxies.js'
+import { executable } from '../dist/tests/support/browser.js'
+
+process.setSourceMapsEnabled(true)
+
+const directory = path.join(import.meta.dirname, '..')
+const images = path.join(import.meta.dirname, 'images')
+/** Bytes. */
+const sizeLimit = 150_000
+
+/** @param {number} milliseconds */
+const wait = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds))
+
+/** A shop with something to tell. @type {import('../dist/kernel/bundle.js').Bundle} */
+const shop = {
+  name: 'shop',
+  register({ kernel, logger, routes, view }) {
+    const log = logger.channel('shop')
+    routes.add({
+      name: 'stock',
+      path: '/stock/:article',
+      controller: function showStock() {
+        return wait(6).then(() => Response.json({ left: 3 }))
+      },
+    })
+    routes.add({
+      name: 'basket',
+      path: '/basket',
+      methods: ['GET'],
+      controller: async function showBasket(/** @type {import('../dist/lib/http/request.js').Request} */ request) {
+        log.info('A basket with {count} articles.', { count: 3 })
+        const stop = request.stopwatch.start('load the basket', 'database')
+        await wait(8)
+        stop()
+        await fetch(`http://${request.headers.get('host')}/stock/star?size=l`, { headers: { 'x-profiler': 'off' } })
+        await kernel.handle(request.duplicate({ target: '/stock/photo' }), RequestType.Sub, false)
+        log.warning('Only {left} of {article} are left.', { left: 3, article: 'photo' })
+        return Response.html(await view.render('site/star-photo-booth', {}, request))
+      },
+    })
+    routes.add({
+      name: 'order',
+      path: '/orders/:id',
+      methods: ['GET'],
+      controller: function showOrder(/** @type {import('../dist/lib/http/request.js').Request} */ request) {
+        log.debug('Order {id} is looked for.', { id: request.attributes.get('id') })
+        throw new Error('The order cannot be shown.', { cause: new TypeError('It has no address.') })
+      },
+    })
+  },
+}
+
+const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+const { app, close } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, profiler, shop], directory })
+const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(app.config.trustedProxies) })
+const url = await server.listen('127.0.0.1', 8207)
+const browser = await chromium.launch({ executablePath: String(executable), args: ['--no-sandbox', '--disable-gpu'] })
+
+/** @param {string} target */
+async function visit(target) {
+  const response = await fetch(url + target)
+  await response.text()
+  return response.headers.get('x-debug-token')
+}
+
+/**
+ * @param {string} name
+ * @param {string} target
+ * @param {{ height?: number, colorScheme?: 'light' | 'dark' }} [options]
+ */
+async function take(name, target, { height = 860, colorScheme = 'light' } = {}) {
+  const page = await browser.newPage({ viewport: { width: 1280, height }, colorScheme, reducedMotion: 'reduce' })
+  await page.goto(url + target)
+  // The toolbar waits for its record.
+  await wait(1000)
+  const session = await page.context().newCDPSession(page)
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 82 })
+  const image = Buffer.from(data, 'base64')
+  if (image.length > sizeLimit) throw new Error(`${name} has ${image.length} bytes.`)
+  writeFileSync(path.join(images, `${name}.webp`), image)
+  process.stdout.write(`${name}.webp: ${image.length} bytes\n`)
+  await page.close()
+}
+
+mkdirSync(images, { recursive: true })
+// The second time everything is compiled, and takes as long as it does.
+for (const target of ['/basket', '/orders/7', '/star-photo-boot']) await visit(target)
+await visit('/partnership')
+const basket = await visit('/basket?voucher=summer')
+const order = await visit('/orders/12')
+await visit('/star-photo-booth')
+
+await take('list', '/_profiler/empty/search/results?limit=10')
+await take('timeline', `/_profiler/${basket}?panel=time`)
+await take('events', `/_profiler/${order}?panel=events`, { colorScheme: 'dark' })
+await take('error-page', '/orders/12')
+await take('toolbar', '/basket?voucher=summer', { height: 560 })
+
+await browser.close()
+await server.close(100)
+await close()

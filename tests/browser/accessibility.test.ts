@@ -1,0 +1,30 @@
+import axe from 'axe-core'
+import { t } from 'tap'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { openScreens } from '../support/screens.ts'
+
+t.setTimeout(300_000)
+
+/** What axe finds, in the browser: only what keeps people from using a page. Nothing is fetched for it. */
+const run = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
+  .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 5).map(({ target }) => target.join(' ')).join(', ')))`
+
+t.test('axe finds nothing serious on any screen, in light and dark, narrow and wide', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { screens, url } = await openScreens(t)
+  const page = await browser.newPage({ reducedMotion: 'reduce' })
+  for (const { name, path } of screens) {
+    await page.goto(url + path)
+    // Not as a script of the page: its policy stays as it is.
+    await page.evaluate(axe.source)
+    await page.evaluate("document.querySelectorAll('main details').forEach(details => { details.open = true })")
+    for (const colorScheme of ['light', 'dark'] as const) {
+      for (const width of [1400, 400]) {
+        await page.emulateMedia({ colorScheme })
+        await page.setViewportSize({ width, height: 900 })
+        t.strictSame(await page.evaluate<string[]>(run), [], `${name}, ${colorScheme}, ${width} pixels`)
+      }
+    }
+  }
+})

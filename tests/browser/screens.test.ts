@@ -1,0 +1,86 @@
+import type { Page } from 'playwright-core'
+import { t } from 'tap'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { lookAt, watch } from '../support/page-checks.ts'
+import { openScreens } from '../support/screens.ts'
+import { walkByKeyboard } from '../support/walk-by-keyboard.ts'
+
+t.setTimeout(300_000)
+
+const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
+
+/** The text of a page that can be seen. */
+const textOf = (page: Page) => page.locator('body').innerText()
+
+t.test('no screen complains, leaves the site, or is too wide', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { screens, url } = await openScreens(t)
+  const page = await browser.newPage()
+  const complaints = watch(page, url)
+  for (const { name, path } of screens) {
+    await page.goto(url + path)
+    await page.evaluate(unfold)
+    t.equal(await page.locator('[style]').count(), 0, 'a strict policy has nothing to forbid')
+    for (const width of [400, 1400]) {
+      await page.setViewportSize({ width, height: 900 })
+      const { overflow, rules, title } = await lookAt(page)
+      t.equal(overflow, 0, `${width} pixels are enough for ${name}`)
+      t.ok(rules > 0 && title !== '', 'it has styles and a title')
+    }
+  }
+  t.strictSame(complaints(), [])
+})
+
+t.test(
+  'the keyboard reaches everything on every screen, in the order of reading, and is seen there',
+  needsBrowser,
+  async t => {
+    const browser = await openBrowser(t)
+    const { screens, url } = await openScreens(t)
+    const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, reducedMotion: 'reduce' })
+    for (const { name, path } of screens) {
+      await page.goto(url + path)
+      const { backwards, first, missed, unseen } = await walkByKeyboard(page)
+      if (path.startsWith('/_profiler/')) t.match(first, /^Skip to/, `${name}: first, the way to the content`)
+      t.strictSame({ backwards, missed, unseen }, { backwards: [], missed: [], unseen: [] }, name)
+    }
+  },
+)
+
+t.test('every screen says without scripts what it says with them', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { screens, url } = await openScreens(t)
+  const scripted = await browser.newPage()
+  const plain = await browser.newPage({ javaScriptEnabled: false })
+  for (const { name, path } of screens) {
+    await scripted.goto(url + path)
+    await plain.goto(url + path)
+    const [full, text] = [await textOf(scripted), await textOf(plain)]
+    t.ok(text.length > 0.9 * full.length, `${name}: ${text.length} of ${full.length} characters`)
+    const { pale } = await lookAt(plain)
+    t.strictSame(pale, [], `${name} can be read`)
+    t.equal(
+      await plain.locator('button[data-copy]:visible, [data-filter]:visible').count(),
+      0,
+      'nothing is there that does nothing',
+    )
+  }
+})
+
+t.test('without scripts, records are searched, pinned, and deleted', needsBrowser, async t => {
+  const browser = await openBrowser(t)
+  const { tokens, url } = await openScreens(t)
+  const page = await browser.newPage({ javaScriptEnabled: false })
+  await page.goto(`${url}/_profiler/`)
+  await page.getByLabel('Status').fill('503')
+  await page.getByRole('button', { name: 'Search' }).click()
+  t.match(page.url(), 'status_code=503')
+  await page.locator(`a[href="/_profiler/${tokens.failed}"]`).last().click()
+  t.equal(page.url(), `${url}/_profiler/${tokens.failed}`)
+  await page.getByRole('button', { name: 'Pin', exact: true }).click()
+  t.ok(await page.getByRole('button', { name: 'Unpin' }).isVisible())
+  await page.goto(`${url}/_profiler/`)
+  await page.getByText('Delete records').click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  t.match(await page.getByRole('heading', { level: 1 }).textContent(), /^1 result/)
+})

@@ -1,0 +1,36 @@
+import { brotliCompressSync } from 'node:zlib'
+import { t } from 'tap'
+import { findAssets } from '../../../support/find-assets.ts'
+import { openScreens } from '../../../support/screens.ts'
+import { startServer } from '../../../support/test-server.ts'
+
+const pageLimit = 60_000
+const assetLimit = 60_000
+const toolbarLimit = 1_000
+
+t.test('every page is light, and so is all that they share', async t => {
+  const { screens, url } = await openScreens(t)
+  const ask = async (path: string) => (await fetch(url + path)).text()
+  const pages: string[] = []
+  for (const { name, path } of screens) {
+    const html = await ask(path)
+    pages.push(html)
+    t.ok(Buffer.byteLength(html) <= pageLimit, `${name}: ${Buffer.byteLength(html)} bytes`)
+  }
+  const assets = await findAssets(pages, ask)
+  const shared = [...assets].filter(([path]) => !path.startsWith('/assets/site/'))
+  t.ok(shared.some(([path]) => path.endsWith('.css')))
+  t.ok(shared.some(([path]) => path.endsWith('.js')))
+  const size = shared.reduce((sum, [, text]) => sum + brotliCompressSync(text).length, 0)
+  t.ok(size <= assetLimit, `${shared.length} files of ${size} bytes, compressed`)
+})
+
+t.test('a page is hardly longer for its toolbar', async t => {
+  const { url } = await openScreens(t)
+  const bare = await startServer(t)
+  const lengthOf = async (address: string) => Buffer.byteLength(await (await fetch(address)).text())
+  for (const path of ['/star-photo-booth', '/partnership']) {
+    const added = (await lengthOf(url + path)) - (await lengthOf(bare.url + path))
+    t.ok(added >= 0 && added <= toolbarLimit, `${path}: ${added} bytes`)
+  }
+})

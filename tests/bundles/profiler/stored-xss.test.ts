@@ -1,0 +1,259 @@
+import assert from 'node:assert'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import type { ProfileSummary } from '../../../bundles/profiler/profile.ts'
+import { disarm, hostileTexts } from '../../support/hostile-texts.ts'
+import { parseTags, skeletonOf, unescapeHtml } from '../../support/html.ts'
+import { changeTree, type Json, listPlaces, mergeTrees, type Place } from '../../support/json-tree.ts'
+import { createProfiledKernel } from '../../support/profiled-kernel.ts'
+import { askRichly, richBundle } from '../../support/rich-bundle.ts'
+import { panelLinksOf } from '../../support/screens.ts'
+import { serveKernel } from '../../support/test-server.ts'
+
+t.setTimeout(240_000)
+
+/** Pages by their paths. */
+type Pages = ReadonlyMap<string, string>
+
+/** A store that holds what is put there, and the pages that show it. */
+interface Exhibition {
+  /** Three records and the facts of their process: all that was recorded of requests that had much to tell. */
+  readonly original: Json
+  /** Every page that shows something of a record, or of none. */
+  readonly paths: readonly string[]
+  show(records: Json, paths?: readonly string[]): Promise<Pages>
+}
+
+/** How many pages are looked at for each place: the lists, and a record with its most important panels. */
+const pagesEnough = 9
+
+const mainToken = 'a00001'
+const childToken = 'a00002'
+const olderToken = 'a00003'
+
+async function createExhibition(t: Test): Promise<Exhibition> {
+  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const { client, storage, storedOf } = kernel
+  const { url } = await serveKernel(t, kernel)
+  const recorded = await askRichly(url)
+  const stored = await Promise.all(recorded.map(({ token }) => storedOf({ headers: { get: () => token } })))
+  const profiles = stored.map(({ profile }) => toJson(profile))
+  const [first] = profiles
+  assert(first)
+  const rename = (profile: Json, summary: Partial<ProfileSummary>, children: string[] = []) =>
+    mergeTrees({ summary, children }, profile)
+  const original: Json = {
+    main: rename(profiles.reduce(mergeTrees), { token: mainToken, time: 3, exception: 'SomeError' }, [childToken]),
+    // What the longer lists of others have hidden in the first.
+    child: rename(first, { token: childToken, time: 2, parent: mainToken, controller: 'some_controller' }),
+    older: rename(first, { token: olderToken, time: 1 }),
+    facts: toJson(stored[0]?.facts),
+  }
+
+  async function show(records: Json, paths: readonly string[]): Promise<Pages> {
+    const { facts = {}, ...others } = records as Record<string, Json>
+    await storage.purge()
+    for (const record of Object.values(others)) {
+      const { summary } = record as unknown as { summary?: ProfileSummary }
+      if (summary !== undefined) storage.append({ summary, text: JSON.stringify(record) }, JSON.stringify(facts))
+    }
+    const pages = new Map<string, string>()
+    for (const path of paths) {
+      const { text } = await client.get(path, { headers: { 'x-profiler': 'off' } })
+      pages.set(path, text)
+    }
+    return pages
+  }
+
+  const record = `/_profiler/${mainToken}`
+  const [menu] = (await show(original, [record])).values()
+  const ofRecord = panelLinksOf(String(menu), mainToken)
+  t.ok(ofRecord.length > 10, 'the menu names the panels')
+  const paths = [
+    '/_profiler/empty/search/results?limit=10',
+    '/_profiler/empty/search/results?limit=1&sort=url',
+    '/_profiler/latest',
+    '/_profiler/ffffff',
+    `/_profiler/compare?a=${mainToken}&b=${olderToken}`,
+    `/_wdt/${mainToken}`,
+    ...ofRecord,
+    ...ofRecord.map(link => link.replace(mainToken, childToken)),
+  ]
+  // The first look at everything changes what is counted.
+  await show(original, paths)
+  return { original, paths, show: (records, some = paths) => show(records, some) }
+}
+
+function toJson(value: unknown): Json {
+  return JSON.parse(JSON.stringify(value))
+}
+
+/** How a text takes the place of another one. */
+const manners = {
+  after: (text: string, value: string | number) => `${value}${text}`,
+  instead: (text: string) => text,
+} as const
+
+type Manner = keyof typeof manners
+
+function plant(tree: Json, places: ReadonlySet<Place>, manner: Manner, text: string): Json {
+  return changeTree(tree, (value, place) => (places.has(anyRecord(place)) ? manners[manner](text, value) : undefined))
+}
+
+/** A place in whichever record. */
+function anyRecord(place: Place): Place {
+  return place.replace(/^(\{?)(?:main|child|older)\./, '$1')
+}
+
+function skeletons(pages: Pages): Map<string, string[]> {
+  return new Map([...pages].map(([path, html]) => [path, skeletonOf(html)]))
+}
+
+function isSame(one: Pages, other: Pages): boolean {
+  return [...one].every(([path, html]) => skeletonOf(html).join() === skeletonOf(String(other.get(path))).join())
+}
+
+/** What of pages could run a script or lead to somewhere else, though it should not. */
+function findDangers(pages: Pages): string[] {
+  return [...pages].flatMap(([path, html]) =>
+    parseTags(html).flatMap(({ attributes, name }) => {
+      const rel = attributes.find(([key]) => key === 'rel')?.[1] ?? ''
+      return attributes.flatMap(([key, value]) => {
+        if (/^on|^style$|^srcdoc$/.test(key) || value.toLowerCase() === 'refresh') return [`${path}: ${name} ${key}`]
+        if (!/^(?:href|src|action|formaction|xlink:href|data|poster|ping|srcset|background)$/.test(key)) return []
+        const { origin, protocol } = new URL(unescapeHtml(value), 'http://localhost/_profiler/')
+        // The address of a request may be anywhere, and nothing is told to who is there.
+        const isMeant = name === 'a' && rel.includes('noreferrer') && /^https?:$/.test(protocol)
+        return isMeant || origin === 'http://localhost' ? [] : [`${path}: ${name} ${key}=${value}`]
+      })
+    }),
+  )
+}
+
+t.test('whatever stands in a record, the tags of no page are others', async t => {
+  const { original, paths, show } = await createExhibition(t)
+  const places = new Map([...listPlaces(original)].map(([place, kind]) => [anyRecord(place), kind]))
+  const before = await show(original)
+  const expected = skeletons(before)
+  t.strictSame(findDangers(before), [])
+
+  // Which pages a part of the records appears on; of what is on all of them the first are enough.
+  const sectionOf = (place: Place) => place.replace(/[{}]/g, '').split('.').slice(0, 2).join('.')
+  const pathsOf = new Map<string, string[]>()
+  for (const section of new Set([...places.keys()].map(sectionOf))) {
+    const all = [...places.keys()].filter(place => sectionOf(place) === section && place !== `{${section}}`)
+    const pages = await show(plant(original, new Set(all.length > 0 ? all : [section]), 'after', 'harmless'))
+    const found = paths.filter(path => pages.get(path) !== before.get(path))
+    pathsOf.set(section, (found.length > 0 ? found : paths).slice(0, pagesEnough))
+  }
+
+  // What stands in a place may decide what a page shows: there, hostile texts are tried one place at a time.
+  const isFree = async (records: Json, some: readonly string[]) => {
+    for (const path of some) {
+      const [html] = (await show(records, [path])).values()
+      if (!isDeepStrictEqual(skeletonOf(String(html)), expected.get(path))) return false
+    }
+    return true
+  }
+  const free = { after: new Set<Place>(), instead: new Set<Place>() }
+  const hostile = `"'><b -->${hostileTexts[0]}`
+  let deciding = 0
+  for (const [place, kind] of places) {
+    const some = pathsOf.get(sectionOf(place)) ?? []
+    for (const manner of kind === 'text' ? (['after', 'instead'] as const) : (['after'] as const)) {
+      const alone = new Set([place])
+      if (await isFree(plant(original, alone, manner, 'harmless'), some)) {
+        free[manner].add(place)
+        continue
+      }
+      deciding++
+      // The names of fields are not what anybody sends.
+      if (kind === 'key') continue
+      const armed = await show(plant(original, alone, manner, hostile), some)
+      const tame = await show(plant(original, alone, manner, disarm(hostile)), some)
+      if (!isSame(armed, tame)) t.strictSame(skeletons(armed), skeletons(tame), `${place}, ${manner}`)
+      t.strictSame(findDangers(armed), [], `${place}, ${manner}`)
+    }
+  }
+  t.ok(deciding > 20)
+  t.comment(`${places.size} places; ${Object.values(free).map(({ size }) => size)} free; ${deciding} deciding`)
+
+  const check = async (text: string) => {
+    for (const manner of ['after', 'instead'] as const) {
+      const armed = await show(plant(original, free[manner], manner, text))
+      assert.deepStrictEqual(findDangers(armed), [])
+      const found = skeletons(armed)
+      if (isDeepStrictEqual(found, expected)) continue
+      // A text may mean something by itself: that it is two cookies, for example.
+      const tame = await show(plant(original, free[manner], manner, disarm(text)))
+      assert.deepStrictEqual(found, skeletons(tame), `${manner} ${encodeURIComponent(text.toWellFormed())}`)
+    }
+  }
+  for (const text of hostileTexts) await check(text)
+  t.pass('all texts of the list')
+
+  const piece = fc.oneof(fc.constantFrom(...hostileTexts), fc.constantFrom(...'<>"\'`&=/! -;:{}'), fc.string())
+  const mutation = fc.array(piece, { minLength: 1, maxLength: 6 }).map(pieces => pieces.join(''))
+  await fc.assert(fc.asyncProperty(mutation, check), { numRuns: 6 })
+  t.pass('mutations of them')
+})
+
+/** Of a text, what a request line can hold: no blanks, nothing that is not ASCII. */
+const inTarget = (text: string) => text.replace(/[^!-~]/g, '').replaceAll('#', '')
+
+/** Of a text, what a header can hold. */
+const inHeader = (text: string) => text.replace(/[^ -~]/g, '').trim()
+
+t.test('whatever a client sends, the tags of no page are others', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { client, storage } = kernel
+  const { raw } = await serveKernel(t, kernel)
+  const off = { headers: { 'x-profiler': 'off' } }
+
+  /** All that is said of a request, page by page. */
+  const ask = async (target: string, text: string, accept: string) => {
+    await storage.purge()
+    const [word, query] = [inHeader(text), encodeURIComponent(text.toWellFormed())]
+    const headers = ['User-Agent', 'Referer', 'X-Word', 'Accept-Language'].map(name => `${name}: ${word}\r\n`)
+    const answer = await raw(
+      `GET /x${target}?q=${query}&${query}=1 HTTP/1.1\r\nHost: localhost\r\nAccept: ${accept}\r\n` +
+        `${headers.join('')}Cookie: a=${word}\r\nConnection: close\r\n\r\n`,
+    )
+    const [head = '', body = ''] = answer.split(/\r\n\r\n(.*)/s)
+    const pages = new Map([['the answer', body]])
+    const token = /^x-debug-token: (\w+)/im.exec(head)?.[1]
+    if (token === undefined) return { head, pages }
+    const record = `/_profiler/${token}`
+    for (const path of [
+      '/_profiler/empty/search/results',
+      ...['request', 'router', 'exception', 'logger', 'time', 'events'].map(panel => `${record}?panel=${panel}`),
+      `/_wdt/${token}`,
+    ]) {
+      pages.set(path.replace(token, '…'), (await client.get(path, off)).text)
+    }
+    return { head, pages }
+  }
+
+  // How long something took decides what a page shows first, so tags are looked at without their order.
+  const known = new Map<string, Set<string>>()
+  const toTargets = [inTarget, (text: string) => encodeURIComponent(text.toWellFormed())]
+  for (const text of hostileTexts.map(disarm)) {
+    for (const toTarget of toTargets) {
+      const { pages } = await ask(toTarget(text), text, 'text/html')
+      for (const [path, tags] of skeletons(pages)) known.set(path, new Set([...(known.get(path) ?? []), ...tags]))
+    }
+  }
+  for (const text of hostileTexts) {
+    for (const toTarget of toTargets) {
+      const { pages } = await ask(toTarget(text), text, 'text/html')
+      const strange = [...skeletons(pages)].flatMap(([path, tags]) => tags.filter(tag => !known.get(path)?.has(tag)))
+      t.strictSame(strange, [], encodeURIComponent(text.toWellFormed()).slice(0, 60))
+      t.strictSame(findDangers(pages), [])
+    }
+    for (const accept of ['text/markdown', 'text/plain', 'application/problem+json']) {
+      const { head } = await ask(encodeURIComponent(text.toWellFormed()), text, accept)
+      t.match(head, /^content-type: (?:text\/(?:markdown|plain)|application\/problem\+json)/im, 'it is no HTML')
+    }
+  }
+})

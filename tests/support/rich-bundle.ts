@@ -1,0 +1,103 @@
+import type { Application, Bundle } from '../../kernel/bundle.ts'
+import { RequestType } from '../../kernel/request-type.ts'
+import { encodeMultipart } from '../../kernel/testing/multipart.ts'
+import { HttpError } from '../../lib/errors/http-error.ts'
+import { Event } from '../../lib/event-dispatcher/event.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
+
+class DemoEvent extends Event {
+  static readonly eventName = 'demo.happened'
+}
+
+class OrphanEvent extends Event {
+  static readonly eventName = 'demo.nobody-listens'
+}
+
+/**
+ * Requests that have something to tell to every panel, much of it hard to fit in: `/rich` takes forms, files and JSON,
+ * `/rich/failed` throws all kinds of errors. It needs the site and the probe routes, and a server for them.
+ */
+export const richBundle: Bundle = {
+  name: 'rich',
+  register(app) {
+    const { collectors, dispatcher, routes } = app
+    const names = { [`a-${'long-'.repeat(20)}name`]: 'value'.repeat(100) }
+    collectors.push({ name: 'demo', collect: () => ({ ...names, lines: { one: [1, 2], two: 'é'.repeat(300) } }) })
+    collectors.push({ name: 'told', collect: () => 'only a text' })
+    collectors.push({
+      name: 'broken',
+      collect() {
+        throw new Error('this collector fails')
+      },
+    })
+    dispatcher.on(DemoEvent, function stopIt(event) {
+      event.stopPropagation()
+    })
+    /* c8 ignore next -- the listener before it stops the event */
+    dispatcher.on(DemoEvent, function neverCalled() {}, -10)
+    routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: request => tellMuch(app, request) })
+    routes.add({ name: 'rich_failed', path: '/rich/failed/:id', controller: request => failMuch(app, request) })
+  },
+}
+
+async function tellMuch({ dispatcher, kernel, logger, view }: Application, request: Request): Promise<Response> {
+  const { attributes, body, session, stopwatch } = request
+  await Promise.allSettled([body.formData(), body.json()])
+  attributes.set('team', { name: 'Ada', roles: ['one', 'two'] })
+  await session.set('basket', { count: 2, [`long-${'x'.repeat(80)}`]: 'y'.repeat(200) })
+  await session.flash('notice', 'saved')
+  for (const level of ['debug', 'info', 'warning', 'error', 'critical'] as const) {
+    logger.channel('demo')[level]('The {level} of {thing}.', { level, thing: 'z'.repeat(120), more: [1, { a: 2 }] })
+  }
+  logger.error('Something was thrown.', { exception: new Error('logged', { cause: new TypeError('its cause') }) })
+  await dispatcher.dispatch(new DemoEvent())
+  await dispatcher.dispatch(new OrphanEvent())
+  stopwatch.measure('a name that is rather long, with words', 'database', () => undefined)
+  const origin = `http://${request.headers.get('host')}`
+  const urls = [`${origin}/text?${'long='.repeat(60)}`, `${origin}/boom`, 'http://127.0.0.1:6/refused']
+  await Promise.allSettled(urls.map(async url => (await fetch(url, { headers: { 'x-profiler': 'off' } })).text()))
+  await kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub, false)
+  const page = await view.render('site/star-photo-booth', {}, request)
+  return Response.html(page, {
+    headers: { 'set-cookie': `theme=dark; Path=/${'p'.repeat(100)}; Domain=localhost; HttpOnly`, 'x-answer': 'yes' },
+  })
+}
+
+async function failMuch({ logger }: Application, request: Request): Promise<Response> {
+  logger.warning('About to fail for {id}.', { id: request.attributes.get('id') })
+  const gathered = new AggregateError([new TypeError('the first'), new RangeError('the second')], 'all of them failed')
+  const cause = Object.assign(new Error('the connection was lost', { cause: gathered }), { code: 'ECONNRESET' })
+  throw new HttpError(503, `nothing can be said of ${request.query.get('subject')}`, { cause })
+}
+
+/** A record that requests of the rich bundle have left. */
+export interface RichRecord {
+  readonly name: 'form' | 'upload' | 'json' | 'failed' | 'missing'
+  readonly token: string
+}
+
+/** Sends requests that have much to tell to a server with the rich bundle. */
+export async function askRichly(url: string): Promise<RichRecord[]> {
+  const form = new URLSearchParams({
+    name: 'n'.repeat(300),
+    [`field-${'f'.repeat(100)}`]: 'short',
+    password: 'hunter2',
+  })
+  const files = encodeMultipart({ name: 'Ada', document: { name: 'cv.txt', type: 'text/plain', content: 'text' } })
+  const json = JSON.stringify({ name: 'Ada', list: [1, { deep: 'text' }] })
+  const cookie = { cookie: 'theme=light; seen=yes' }
+  const rich = `/rich?page=2&${'q'.repeat(150)}=1`
+  const ask = async (name: RichRecord['name'], path: string, init: RequestInit = {}) => {
+    const response = await fetch(url + path, { ...init, headers: { ...cookie, ...init.headers } })
+    await response.text()
+    return { name, token: String(response.headers.get('x-debug-token')) }
+  }
+  return [
+    await ask('form', rich, { method: 'POST', body: form }),
+    await ask('upload', rich, { method: 'POST', body: files.body, headers: { 'content-type': files.contentType } }),
+    await ask('json', rich, { method: 'POST', body: json, headers: { 'content-type': 'application/json' } }),
+    await ask('failed', `/rich/failed/7?subject=${'long'.repeat(40)}`),
+    await ask('missing', '/star-photo-boot', { headers: { referer: `${url}/partnership` } }),
+  ]
+}
