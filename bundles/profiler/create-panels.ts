@@ -1,8 +1,9 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { EditorLinks } from './editor-links.ts'
 import { createCallRows } from './panels/call-rows.ts'
 import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
-import { exceptionPanel } from './panels/exception.ts'
+import { createExceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
 import { createLoggerPanel } from './panels/logger.ts'
 import { memoryPanel } from './panels/memory.ts'
@@ -18,7 +19,7 @@ export function createPanels(app: Application): ProfilePanel[] {
   return [
     requestPanel,
     createTimePanel([createTemplateRows, createCallRows]),
-    exceptionPanel,
+    createExceptionPanel(new EditorLinks({ ...app.config, directory: app.directory })),
     createLoggerPanel(),
     createEventsPanel(),
     createRouterPanel(app),

@@ -19,7 +19,7 @@ async function replay(
 
 t.test('every recorded case of the development server holds but those of the toolbar', async t => {
   const storage = new FileProfileStorage({ directory: t.testdir(), onProblem: message => t.fail(message) })
-  t.equal(await replay(t, 'dev', {}, [createProfilerBundle({ storage })]), '88 passed, 0 failed\n')
+  t.equal(await replay(t, 'dev', {}, [createProfilerBundle({ storage })]), '89 passed, 0 failed\n')
 })
 
 t.test('every recorded case of the production server holds', async t => {

@@ -16,8 +16,8 @@ const config = option('config', 'dev')
 const withProbes = args.includes('--probe')
 const only = option('only', '')
 
-/** What the next steps of this project bring: the toolbar, and the tab of logs on the error page. */
-const isToCome = ({ id }) => /^(toolbar|wdt)\.|^error\.page\.title$/.test(id)
+/** What the next step of this project brings: the toolbar. */
+const isToCome = ({ id }) => /^(toolbar|wdt)\./.test(id)
 
 const encode = text =>
   encodeURIComponent(text.toWellFormed?.() ?? text).replace(

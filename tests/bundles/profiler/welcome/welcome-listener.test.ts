@@ -1,26 +1,28 @@
 import { type Test, t } from 'tap'
-import { WelcomeListener } from '../../../bundles/framework/welcome-listener.ts'
-import { DebugGate } from '../../../kernel/debug-gate.ts'
-import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
-import type { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { createExceptionEvent, createRequest, silentLogger } from '../../../kernel/testing/event-factories.ts'
-import { createAddressList } from '../../../lib/http/trusted-proxies.ts'
-import { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import { createView } from '../../../lib/view/view.ts'
+import { WelcomeListener } from '../../../../bundles/profiler/welcome/welcome-listener.ts'
+import { DebugGate } from '../../../../kernel/debug-gate.ts'
+import { KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
+import type { ExceptionEvent } from '../../../../kernel/events/exception-event.ts'
+import { createExceptionEvent, createRequest, silentLogger } from '../../../../kernel/testing/event-factories.ts'
+import { createAddressList } from '../../../../lib/http/trusted-proxies.ts'
+import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
+import { createView } from '../../../../lib/view/view.ts'
 
 const noRoute = new KERNEL_NO_ROUTE(['GET', 'http://localhost/', ''])
 
 async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefined> {
-  const template = '{{version}}{{#each routes}} {{name}}|{{methods}}|{{this.path}}|{{link}}{{/each}}'
-  const view = createView(t.testdir({ framework: { 'welcome.hbs': template } }))
+  const template = '{{version}} {{stylesheet}}{{#each routes}} {{name}}|{{methods}}|{{this.path}}|{{link}}{{/each}}'
+  const view = createView(t.testdir({ profiler: { 'welcome.hbs': template } }))
   view.load()
   const routes = new RouteCollection()
   routes.add({ name: 'page', path: '/page', methods: ['GET', 'POST'], controller: undefined })
   routes.add({ name: 'any', path: '/any', controller: undefined })
   routes.add({ name: 'change', path: '/change', methods: ['PUT'], controller: undefined })
   routes.add({ name: 'item', path: '/item/:id', controller: undefined })
+  routes.add({ name: '_profiler_home', path: '/_profiler/', controller: undefined })
+  const assets = { link: (name: string) => `/${name}` }
   const debugGate = new DebugGate({ isDebug: true, hosts: [], allowedPeers: createAddressList([]) }, silentLogger)
-  await new WelcomeListener({ routes, view, debugGate, version: '1.0' }).onException(event)
+  await new WelcomeListener({ routes, view, debugGate, assets, version: '1.0' }).onException(event)
   return event.response?.body?.toString()
 }
 
@@ -28,7 +30,7 @@ t.test('a developer is shown the routes, with a link to those that can be visite
   const event = createExceptionEvent(noRoute, { request: createRequest('/') })
   t.equal(
     await welcome(t, event),
-    '1.0 page|GET, POST|/page|/page any|ANY|/any|/any change|PUT|/change| item|ANY|/item/:id|',
+    '1.0 /profiler.css page|GET, POST|/page|/page any|ANY|/any|/any change|PUT|/change| item|ANY|/item/:id|',
   )
   t.equal(event.response?.status, 404)
   t.ok(event.isPropagationStopped)
