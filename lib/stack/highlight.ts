@@ -77,7 +77,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 function decodeEntities(text: string): string {
-  return text.replace(/&[^;]+;/g, entity => entities[entity] ?? entity)
+  return text.replace(/&[^;]+;/g, entity => String(entities[entity]))
 }
 
 /** Comments and templates may go over several lines. */

@@ -49,8 +49,8 @@ export interface RouteReport {
   readonly text: string
   readonly label: string
   readonly level: 'plain' | 'warning'
-  /** Empty where the route cannot be visited just so. */
-  readonly link: string
+  /** Where the route can be visited just so. */
+  readonly link: string | undefined
 }
 
 /** A log record. */
@@ -100,7 +100,7 @@ function createRouting(data: unknown, routes: Iterable<Route>): RoutingReport | 
   const rows = log.routes.map(({ position, name, path, text, reason }): RouteReport => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
-    return { position, name, path, text, label: isNear ? 'Almost' : '', level, link: links.get(name) ?? '' }
+    return { position, name, path, text, label: isNear ? 'Almost' : '', level, link: links.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
   return { allow: asTexts(known.allow).join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }

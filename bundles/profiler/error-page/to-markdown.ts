@@ -9,7 +9,8 @@ export function toMarkdown(report: ErrorReport): string {
     `${method} ${address}`,
     ...exceptions.flatMap(describeException),
     ...(routing === undefined ? [] : describeRouting(routing)),
-    ...(way.length > 0 ? ['## The way there', way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n')] : []),
+    '## The way there',
+    way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),
     ...(logs.length > 0
       ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${log.message}`).join('\n')]
       : []),

@@ -90,21 +90,21 @@ function viewException(
 
 function viewSource(excerpt: RecordedExcerpt | undefined): SourceLine[] {
   if (excerpt === undefined) return []
-  const tokens = highlightSource(excerpt.file, excerpt.lines)
-  return excerpt.lines.map((_, index) => {
+  return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
     const number = excerpt.start + index
-    return { number, isMarked: number === excerpt.line, tokens: tokens[index] ?? [] }
+    return { number, isMarked: number === excerpt.line, tokens }
   })
 }
 
 /** Calls of others stand between those of the application, mostly in long runs. */
 function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
   const runs: FrameView[][] = []
+  let isFolding: boolean | undefined
   for (const frame of frames) {
-    const run = runs.at(-1)
-    const isOfOthers = (other: FrameView | undefined) => other?.origin !== 'application' && !other?.isOpen
-    if (run !== undefined && isOfOthers(run.at(-1)) === isOfOthers(frame)) run.push(frame)
+    const isFolded = frame.origin !== 'application' && !frame.isOpen
+    if (isFolded === isFolding) runs.at(-1)?.push(frame)
     else runs.push([frame])
+    isFolding = isFolded
   }
   return runs.map(run => ({ label: labelOf(run), frames: run }))
 }

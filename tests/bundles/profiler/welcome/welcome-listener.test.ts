@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { WelcomeListener } from '../../../../bundles/profiler/welcome/welcome-listener.ts'
 import { DebugGate } from '../../../../kernel/debug-gate.ts'
@@ -7,6 +8,7 @@ import { createExceptionEvent, createRequest, silentLogger } from '../../../../k
 import { createAddressList } from '../../../../lib/http/trusted-proxies.ts'
 import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { createView } from '../../../../lib/view/view.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const noRoute = new KERNEL_NO_ROUTE(['GET', 'http://localhost/', ''])
 
@@ -41,4 +43,22 @@ t.test('any other path, error or client is left to the error page', async t => {
   const failure = createExceptionEvent(new Error('lost'), { request: createRequest('/') })
   const stranger = createExceptionEvent(noRoute, { request: createRequest('/', { headers: { host: 'evil.test' } }) })
   for (const event of [elsewhere, failure, stranger]) t.equal(await welcome(t, event), undefined)
+})
+
+const foreign = { headers: { host: 'evil.example' } }
+
+t.test('the page for / welcomes a developer and lists the routes; nobody else learns of them', async t => {
+  const { client } = await createProfiledKernel(t)
+  const welcome = await client.get('/')
+  t.equal(welcome.status, 404)
+  t.match(welcome.text, 'Welcome to Sinfonietta')
+  t.match(welcome.text, JSON.parse(readFileSync('package.json', 'utf8')).version)
+  t.match(welcome.text, '<a href="/star-photo-booth">')
+  t.match(welcome.text, '/item{/:id}')
+  t.notMatch(welcome.text, '_profiler_home')
+  t.notOk(welcome.headers.has('x-debug-exception'))
+  const stranger = await client.get('/', foreign)
+  t.equal(stranger.status, 404)
+  t.notMatch(stranger.text, /Welcome|star-photo-booth/)
+  t.equal((await client.post('/')).headers.has('x-debug-exception'), false)
 })
