@@ -23,7 +23,7 @@ export class EditorLinks {
   }
 
   /** The link of a place; empty where no editor is set, and for what is no file (`node:fs`, a name that was cut). */
-  link(file: string, line = 1, column = 1): string {
+  link(file = '', line = 1, column = 1): string {
     if (this.#pattern === undefined || file === '' || file.includes(':') || file.endsWith('…')) return ''
     const place = { file: encode(this.#map(path.resolve(this.#directory, file))), line, column }
     return this.#pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof place) => String(place[name]))

@@ -69,7 +69,7 @@ function viewException(
   const views = frames.map((frame, position) => ({
     call: frame.call,
     place: toPlace(frame),
-    link: frame.origin === 'runtime' ? '' : editor.link(frame.file ?? '', frame.line, frame.column),
+    link: frame.origin === 'runtime' ? '' : editor.link(frame.file, frame.line, frame.column),
     origin: frame.origin,
     isOpen: position === open,
     lines: viewSource(sources[position]),

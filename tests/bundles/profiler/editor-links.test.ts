@@ -18,5 +18,5 @@ t.test('folders are those of the editor', async t => {
 t.test('there is none without an editor, and of what is no file', async t => {
   t.equal(new EditorLinks({ directory: '/srv' }).link('a.ts'), '')
   const links = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv' })
-  for (const file of ['', 'node:fs', 'evalmachine.<anonymous>:1', 'long…']) t.equal(links.link(file), '')
+  for (const file of [undefined, '', 'node:fs', 'evalmachine.<anonymous>:1', 'long…']) t.equal(links.link(file), '')
 })
