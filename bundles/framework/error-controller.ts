@@ -11,7 +11,7 @@ import { addDebugHeaders } from './debug-headers.ts'
 import { createErrorReport, type ErrorReport } from './error-report.ts'
 import { renderErrorHtml } from './render-error-html.ts'
 import { renderErrorProblem } from './render-error-problem.ts'
-import { renderErrorText } from './render-error-text.ts'
+import { renderErrorMarkdown, renderErrorText } from './render-error-text.ts'
 
 /** What the error controller works with. */
 export interface ErrorControllerServices {
@@ -31,7 +31,7 @@ const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
   'text/html': renderErrorHtml,
   'application/problem+json': renderErrorProblem,
   'application/json': renderErrorProblem,
-  'text/markdown': renderErrorText,
+  'text/markdown': renderErrorMarkdown,
   'text/plain': renderErrorText,
 }
 

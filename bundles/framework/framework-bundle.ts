@@ -11,12 +11,10 @@ import { RouterListener } from '../../kernel/listeners/router-listener.ts'
 import { SessionListener } from '../../kernel/listeners/session-listener.ts'
 import { StaticFileListener } from '../../kernel/listeners/static-file-listener.ts'
 import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
-import { version } from '../../kernel/version.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createErrorController } from './error-controller.ts'
 import { createErrorPreview } from './error-preview.ts'
 import { addViewHelpers } from './view-helpers.ts'
-import { WelcomeListener } from './welcome-listener.ts'
 
 /** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
 export const frameworkBundle: Bundle = {
@@ -53,7 +51,7 @@ function addListeners(app: Application): void {
 
 function addDebugHelp(app: Application): void {
   const { dispatcher, routes, view, debugGate } = app
-  const listeners = [new WelcomeListener({ ...app, version }), new RemoveCspListener(), new RobotsListener()]
+  const listeners = [new RemoveCspListener(), new RobotsListener()]
   for (const listener of listeners) listener.subscribe(dispatcher)
   routes.add({
     name: '_preview_error',

@@ -1,7 +1,8 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { EditorLinks } from './editor-links.ts'
 import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
-import { exceptionPanel } from './panels/exception.ts'
+import { createExceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
 import { createLoggerPanel } from './panels/logger.ts'
 import { memoryPanel } from './panels/memory.ts'
@@ -16,7 +17,7 @@ export function createPanels(app: Application): ProfilePanel[] {
   return [
     requestPanel,
     timePanel,
-    exceptionPanel,
+    createExceptionPanel(new EditorLinks({ ...app.config, directory: app.directory })),
     createLoggerPanel(),
     createEventsPanel(),
     createRouterPanel(app),

@@ -1,7 +1,8 @@
 import path from 'node:path'
-import type { Bundle, Foundation } from '../../kernel/bundle.ts'
+import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
 import type { Controller } from '../../kernel/controller/controller.ts'
+import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
@@ -9,6 +10,9 @@ import { CallWatch } from './call-watch.ts'
 import { collectData } from './collect-data.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCollectors } from './create-collectors.ts'
+import { EditorLinks } from './editor-links.ts'
+import { decorateErrorController } from './error-page/decorate-error-controller.ts'
+import { ErrorPage } from './error-page/error-page.ts'
 import { findCallSite } from './find-call-site.ts'
 import { GcWatch } from './gc-watch.ts'
 import { ListenerSites } from './listener-sites.ts'
@@ -28,6 +32,7 @@ import { createTraceableView } from './traceable-view.ts'
 import { watchCrashes } from './watch-crashes.ts'
 import { watchFetch } from './watch-fetch.ts'
 import { watchNodeHttp } from './watch-node-http.ts'
+import { WelcomeListener } from './welcome/welcome-listener.ts'
 
 /** What a profiler records, and where it keeps it. */
 export interface ProfilerOptions extends RecordingOptions {
@@ -93,6 +98,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
+      new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
+      addErrorPage(app, { profiler, assets, collectors })
     },
 
     async close() {
@@ -115,6 +122,24 @@ function createAssets({ directory, signals }: Foundation): Assets {
   const assets = new Assets(path.join(folder, 'styles'), folder, path.join(import.meta.dirname, 'client'))
   signals.on('files.changed', () => assets.forget())
   return assets
+}
+
+/** What of a request is known, and worth showing, while it fails. */
+const earlyCollectors: readonly string[] = ['request', 'events', 'logger', 'exception', 'router']
+
+interface ErrorPageParts {
+  readonly profiler: Profiler
+  readonly assets: Assets
+  readonly collectors: readonly ProfileCollector[]
+}
+
+function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorPageParts): void {
+  const early = collectors.filter(({ name }) => earlyCollectors.includes(name))
+  const editor = new EditorLinks({ ...app.config, directory: app.directory })
+  const collect = (pass: Pass) => collectData(pass, early, app.redactor)
+  const page = new ErrorPage({ ...app, profiler, assets, editor, collect })
+  const services = { ...app, page, logger: app.logger.channel('profiler') }
+  app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }
 
 /** A collector of another bundle: nobody knows whether it masks what it tells. */

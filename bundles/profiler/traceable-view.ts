@@ -19,7 +19,7 @@ export function createTraceableView(directory: string, findPass: FindPass, optio
 }
 
 function traceTemplates(findPass: FindPass): TemplateDecorator {
-  return (name, template) => (model, options) => {
+  const trace: TemplateDecorator = (name, template) => (model, options) => {
     const pass = findPass(options?.data?.request)
     if (pass === undefined) return template(model, options)
     pass.renders ??= new RenderTrace()
@@ -37,6 +37,8 @@ function traceTemplates(findPass: FindPass): TemplateDecorator {
     renders.end(render, pass.elapsed())
     return text
   }
+  // What the profiler shows of a request, on an error page, is not the request's own work.
+  return (name, template) => (name.startsWith('profiler/') ? template : trace(name, template))
 }
 
 /** Measures how long pages wait for fragments; all else is done by the templates themselves. */

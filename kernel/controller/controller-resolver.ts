@@ -12,14 +12,23 @@ export class ControllerResolver {
     this.#named.set(name, controller)
   }
 
+  /** Puts a controller in the place of a registered one, made of that. @throws KERNEL_CONTROLLER_INVALID */
+  decorate(name: string, decorator: (controller: Controller) => Controller): void {
+    this.#named.set(name, decorator(this.#findNamed(name)))
+  }
+
   /** @throws KERNEL_CONTROLLER_MISSING (404) KERNEL_CONTROLLER_INVALID */
   resolve(request: Request): Controller {
     const wanted = request.attributes.get('_controller')
     if (wanted === undefined) throw new KERNEL_CONTROLLER_MISSING([request.path])
     if (isController(wanted)) return wanted
     if (typeof wanted === 'function') return this.#ofHandler(wanted as RequestHandler)
-    const named = this.#named.get(String(wanted))
-    if (named === undefined) throw new KERNEL_CONTROLLER_INVALID([`"${String(wanted)}"`])
+    return this.#findNamed(String(wanted))
+  }
+
+  #findNamed(name: string): Controller {
+    const named = this.#named.get(name)
+    if (named === undefined) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`])
     return named
   }
 

@@ -1,5 +1,6 @@
 import { safeParse } from 'valibot'
 import type { LogLevel } from '../log/levels.ts'
+import type { PathMapping } from './editor.ts'
 import type { Environment } from './environments.ts'
 import { CONFIG_INVALID } from './errors.ts'
 import { createSettingsSchema, type Settings } from './settings.ts'
@@ -19,6 +20,10 @@ export interface Config {
   readonly debugAllowedIps: readonly string[]
   /** The least level that is logged. */
   readonly logLevel: LogLevel
+  /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
+  readonly editorUrl: string | undefined
+  /** Where the editor finds what lies elsewhere for the process. */
+  readonly editorPaths: readonly PathMapping[]
   readonly databaseUrl: string | undefined
   readonly mailerDsn: string | undefined
   /** Set together with {@link Config.recaptcha3Secret}, or not at all. */
@@ -54,6 +59,8 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
     trustedProxies: Object.freeze(settings.TRUSTED_PROXIES),
     debugAllowedIps: Object.freeze(settings.DEBUG_ALLOWED_IPS),
     logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
+    editorUrl: settings.EDITOR_URL || undefined,
+    editorPaths: Object.freeze(settings.EDITOR_PATHS),
     databaseUrl: settings.DATABASE_URL || undefined,
     mailerDsn: settings.MAILER_DSN || undefined,
     recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,

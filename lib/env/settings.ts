@@ -14,6 +14,7 @@ import {
 import { parseHost } from '../http/host.ts'
 import { createAddressList } from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/levels.ts'
+import { editorNames, isEditorUrl, type PathMapping, parseEditorUrl, parsePathMapping } from './editor.ts'
 import { type Environment, environments } from './environments.ts'
 
 /** The `APP_SECRET` of the `.env` file. Everybody knows it: good enough for development only. */
@@ -29,6 +30,8 @@ export interface Settings {
   readonly TRUSTED_PROXIES: readonly string[]
   readonly DEBUG_ALLOWED_IPS: readonly string[]
   readonly LOG_LEVEL: LogLevel | ''
+  readonly EDITOR_URL: string
+  readonly EDITOR_PATHS: readonly PathMapping[]
   readonly DATABASE_URL: string
   readonly MAILER_DSN: string
   readonly RECAPTCHA3_KEY: string
@@ -77,6 +80,19 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
       TRUSTED_PROXIES: addresses,
       DEBUG_ALLOWED_IPS: addresses,
       LOG_LEVEL: oneOf(logLevels),
+      EDITOR_URL: pipe(
+        setting,
+        check(
+          isEditorUrl,
+          issue =>
+            `${quote(issue.input)} is neither ${editorNames.join(', ')} nor a link such as editor://open?file={file}&line={line}.`,
+        ),
+        transform(parseEditorUrl),
+      ),
+      EDITOR_PATHS: pipe(
+        listOf(entry => parsePathMapping(entry) !== undefined, 'a pair of folders such as /srv/app=/home/me/app'),
+        transform(entries => entries.map(parsePathMapping).filter(mapping => mapping !== undefined)),
+      ),
       DATABASE_URL: pipe(
         setting,
         check(isUrl, 'is not a URL; it reads like postgres://user:password@localhost/name, or is empty.'),

@@ -79,12 +79,14 @@ export class ExceptionCollector implements ProfileCollector {
     this.#sources = new SourceExcerpts(directory, redactor)
   }
 
-  collect({ response, thrown }: Pass): ExceptionData | undefined {
+  collect({ outcome, response, thrown }: Pass): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: RecordedExcerpt[] = []
     const exceptions = withoutCauses(thrown).map(error => {
       const flat = flattenError(error)
-      const isClientError = Number(flat.status) < 500 && flat.status === response?.status
+      // The response to what was thrown just now is still to come.
+      const isAnswered = flat.status === response?.status || outcome === 'unfinished'
+      const isClientError = Number(flat.status) < 500 && isAnswered
       this.#addExcerpts(flat, isClientError, excerpts)
       return this.#record(flat, [])
     })

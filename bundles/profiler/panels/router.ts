@@ -36,7 +36,7 @@ const shownLimit = 100
 const unfoldedLimit = 10
 
 /** The routes that a request has met, or would meet now. */
-interface RouteLog {
+export interface RouteLog {
   readonly routes: readonly NearRoute[]
   readonly total: number
   readonly isRecorded: boolean
@@ -49,11 +49,12 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   const declared = asObjects(asObject(facts.router).routes)
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log = profile.data.router === undefined ? noLog : (readLog(data) ?? computeLog(profile, services))
+  const log = profile.data.router === undefined ? noLog : (readRouteLog(data) ?? computeLog(profile, services))
   const methods = new Map(declared.map(({ methods, name }) => [name, asTexts(methods).join(', ')]))
   const rows = toLogRows(log, data.outcome === 'match' ? route : '').map(row => ({
     ...row,
     methods: methods.get(row.name) ?? '',
+    link: '',
   }))
   const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
   const [nearest] = rows
@@ -84,7 +85,8 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false }
 
-function readLog({ nearest, total }: Readonly<Record<string, unknown>>): RouteLog | undefined {
+/** Reads the routes that were near when none was found; `undefined` where one was, or nobody looked. */
+export function readRouteLog({ nearest, total }: Readonly<Record<string, unknown>>): RouteLog | undefined {
   if (!Array.isArray(nearest)) return undefined
   const routes = asObjects(nearest).map(({ position, name, path, reason, text }) => ({
     position: asNumber(position),

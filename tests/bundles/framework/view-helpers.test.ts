@@ -10,7 +10,7 @@ async function render(t: Test, template: string, target = '/page') {
   const directory = t.testdir({
     templates: {
       'page.hbs': template,
-      framework: { 'error.hbs': '{{status}}', 'debug-error.hbs': '{{message}}', 'welcome.hbs': '' },
+      framework: { 'error.hbs': '{{report}}' },
     },
     bundles: { framework: { assets: {} }, own: { assets: { 'a.css': 'a{}' } } },
   })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import type { ExceptionData, RecordedException } from '../../../bundles/profiler/collectors/exception.ts'
-import { exceptionPanel } from '../../../bundles/profiler/panels/exception.ts'
+import { EditorLinks } from '../../../bundles/profiler/editor-links.ts'
+import { createExceptionPanel } from '../../../bundles/profiler/panels/exception.ts'
 import type { Profile } from '../../../bundles/profiler/profile.ts'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
@@ -8,6 +9,8 @@ import { createProfile } from '../../support/create-profile.ts'
 import { toText } from '../../support/html.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 import { serveKernel } from '../../support/test-server.ts'
+
+const exceptionPanel = createExceptionPanel(new EditorLinks({ directory: process.cwd() }))
 
 function dataOf({ data }: Profile): ExceptionData | undefined {
   // As the collector has told it.
@@ -45,7 +48,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   const html = await show('exception', profile)
   const text = toText(html)
   t.match(text, /Exceptions RangeError Error .*Error outer.*Caused by RangeError inner/, 'the way from the cause')
-  t.match(html, /<mark class="line"><span class="line-number">\d+<\/span> .*throw new Error/)
+  t.match(html, /<mark class="line"><span class="line-number">\d+<\/span> .*throw<\/span> .*new<\/span> .*Error/)
   t.equal(html.match(/<details class="exception"[^>]* open>/g)?.length, 1)
   t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|those of/)
 })

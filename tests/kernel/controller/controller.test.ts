@@ -90,3 +90,16 @@ t.test('a bad route value means no such page, a bad query value a bad request', 
     message: /"name".*"item"/,
   })
 })
+
+t.test('a registered controller can be put in the place of another, which must be there', async t => {
+  const resolver = new ControllerResolver()
+  resolver.register(
+    'page',
+    toController(() => 'inner'),
+  )
+  resolver.decorate('page', inner => ({ ...inner, call: () => `outer ${String(inner.call())}` }))
+  const request = createRequest()
+  request.attributes.set('_controller', 'page')
+  t.equal(resolver.resolve(request).call(), 'outer inner')
+  t.throws(() => resolver.decorate('missing', inner => inner), { code: 'KERNEL_CONTROLLER_INVALID' })
+})

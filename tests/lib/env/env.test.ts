@@ -125,6 +125,8 @@ t.test('config', async t => {
       trustedProxies: [],
       debugAllowedIps: [],
       logLevel: 'debug',
+      editorUrl: undefined,
+      editorPaths: [],
       databaseUrl: undefined,
       mailerDsn: undefined,
       recaptcha3Key: undefined,
@@ -142,6 +144,8 @@ t.test('config', async t => {
       TRUSTED_PROXIES: '10.0.0.0/8, ::1',
       DEBUG_ALLOWED_IPS: '192.168.1.7',
       LOG_LEVEL: 'error',
+      EDITOR_URL: 'Cursor',
+      EDITOR_PATHS: '/srv/app/=/home/me/app',
       DATABASE_URL: 'postgres:///name',
       MAILER_DSN: 'null://null',
       RECAPTCHA3_KEY: 'key',
@@ -157,6 +161,8 @@ t.test('config', async t => {
       trustedProxies: ['10.0.0.0/8', '::1'],
       debugAllowedIps: ['192.168.1.7'],
       logLevel: 'error',
+      editorUrl: 'cursor://file{file}:{line}:{column}',
+      editorPaths: [{ from: '/srv/app', to: '/home/me/app' }],
       databaseUrl: 'postgres:///name',
       mailerDsn: 'null://null',
       recaptcha3Key: 'key',
@@ -222,6 +228,24 @@ t.test('config', async t => {
     ].join('\n')
     t.throws(() => parseConfig(variables), { code: 'CONFIG_INVALID', message })
     t.throws(() => parseConfig({}), { message: /APP_SECRET is not set/ })
+  })
+
+  t.test('files are opened by links that do no harm', async t => {
+    const own = 'editor://open?file={file}&line={line}'
+    t.equal(parseConfig({ APP_SECRET, EDITOR_URL: own }).editorUrl, own)
+    for (const editor of [
+      'javascript:alert(`{file}`)',
+      'JavaScript://{file}',
+      'data:text/html,{file}',
+      '{file}',
+      'x://y',
+      'emacs',
+    ]) {
+      t.throws(() => parseConfig({ APP_SECRET, EDITOR_URL: editor }), { message: /EDITOR_URL .* is neither vscode, / })
+    }
+    for (const paths of ['/srv', '=/home', '/srv=', '/=/']) {
+      t.throws(() => parseConfig({ APP_SECRET, EDITOR_PATHS: paths }), { message: /EDITOR_PATHS .* pair of folders/ })
+    }
   })
 
   t.test('production refuses the shipped secret, whatever else is wrong', async t => {

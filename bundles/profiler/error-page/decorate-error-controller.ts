@@ -1,0 +1,45 @@
+import { currentRequest, resolveArguments } from '../../../kernel/controller/arguments.ts'
+import { type Controller, defineController } from '../../../kernel/controller/controller.ts'
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { ErrorPage } from './error-page.ts'
+
+/** What the decoration works with. */
+export interface DecorationServices {
+  readonly page: Pick<ErrorPage, 'toHtml' | 'toMarkdown'>
+  readonly debugGate: DebugGate
+  readonly logger: Logger
+}
+
+/**
+ * Creates the controller that answers as another one does, but tells developers more: HTML and text are replaced by
+ * renderings of the profile so far. Should that fail, the answer stays as it was.
+ */
+export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
+  const { debugGate, logger } = services
+  return defineController(inner.name, [currentRequest], async request => {
+    const response = await inner.call(...(await resolveArguments(inner, request)))
+    if (!(response instanceof Response) || !debugGate.allows(request)) return response
+    try {
+      const body = await renderAnew(response, request, services)
+      if (body !== undefined) response.body = body
+    } catch (error) {
+      logger.error('The debug error page could not be made.', { exception: error })
+    }
+    return response
+  })
+}
+
+function renderAnew({ headers, status }: Response, request: Request, { page }: DecorationServices) {
+  switch (headers.get('content-type')?.split(';', 1)[0]) {
+    case 'text/html':
+      return page.toHtml(request, status)
+    case 'text/markdown':
+    case 'text/plain':
+      return page.toMarkdown(request, status)
+    default:
+      return undefined
+  }
+}

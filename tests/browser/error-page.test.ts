@@ -1,0 +1,71 @@
+import type { Page } from 'playwright-core'
+import { t } from 'tap'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+t.setTimeout(120_000)
+
+const handlers = {
+  '/broken': () => {
+    throw new Error(`It is broken ${'beyond-all-repair-'.repeat(8)}`, { cause: new RangeError('too much') })
+  },
+}
+
+/** How much wider than its window a page is. */
+const overflowOf = (page: Page) =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+
+t.test('the error page works at any width, with and without scripts', needsBrowser, async t => {
+  const kernel = await createProfiledKernel(t, { handlers })
+  const { url } = await serveKernel(t, kernel)
+  const browser = await openBrowser(t)
+  for (const width of [400, 1400]) {
+    for (const javaScriptEnabled of [true, false]) {
+      const context = await browser.newContext({ viewport: { width, height: 900 }, javaScriptEnabled })
+      const page = await context.newPage()
+      const foreign: string[] = []
+      const complaints: string[] = []
+      page.on('request', request => {
+        if (!request.url().startsWith(`${url}/`)) foreign.push(request.url())
+      })
+      page.on('console', message => {
+        // That the page itself is a 404 or 500 is what it is about.
+        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+          complaints.push(message.text())
+        }
+      })
+      for (const path of ['/broken', '/star-photo-bout', '/post-only', '/']) {
+        await page.goto(url + path)
+        if (javaScriptEnabled) t.equal(await overflowOf(page), 0, `${path} fits into ${width} pixels`)
+        t.equal(await page.locator('h1').count(), 1)
+      }
+      await page.goto(`${url}/broken`)
+      t.equal(await page.locator('pre.source mark:visible').count(), 1, 'one source is open')
+      t.equal(await page.getByRole('button', { name: 'Copy as Markdown' }).count(), javaScriptEnabled ? 1 : 0)
+      await page.getByRole('link', { name: 'RangeError' }).click()
+      t.ok(await page.locator('#exception-2').isVisible(), 'the way to a cause opens it')
+      t.strictSame([foreign, complaints], [[], []])
+      await context.close()
+    }
+  }
+})
+
+t.test('what is copied is what a client of text gets', needsBrowser, async t => {
+  const kernel = await createProfiledKernel(t, { handlers })
+  const { url } = await serveKernel(t, kernel)
+  const browser = await openBrowser(t)
+  const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+  const page = await context.newPage()
+  await page.goto(`${url}/broken`)
+  await page.getByRole('button', { name: 'Copy as Markdown' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  const copied = String(await page.evaluate('navigator.clipboard.readText()'))
+  const { text } = await kernel.client.get('/broken', { headers: { accept: 'text/markdown' } })
+  const [head] = text.split('\n\n- ')
+  t.equal(copied.split('\n\n- ')[0], head?.replace('http://localhost', url))
+  await page.getByRole('link', { name: /^Profile/ }).click()
+  t.match(await page.title(), /· Profiler$/)
+  t.match(page.url(), /\/_profiler\/[0-9a-f]{6}$/)
+})
