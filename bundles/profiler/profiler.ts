@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { RequestType } from '../../kernel/request-type.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { Signals } from '../../lib/signals.ts'
@@ -110,6 +110,8 @@ export class Profiler {
     pass.outcome = isSent ? 'complete' : 'aborted'
     pass.isOver = true
     this.#collectAnew(pass)
+    // A page that was sent need not wait in memory for its record.
+    pass.response = new Response(null, response)
     this.#ended.push(pass)
     this.#toKeep.push(pass)
     if (this.#toKeep.length === 1) void this.#keepEnded()
