@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { developmentFlags } from '../../bin/supervisor.js'
 import { Child } from '../http/child.js'
 import { measureLanes } from '../http/measure-lanes.js'
 import { targets } from '../http/work.js'
@@ -77,7 +78,8 @@ export const profilerMemory = {
   measure: async () => {
     const http = path.join(import.meta.dirname, '../http')
     const load = new Child(path.join(http, 'load.js'))
-    const server = new Child(path.join(http, 'serve.js'), ['development', 'profiled'], ['--expose-gc'])
+    const flags = [...developmentFlags, '--expose-gc']
+    const server = new Child(path.join(http, 'serve.js'), ['development', 'profiled'], flags)
     const port = Number((await server.receive()).port)
     const length = (await (await fetch(`http://127.0.0.1:${port}${targets.page}`)).arrayBuffer()).byteLength
     const measured = new Map()

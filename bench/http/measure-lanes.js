@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { developmentFlags } from '../../bin/supervisor.js'
 import { Child } from './child.js'
 import { browserHeaders, host } from './work.js'
 
@@ -59,6 +60,7 @@ async function start({ name, server, feature, target, status }, load) {
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
+    server === 'development' ? developmentFlags : [],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders

@@ -41,10 +41,11 @@ const patience = 1000
 /** Makes a profile of each kernel pass that its policy wants, many at once: what is noted of a request lives on its pass. */
 export class Profiler {
   readonly #services: ProfilerServices
-  readonly #inFlight = new Set<Pass>()
+  // Lists, where a set would be expected: see `removeFrom`.
+  readonly #inFlight: Pass[] = []
   readonly #awaited = new AwaitedTokens()
   /** Main requests that are over, and not kept yet. */
-  readonly #ended = new Set<Pass>()
+  readonly #ended: Pass[] = []
   #toKeep: Pass[] = []
 
   constructor(services: ProfilerServices) {
@@ -86,7 +87,7 @@ export class Profiler {
     this.#awaited.add(token)
     if (type === RequestType.Main) {
       pass.usage = startUsage(this.#inFlight)
-      this.#inFlight.add(pass)
+      this.#inFlight.push(pass)
     }
     return pass
   }
@@ -105,19 +106,19 @@ export class Profiler {
     this.#collectAnew(pass)
     const main = mainOf(pass)
     // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.isOver || main === pass) void this.#save(pass).then(() => this.#amend(pass.parent))
+    if (main.isOver || main === pass) void this.#saveLate(pass)
   }
 
   /** The response of a main request was sent, or its client has left: it is collected now, and kept a little later. */
   terminate(pass: Pass, response: Response, isSent: boolean): void {
-    this.#inFlight.delete(pass)
+    removeFrom(this.#inFlight, pass)
     pass.response = response
     pass.outcome = isSent ? 'complete' : 'aborted'
     pass.isOver = true
     this.#collectAnew(pass)
     // A page that was sent need not wait in memory for its record.
     pass.response = new Response(null, response)
-    this.#ended.add(pass)
+    this.#ended.push(pass)
     this.#toKeep.push(pass)
     if (this.#toKeep.length === 1) void this.#keepEnded()
   }
@@ -125,7 +126,7 @@ export class Profiler {
   /** Resolves when everything that is over is kept; after a second in any case. */
   async whenIdle(): Promise<void> {
     const limit = performance.now() + patience
-    while (this.#ended.size > 0 && performance.now() < limit) await nextTurn()
+    while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
   }
 
   /**
@@ -135,13 +136,20 @@ export class Profiler {
   async #keepEnded(): Promise<void> {
     await nextTurn()
     await nextTurn()
-    for (const main of this.#toKeep.splice(0)) void this.#saveAll(main)
+    for (const main of this.#toKeep.splice(0)) {
+      const saving = this.#saveAll(main)
+      if (saving === undefined) removeFrom(this.#ended, main)
+      else void saving.then(() => removeFrom(this.#ended, main))
+    }
   }
 
-  /** Sub-requests are kept before their main request. */
-  async #saveAll(main: Pass): Promise<void> {
-    for (const pass of withDescendants(main)) await this.#save(pass)
-    this.#ended.delete(main)
+  /** Sub-requests are kept before their main request. A promise is only made where a collector is waited for. */
+  #saveAll(main: Pass): Promise<void> | undefined {
+    let saving: Promise<void> | undefined
+    for (const pass of withDescendants(main)) {
+      saving = saving === undefined ? this.#save(pass) : saving.then(() => this.#save(pass))
+    }
+    return saving
   }
 
   /**
@@ -176,13 +184,21 @@ export class Profiler {
     return this.#awaited.wait(token, patience)
   }
 
-  async #save(pass: Pass): Promise<void> {
-    if (this.keeps(pass)) {
-      const { pending } = this.#collect(pass)
-      if (pending !== undefined) await pending
-      // What was collected meanwhile, because the request has ended, counts.
-      this.#append(pass)
-    }
+  async #saveLate(pass: Pass): Promise<void> {
+    await this.#save(pass)
+    this.#amend(pass.parent)
+  }
+
+  #save(pass: Pass): Promise<void> | undefined {
+    const pending = this.keeps(pass) ? this.#collect(pass).pending : undefined
+    if (pending !== undefined) return pending.then(() => this.#keep(pass))
+    this.#keep(pass)
+    return undefined
+  }
+
+  /** What was collected while others were waited for, because the request has ended, counts. */
+  #keep(pass: Pass): void {
+    if (this.keeps(pass)) this.#append(pass)
     this.#awaited.settle(pass.token)
   }
 
@@ -209,6 +225,15 @@ export class Profiler {
     pass.collected = this.#services.collect(pass)
     return pass.collected
   }
+}
+
+/**
+ * Removes a pass, wherever it stands. V8's sets leave tables behind that know their successors: one that has got old keeps
+ * all the later ones, with every pass in them, from the garbage collector's quick rounds, which doubles what those cost.
+ */
+function removeFrom(passes: Pass[], pass: Pass): void {
+  const at = passes.indexOf(pass)
+  if (at !== -1) passes.splice(at, 1)
 }
 
 function mainOf(pass: Pass): Pass {

@@ -1,4 +1,4 @@
-import { flattenError } from '../../lib/errors/flatten.ts'
+import { nameOfError } from '../../lib/errors/flatten.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { Pass } from './pass.ts'
 import { readProcessUsage } from './process-usage.ts'
@@ -25,7 +25,7 @@ export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     time: pass.time,
     duration: roundTime(pass.duration ?? pass.elapsed()),
     memory: readProcessUsage(false).heap,
-    exception: thrown.length === 0 ? null : redactor.text(flattenError(error, { hasFrames: false }).name),
+    exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
     errors: logs.errors,
     warnings: logs.warnings,
     calls: pass.calls?.count ?? 0,

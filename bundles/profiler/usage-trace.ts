@@ -56,7 +56,8 @@ export class UsageTrace {
 }
 
 /** Begins to note the usage of a request beside those that are in flight already, which are told that there is one more. */
-export function startUsage(inFlight: ReadonlySet<InFlight>): UsageTrace {
-  for (const { usage } of inFlight) if (usage !== undefined && usage.most < inFlight.size) usage.most = inFlight.size
-  return new UsageTrace(inFlight.size)
+export function startUsage(inFlight: readonly InFlight[]): UsageTrace {
+  for (const { usage } of inFlight)
+    if (usage !== undefined && usage.most < inFlight.length) usage.most = inFlight.length
+  return new UsageTrace(inFlight.length)
 }

@@ -29,6 +29,11 @@ export function flattenError(error: unknown, { hasFrames = true }: { readonly ha
   return flatten(error, [], { left: countLimit - 1, hasFrames })
 }
 
+/** The name that {@link flattenError} gives to an error, without a look at what led to it. */
+export function nameOfError(error: unknown): string {
+  return isError(error) ? nameOf(error) : 'Thrown value'
+}
+
 /** What is shared by an error and all that it leads to. */
 interface Budget {
   left: number
@@ -36,7 +41,7 @@ interface Budget {
 }
 
 function flatten(error: unknown, outer: readonly unknown[], budget: Budget): FlatError {
-  if (!isError(error)) return { name: 'Thrown value', message: describe(error), frames: [] }
+  if (!isError(error)) return { name: nameOfError(error), message: describe(error), frames: [] }
   const code = readProperty(error, 'code')
   const status = readProperty(error, 'status')
   return {

@@ -13,7 +13,9 @@ export class Headers implements Iterable<[string, string]> {
   #revision = 0
 
   constructor(init: HeadersInit = []) {
-    this.#fields = []
+    // Those of another list were checked when it was made.
+    this.#fields = init instanceof Headers ? [...init.#fields] : []
+    if (init instanceof Headers) return
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 

@@ -112,12 +112,12 @@ t.test('a run of the garbage collector is told by the request that it has interr
 })
 
 t.test('a request that was over before, or began later, is not interrupted', async t => {
-  const open = new Set<Pass>()
+  const open: Pass[] = []
   t.teardown(new GcWatch(() => open).start())
   const begin = () => {
     const pass = new Pass('abc123', createRequest(), RequestType.Main, undefined)
     pass.usage = startUsage(open)
-    open.add(pass)
+    open.push(pass)
     return pass
   }
   const end = ({ usage }: Pass) => {
@@ -128,7 +128,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   const over = begin()
   const running = begin()
   const sub = new Pass('abc124', createRequest(), RequestType.Sub, running)
-  open.add(sub)
+  open.push(sub)
   collectGarbage()
   end(over)
   const later = begin()
@@ -141,7 +141,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
 })
 
 t.test('of many runs the first are kept', async t => {
-  const usage = startUsage(new Set())
+  const usage = startUsage([])
   for (let run = 0; run < 30; run++) usage.addPause(run, 0.5, 'minor')
   t.match(usage.pauses, { count: 30, total: 15 })
   t.equal(usage.pauses.first.length, 20)

@@ -94,3 +94,14 @@ t.test('any sequence of changes leaves what a plain list of pairs would hold', a
     }),
   )
 })
+
+t.test('headers that are made of others are a copy of their own', async t => {
+  const headers = new Headers([
+    ['Vary', 'accept'],
+    ['vary', 'cookie'],
+  ])
+  const copy = new Headers(headers)
+  copy.set('etag', '"1"')
+  t.strictSame([...copy], [...headers, ['etag', '"1"']])
+  t.notOk(headers.has('etag'))
+})
