@@ -95,7 +95,7 @@ export class Profiler {
   /** It leaves no record, and is none of those in flight: a page of the profiler itself may stay open for hours. */
   dismiss(pass: Pass): void {
     pass.isRecorded = false
-    this.#inFlight.delete(pass)
+    removeFrom(this.#inFlight, pass)
   }
 
   /** The request is handled. Of a sub-request it is collected now what its response is like. */

@@ -18,9 +18,10 @@ export interface Received {
   readonly isClosed: boolean
 }
 
-/** Milliseconds without a byte after which nothing more is expected; and those after which it is given up. */
+/** Milliseconds: so long nothing has come at all, so long nothing more has come, so long all of it may take. */
+const silent = 1500
 const quiet = 160
-const limit = 4000
+const limit = 6000
 
 /** Sends bytes and gives what comes back until the server closes the connection or falls silent. Never rejects. */
 export async function exchange(port: number, { bytes, ending, pieceLength }: Sending): Promise<Received> {
@@ -40,7 +41,7 @@ export async function exchange(port: number, { bytes, ending, pieceLength }: Sen
     })
     socket.on('sent', () => {
       clearTimeout(timer)
-      timer = setTimeout(resolve, quiet)
+      timer = setTimeout(resolve, chunks.length === 0 ? silent : quiet)
     })
     socket.on('end', close).on('error', close).on('close', close)
   })

@@ -42,8 +42,12 @@ const collect = `(() => {
 /** Where the focus is; -1 where it is nowhere, or on something that only scrolls. */
 const locate = `(() => {
   const element = document.activeElement
-  const { boxShadow, outlineStyle, outlineWidth } = getComputedStyle(element)
-  const isSeen = (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none'
+  const isMarked = place => {
+    const { boxShadow, outlineStyle, outlineWidth } = getComputedStyle(place)
+    return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none'
+  }
+  // A link may stand for its whole row.
+  const isSeen = [element, element.closest('tr')].some(place => place !== null && isMarked(place))
   return { index: window.walk.indexOf(element), isSeen, isOut: element === document.body }
 })()`
 

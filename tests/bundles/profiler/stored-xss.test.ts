@@ -108,7 +108,9 @@ function anyRecord(place: Place): Place {
 
 /** The skeleton of a page. The words of a source are told apart by spans, and every text has others. */
 function shapeOf(html: string): string[] {
-  return skeletonOf(html.replace(/<pre class="source"[^]*?<\/pre>/g, source => source.replace(/<\/?span[^>]*>/g, '')))
+  return skeletonOf(
+    html.replace(/<pre class="source"[\s\S]*?<\/pre>/g, source => source.replace(/<\/?span[^>]*>/g, '')),
+  )
 }
 
 function skeletons(pages: Pages): Map<string, string[]> {
