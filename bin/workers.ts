@@ -17,12 +17,12 @@ export interface WorkerOptions {
   readonly onReady: (address: Address) => void
 }
 
-/** Milliseconds before a worker that has ended is replaced: at first, and at most. Each wait is twice the one before. */
+/**
+ * Milliseconds before a worker that has ended is replaced: at least, and at most. Each wait is twice the one before, less
+ * the time that the worker has lived.
+ */
 const firstWait = 100
 const longestWait = 30_000
-
-/** Milliseconds after which a worker that ends is taken for a new mishap, and not for the last one again. */
-const steadyTime = 10_000
 
 /** Milliseconds. A worker sets itself a shorter deadline; an endless loop knows none. */
 const stopTime = 15_000
@@ -51,7 +51,7 @@ class WorkerGroup extends EventEmitter {
   readonly #workers = new Set<Worker>()
   /** Those that nobody replaces when they end. */
   readonly #dismissed = new WeakSet<Worker>()
-  #wait = firstWait
+  #wait = 0
   #isStopping = false
   #isReplacing = false
   #mustReplace = false
@@ -107,11 +107,9 @@ class WorkerGroup extends EventEmitter {
   }
 
   async #replace(reason: string, age: number): Promise<void> {
-    if (age > steadyTime) this.#wait = firstWait
-    const wait = this.#wait
-    this.#wait = Math.min(wait * 2, longestWait)
-    this.#options.tell(`A worker has ended (${reason}): another one starts in ${wait / 1000} s.`)
-    await delay(wait)
+    this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
+    this.#options.tell(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
+    await delay(this.#wait)
     if (!this.#isStopping) this.#fork()
   }
 

@@ -132,7 +132,7 @@ t.test('address and environment are options; Ctrl-C, which npm passes on once mo
 
 t.test('with TLS and workers the address says so', async t => {
   const folder = 'tests/fixtures/tls'
-  const site = startSite(
+  const site = startCounted(
     t,
     [
       '--port=0',

@@ -42,8 +42,8 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   await until(() => !childrenOf(site.child.pid).some(pid => before.includes(pid)))
   t.equal((await fetch(`${url}/partnership`)).status, 200)
 
-  process.kill(Number(childrenOf(site.child.pid)[0]), 'SIGKILL')
-  await site.until(/another one starts in/)
+  process.kill(Number(childrenOf(site.child.pid)[0]), 'SIGTERM')
+  await site.until(/A worker has ended \(exit code 0\)/)
   site.child.kill()
   t.equal(await site.end(), 0)
   t.strictSame(childrenOf(site.child.pid), [])

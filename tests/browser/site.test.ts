@@ -1,4 +1,6 @@
 import { t } from 'tap'
+import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { lookAt, watch } from '../support/page-checks.ts'
 import { startServer } from '../support/test-server.ts'
@@ -7,7 +9,8 @@ t.setTimeout(180_000)
 
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
   const browser = await openBrowser(t)
-  const development = await startServer(t)
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const development = await startServer(t, {}, [profiler])
   const production = await startServer(t, { APP_ENV: 'prod' })
   const pages: [site: { url: string }, path: string, title: RegExp][] = [
     [production, '/star-photo-booth', /^Star Photo Booth\b/],

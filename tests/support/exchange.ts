@@ -41,14 +41,11 @@ export async function exchange(port: number, { bytes, ending, pieceLength }: Sen
     })
     socket.on('sent', () => {
       clearTimeout(timer)
-      timer = setTimeout(resolve, chunks.length === 0 ? silent : quiet)
+      timer = setTimeout(resolve, silent)
     })
     socket.on('end', close).on('error', close).on('close', close)
   })
-  for (const piece of cut(bytes, pieceLength)) {
-    if (isClosed) break
-    await new Promise(resolve => socket.write(piece, resolve))
-  }
+  for (const piece of cut(bytes, pieceLength)) await new Promise(resolve => socket.write(piece, resolve))
   if (ending === 'close') socket.end()
   if (ending === 'reset') socket.resetAndDestroy()
   socket.emit('sent')
@@ -81,10 +78,9 @@ function parseStatuses(text: string): number[] {
 }
 
 function declaredLength(head: string): number {
-  return Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0)
+  return Number(/\r\ncontent-length: (\d+)/i.exec(`${head}\r\ncontent-length: 0`)?.[1])
 }
 
 function chunkedLength(text: string): number {
-  const end = text.indexOf('0\r\n\r\n')
-  return end === -1 ? text.length : end + 5
+  return text.search(/0\r\n\r\n|$/) + 5
 }

@@ -25,14 +25,16 @@ export function parseTags(html: string): Tag[] {
   const tags: Tag[] = []
   for (let at = html.indexOf('<'); at !== -1; at = html.indexOf('<', at)) {
     tagPattern.lastIndex = at
-    const [, comment, name] = tagPattern.exec(html) ?? []
+    // It takes every "<", if only for itself.
+    const [, comment, name] = tagPattern.exec(html) as RegExpExecArray
     at = tagPattern.lastIndex
     const attributes: [string, string][] = []
     tags.push({ name: comment ?? name?.toLowerCase() ?? '<', attributes })
     if (name === undefined) continue
     for (let isOpen = true; isOpen; ) {
       attributePattern.lastIndex = at
-      const [, end, key, ...values] = attributePattern.exec(html) ?? ['', '']
+      // It takes whatever stands in a tag, and the end of it.
+      const [, end, key, ...values] = attributePattern.exec(html) as RegExpExecArray
       at = attributePattern.lastIndex
       isOpen = end === undefined
       if (key !== undefined) attributes.push([key.toLowerCase(), values.find(value => value !== undefined) ?? ''])

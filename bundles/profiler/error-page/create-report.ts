@@ -98,22 +98,15 @@ function createRouting(data: unknown, routes: Iterable<Route>): RoutingReport | 
   const known = asObject(data)
   const log = readRouteLog(known)
   if (log === undefined) return undefined
-  const declared = new Map(Array.from(routes, route => [route.name, route]))
+  const declared = new Map(
+    Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
+  )
   const rows = log.routes.map(({ position, name, path, text, reason }): RouteReport => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
-    const route = declared.get(name)
-    const methods = route?.methods.join(', ') ?? ''
-    return {
-      position,
-      name,
-      path,
-      methods,
-      text,
-      label: isNear ? 'Almost' : '',
-      level,
-      link: route && visitLink(route),
-    }
+    const label = isNear ? 'Almost' : ''
+    // The name of a route may be masked.
+    return { position, name, path, text, label, level, methods: '', link: undefined, ...declared.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
   return { allow: asTexts(known.allow).join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }

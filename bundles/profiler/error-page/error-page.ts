@@ -4,7 +4,7 @@ import type { Assets } from '../assets.ts'
 import { home, recordLink } from '../pages/links.ts'
 import { toRows } from '../panels/format-value.ts'
 import { asObject } from '../panels/read-soft.ts'
-import { requestPanel } from '../panels/request.ts'
+import { viewExchange } from '../panels/request.ts'
 import { createPreview, type Preview, type PreviewServices } from './create-preview.ts'
 import { createReport, type ErrorReport, type ReportServices } from './create-report.ts'
 import { toMarkdown } from './to-markdown.ts'
@@ -33,7 +33,7 @@ export class ErrorPage {
     const report = createReport(preview, status, this.#services)
     const model = {
       ...report,
-      ...(await viewRequest(preview)),
+      ...viewRequest(preview),
       title: `${report.message} (${status} ${report.statusText})`,
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
@@ -56,10 +56,8 @@ export class ErrorPage {
   }
 }
 
-async function viewRequest({ profile }: Preview) {
-  const query = new URLSearchParams()
-  const subject = { profile, facts: {}, parent: undefined, children: [], query, findChildren: async () => [] }
-  const { request } = await requestPanel.toView(subject)
+function viewRequest({ profile }: Preview) {
+  const { request } = viewExchange({ profile, facts: {}, parent: undefined, children: [] })
   return { request, parameters: toRows(asObject(profile.data.router).parameters) }
 }
 

@@ -9,7 +9,7 @@ import { formatDuration } from './format-duration.ts'
 import { formatMoment, formatSize, formatText, toPairRows } from './format-soft.ts'
 import { type Row, toRows } from './format-value.ts'
 import { createAttributeRows, createHeaderRows, findRemoved } from './origin-rows.ts'
-import type { ProfilePanel } from './panel.ts'
+import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readSetCookie } from './read-set-cookie.ts'
 import { asList, asObject, asObjects } from './read-soft.ts'
 import { toValueRow, type ValueRow } from './value-row.ts'
@@ -21,40 +21,7 @@ export const requestPanel: ProfilePanel = {
   label: 'Request / Response',
   template: 'profiler/panels/request',
   hasContent: () => true,
-  toView({ children, facts, parent, profile }) {
-    const data = asObject(profile.data)
-    const { summary } = profile
-    const request = asObject(data.request)
-    const response = asObject(data.response)
-    const responseHeaders = toPairRows(response.headers)
-    const isSubRequest = formatText(summary.parent) !== ''
-    const origins = findOrigins(outlineEvents(readEventTree(profile), formatText(summary.controller)))
-    const relativesLabel = isSubRequest
-      ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
-      : 'Sub Requests'
-    const views = {
-      request: viewRequest(request, summary, createAttributeRows(request.attributes, origins, isSubRequest)),
-      response: viewResponse(response, responseHeaders, summary),
-      session: viewSession(asObject(data.session)),
-      server: viewServer(asObject(facts.server)),
-      relatives: [
-        ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
-        ...children.map(child => viewRelative(child, 'Sub Request')),
-      ],
-    }
-    return {
-      ...views,
-      outcome: outcomes.get(summary.outcome) ?? '',
-      cookieCount: views.request.cookies.length + views.response.cookies.length,
-      contents: createContents(views, relativesLabel),
-      relativesLabel,
-      curl: createCurl(profile),
-      isSubRequest,
-      headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
-      removedHeaders: findRemoved(origins.headers),
-      forwardedTo: viewForwarded(responseHeaders, children),
-    }
-  },
+  toView: viewExchange,
 }
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
@@ -62,6 +29,45 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
   ['crashed', 'The process ended while this request was handled: what follows is what was known by then.'],
   ['unfinished', 'The request was still handled when this was recorded: what follows is what was known by then.'],
 ])
+
+/** What an exchange is known by. */
+export type Exchange = Pick<PanelSubject, 'children' | 'facts' | 'parent' | 'profile'>
+
+/** What the panel shows, and the error page as well. */
+export function viewExchange({ children, facts, parent, profile }: Exchange): ViewModel {
+  const data = asObject(profile.data)
+  const { summary } = profile
+  const request = asObject(data.request)
+  const response = asObject(data.response)
+  const responseHeaders = toPairRows(response.headers)
+  const isSubRequest = formatText(summary.parent) !== ''
+  const origins = findOrigins(outlineEvents(readEventTree(profile), formatText(summary.controller)))
+  const relativesLabel = isSubRequest
+    ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
+    : 'Sub Requests'
+  const views = {
+    request: viewRequest(request, summary, createAttributeRows(request.attributes, origins, isSubRequest)),
+    response: viewResponse(response, responseHeaders, summary),
+    session: viewSession(asObject(data.session)),
+    server: viewServer(asObject(facts.server)),
+    relatives: [
+      ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
+      ...children.map(child => viewRelative(child, 'Sub Request')),
+    ],
+  }
+  return {
+    ...views,
+    outcome: outcomes.get(summary.outcome) ?? '',
+    cookieCount: views.request.cookies.length + views.response.cookies.length,
+    contents: createContents(views, relativesLabel),
+    relativesLabel,
+    curl: createCurl(profile),
+    isSubRequest,
+    headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
+    removedHeaders: findRemoved(origins.headers),
+    forwardedTo: viewForwarded(responseHeaders, children),
+  }
+}
 
 type Data = Readonly<Record<string, unknown>>
 

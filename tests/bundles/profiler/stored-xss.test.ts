@@ -138,6 +138,14 @@ function findDangers(pages: Pages): string[] {
   )
 }
 
+t.test('tags are read as a browser reads them, also those that are badly written', async t => {
+  const shapes = (html: string) => parseTags(html).map(({ attributes, name }) => [name, ...attributes.flat()].join(' '))
+  t.strictSame(shapes('<p title="a>b"><svg/onload=x>'), ['p title a>b', 'svg onload x'])
+  t.strictSame(shapes('1 < 2 <!-- <b> --><!--> <B X=1 y z="</p>'), ['<', '!--', '!--', 'b x 1 y  z </p>'])
+  t.strictSame(shapes("<a =b 'c' d='e' /></a "), ["a =b  'c'  d e", '/a'])
+  t.equal(unescapeHtml('&lt;b&gt; &amp;&nope;'), '<b> &&nope;')
+})
+
 t.test('whatever stands in a record, the tags of no page are others', async t => {
   const { original, paths, show } = await createExhibition(t)
   const places = new Map([...listPlaces(original)].map(([place, kind]) => [anyRecord(place), kind]))

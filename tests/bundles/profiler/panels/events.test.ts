@@ -1,7 +1,8 @@
 import { t } from 'tap'
+import { controllerTimes } from '../../../../bundles/profiler/panels/event-outline.ts'
 import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/panels/event-tree.ts'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
-import { createSubject } from '../../../support/create-profile.ts'
+import { createProfile, createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
 const spans = [
@@ -292,4 +293,11 @@ t.test('the own time is what nothing within accounts for; what overlaps counts o
   const children = [create(10, 50), create(20, 10), create(40, 40), create(90, 1000), create(95, undefined)]
   t.equal(ownTime(create(0, 100, children)), 20)
   t.equal(ownTime(create(0, undefined)), 0)
+})
+
+t.test('a controller that was not over has taken until the request was handled', async t => {
+  const events = { spans: [[null, 'kernel.controller_arguments', 100, 50]] }
+  const tree = readEventTree(createProfile({ events }))
+  t.strictSame(controllerTimes(tree, 1000), [850])
+  t.strictSame(controllerTimes(tree, 120), [0])
 })
