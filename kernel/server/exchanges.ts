@@ -17,6 +17,11 @@ export class Exchanges {
     this.#open.delete(response)
   }
 
+  /** Those whose connection is gone: node tells only the response that was being sent. */
+  abandoned(): ServerResponse[] {
+    return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)
+  }
+
   /** Those that are older than so many milliseconds. */
   olderThan(age: number): ServerResponse[] {
     const limit = performance.now() - age

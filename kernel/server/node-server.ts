@@ -148,7 +148,7 @@ export class NodeServer {
       void kernel.terminate(request, response, target.writableFinished)
     }
     // The client has left, or was told that nobody answers.
-    if (target.destroyed || target.headersSent) {
+    if (target.destroyed || target.headersSent || target.req.socket.destroyed) {
       discard(response.body)
       terminate()
       return
@@ -167,6 +167,7 @@ export class NodeServer {
   /** Whoever has waited for too long is told so; what is answered later is dropped. */
   #giveUp(): void {
     const { answerTimeout = 60_000, logger } = this.#services
+    for (const target of this.#exchanges.abandoned()) target.emit('close')
     for (const target of this.#exchanges.olderThan(answerTimeout)) {
       this.#exchanges.end(target)
       if (target.headersSent || target.destroyed) continue

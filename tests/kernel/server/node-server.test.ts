@@ -384,6 +384,25 @@ t.test('a request that nobody answers gets a 503; what is answered later is drop
   t.strictSame(outcomes, [true], 'kernel.terminate comes once')
 })
 
+t.test('kernel.terminate comes for every answer, also for those behind one that never came', async t => {
+  const terminated: string[] = []
+  let answer: (response: Response) => void = () => undefined
+  const handlers = { '/hang': () => new Promise<Response>(resolve => (answer = resolve)) }
+  const { app, port } = await startServer(t, {}, [createHandlerBundle(handlers)])
+  app.dispatcher.on(TerminateEvent, ({ isSent, request }) => {
+    terminated.push(`${request.path} ${isSent}`)
+  })
+  const { socket } = openConnection(port)
+  socket.write(`${head('/hang')}\r\n${head('/ok')}\r\n`)
+  await wait(50)
+  socket.resetAndDestroy()
+  while (terminated.length === 0) await wait(50)
+  t.strictSame(terminated, ['/ok false'])
+  answer(Response.text('too late'))
+  await wait(10)
+  t.strictSame(terminated, ['/ok false', '/hang false'])
+})
+
 t.test('an answer that has begun may take its time', async t => {
   const { app } = await startServer(t, {}, [
     createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
