@@ -12,7 +12,7 @@ const places: Readonly<Record<string, string>> = {
   pino: 'lib/log/',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
-  '@fastify/send': 'lib/http/file-response.ts',
+  mime: 'lib/http/file-response.ts',
   valibot: 'lib/env/',
   'highlight.js': 'lib/stack/highlight.ts',
 }
