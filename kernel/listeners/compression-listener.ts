@@ -50,7 +50,7 @@ function canBeCompressed(body: PresentBody, { headers, status }: Response): bool
   if (status === 206 || isBodiless(status)) return false
   // Of a stream whose length is known, the length was promised.
   if (body instanceof Readable ? headers.has('content-length') : body.length < compressionThreshold) return false
-  if (!isCompressible(headers.get('content-type') ?? '') || bodyHeaders.some(name => headers.has(name))) return false
+  if (!isCompressible(headers.get('content-type')) || bodyHeaders.some(name => headers.has(name))) return false
   return !/\bno-transform\b/i.test(headers.get('cache-control') ?? '')
 }
 

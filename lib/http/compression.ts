@@ -17,8 +17,8 @@ const compressible =
  * Whether content of a type gets much smaller: text does, what is compressed by itself does not. Server-sent events are
  * left alone: proxies between know them by being what they are.
  */
-export function isCompressible(contentType: string): boolean {
-  return compressible.test(contentType)
+export function isCompressible(contentType: string | null): boolean {
+  return contentType !== null && compressible.test(contentType)
 }
 
 /** Compresses a body on its way to the client; a promise when it is so large that others would have to wait. */

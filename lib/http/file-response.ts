@@ -61,7 +61,7 @@ async function describe(file: string, { mtime }: Stats): Promise<Headers> {
 /** Ranges are those of the plain file: whoever asks for one gets that. */
 function chooseCoding({ headers, method }: Request, described: Headers, { size }: Stats): Coding | undefined {
   if (size < compressionThreshold || size > compressionLimit) return undefined
-  if (!isCompressible(described.get('content-type') ?? '')) return undefined
+  if (!isCompressible(described.get('content-type'))) return undefined
   described.set('vary', 'Accept-Encoding')
   return method === 'GET' && headers.has('range') ? undefined : preferredCoding(headers, ['br', 'gzip'])
 }
