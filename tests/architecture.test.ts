@@ -34,7 +34,7 @@ function importsOf(file: string): string[] {
 
 const imports = new Map(sources.map(file => [file, importsOf(file)]))
 const layerOf = (file: string) => layers.indexOf(String(file.split('/')[0]))
-/** The package that a part of it is imported from: `@fastify/send`, `highlight.js` for `highlight.js/lib/core`. */
+/** The package that a part of it is imported from: `@scope/name`, `highlight.js` for `highlight.js/lib/core`. */
 const packageOf = (name: string) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')
 const isOwn = (name: string) => layers.some(layer => name.startsWith(`${layer}/`))
 

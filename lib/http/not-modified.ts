@@ -1,5 +1,5 @@
-import { Readable } from 'node:stream'
 import { checkConditions } from './conditions.ts'
+import { discard } from './discard.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
@@ -17,8 +17,7 @@ const fields = ['content-encoding', 'content-language', 'content-length', 'conte
 export function toNotModified(response: Response): Response {
   const { body, headers } = response
   for (const field of fields) headers.delete(field)
-  // Without a listener, an error of the stream would end the process.
-  if (body instanceof Readable) body.on('error', () => undefined).destroy()
+  discard(body)
   response.status = 304
   response.body = null
   return response
