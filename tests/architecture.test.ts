@@ -12,7 +12,7 @@ const places: Readonly<Record<string, string>> = {
   pino: 'lib/log/',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
-  '@fastify/send': 'lib/http/file-response.ts',
+  mime: 'lib/http/file-response.ts',
   valibot: 'lib/env/',
   'highlight.js': 'lib/stack/highlight.ts',
 }
@@ -34,7 +34,7 @@ function importsOf(file: string): string[] {
 
 const imports = new Map(sources.map(file => [file, importsOf(file)]))
 const layerOf = (file: string) => layers.indexOf(String(file.split('/')[0]))
-/** The package that a part of it is imported from: `@fastify/send`, `highlight.js` for `highlight.js/lib/core`. */
+/** The package that a part of it is imported from: `@scope/name`, `highlight.js` for `highlight.js/lib/core`. */
 const packageOf = (name: string) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')
 const isOwn = (name: string) => layers.some(layer => name.startsWith(`${layer}/`))
 

@@ -33,7 +33,7 @@ export function createPage() {
 }
 
 /**
- * The URL of a file of the site, with its version: `/assets/site/site.css?v=1f2e3d4c`.
+ * The URL of a file of the site, with its version: `/assets/1f2e3d4c/site/site.css`.
  *
  * @param {string} name
  */
@@ -42,7 +42,7 @@ function findAsset(name) {
   if (url === undefined) {
     const [bundle = '', file = ''] = name.split('/')
     const content = readFileSync(path.join(root, 'bundles', bundle, 'assets', file))
-    url = `/assets/${name}?v=${createHash('sha256').update(content).digest('hex').slice(0, 8)}`
+    url = `/assets/${createHash('sha256').update(content).digest('hex').slice(0, 8)}/${name}`
     assets.set(name, url)
   }
   return url

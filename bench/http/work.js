@@ -9,11 +9,11 @@ export const cacheControl = 'no-cache, private'
 
 export const host = '127.0.0.1'
 
-/** What a browser says of itself, shortened. */
+/** What a browser says of itself, shortened. Nobody is asked to compress: in their usual set-up the peers would not. */
 export const browserHeaders = Object.freeze({
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101',
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',
   'accept-language': 'en-GB,en;q=0.5',
-  'accept-encoding': 'gzip, deflate',
+  'accept-encoding': 'identity',
   connection: 'keep-alive',
 })

@@ -1,6 +1,8 @@
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { BodyListener } from '../../kernel/listeners/body-listener.ts'
+import { CompressionListener } from '../../kernel/listeners/compression-listener.ts'
+import { ConditionalListener } from '../../kernel/listeners/conditional-listener.ts'
 import { ErrorListener } from '../../kernel/listeners/error-listener.ts'
 import { HealthListener } from '../../kernel/listeners/health-listener.ts'
 import { HostListener } from '../../kernel/listeners/host-listener.ts'
@@ -43,6 +45,8 @@ function addListeners(app: Application): void {
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(),
+    new CompressionListener(),
+    new ConditionalListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
   // In development whoever may see debug output has a host of this machine.

@@ -78,7 +78,8 @@ export class SessionListener {
 async function saveSession(session: Session, { scheme }: Request, { headers }: Response): Promise<void> {
   if (session.useCount > 0) {
     // What depends on a session is for one client, and for now.
-    headers.set('cache-control', 'max-age=0, must-revalidate, private')
+    const kept = headers.get('cache-control')?.includes('no-transform') ? ', no-transform' : ''
+    headers.set('cache-control', `max-age=0, must-revalidate, private${kept}`)
     headers.set('expires', new Date().toUTCString())
   }
   const cookie = await session.save()

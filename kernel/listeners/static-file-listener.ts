@@ -1,14 +1,15 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import { createFileResponse } from '../../lib/http/file-response.ts'
-import type { StaticFiles } from '../../lib/http/static-files.ts'
+import { FileResponses } from '../../lib/http/file-response.ts'
+import type { StaticFile, StaticFiles } from '../../lib/http/static-files.ts'
 import { RequestEvent } from '../events/request-event.ts'
 
 /** Before routing, which costs more than a look at the list of files. */
 const priority = 48
 
-/** Answers requests for static files. A URL with the file's version may be kept for ever; any other is asked for again. */
+/** Answers requests for static files; one that is gone since they were listed is left to the router. */
 export class StaticFileListener {
   readonly #files: StaticFiles
+  readonly #responses = new FileResponses()
 
   constructor(files: StaticFiles) {
     this.#files = files
@@ -25,9 +26,8 @@ export class StaticFileListener {
     return file === undefined ? undefined : this.#answer(event, file)
   }
 
-  async #answer(event: RequestEvent, file: string): Promise<void> {
-    const isVersioned = event.request.query.get('v') === this.#files.version(file)
-    const cacheControl = isVersioned ? 'public, max-age=31536000, immutable' : 'public, no-cache'
-    event.respond(await createFileResponse(event.request, file, cacheControl))
+  async #answer(event: RequestEvent, file: StaticFile): Promise<void> {
+    const response = await this.#responses.create(event.request, file)
+    if (response !== undefined) event.respond(response)
   }
 }

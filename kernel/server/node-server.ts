@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net'
+import { discard } from '../../lib/http/discard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -13,7 +14,7 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
 import { fromNode } from './from-node.ts'
 import { refuseBytes } from './refuse-bytes.ts'
-import { discard, toNode } from './to-node.ts'
+import { toNode } from './to-node.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {

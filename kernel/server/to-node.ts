@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
+import { discard } from '../../lib/http/discard.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { isBodiless } from '../../lib/http/status.ts'
 
@@ -64,10 +65,4 @@ function keepToLength(body: Readable, length: number, fail: (problem: string) =>
   body.on('end', () => {
     if (left > 0) fail(`it is ${left} bytes shorter than its Content-Length of ${length}`)
   })
-}
-
-/** Lets go of a body that nobody reads. */
-export function discard(body: Response['body']): void {
-  // Without a listener, an error of the stream would end the process.
-  if (body instanceof Readable) body.on('error', () => undefined).destroy()
 }

@@ -1,6 +1,9 @@
 import Negotiator from 'negotiator'
 import type { Headers } from './headers.ts'
 
+/** A content coding that we can make (RFC 9110, section 8.4.1): Brotli, or gzip. */
+export type Coding = 'br' | 'gzip'
+
 /**
  * The media type of `available` that the client prefers by its Accept header (RFC 9110, section 12.5.1): the first one
  * when there is no header or several are equally welcome, `undefined` when none is acceptable.
@@ -13,4 +16,20 @@ export function preferredMediaType<type extends string>(
   if (accept === null) return available[0]
   // It gives back one of what it was given.
   return new Negotiator({ headers: { accept } }).mediaType(available) as type | undefined
+}
+
+/**
+ * The coding of `available` that the client prefers by its Accept-Encoding header (RFC 9110, section 12.5.3): the first
+ * one when several are equally welcome, `undefined` when the body is to be sent as it is.
+ */
+export function preferredCoding(headers: Headers, available: readonly Coding[]): Coding | undefined {
+  const accept = headers.get('accept-encoding')
+  if (accept === null || accept === 'identity') return undefined
+  // Their types leave out what decides between equals.
+  const negotiator: { encodings(available: string[], options: { preferred: string[] }): string[] } = new Negotiator({
+    headers: { 'accept-encoding': accept },
+  })
+  const codings = [...available, 'identity']
+  const [best] = negotiator.encodings(codings, { preferred: codings })
+  return best === 'identity' ? undefined : (best as Coding | undefined)
 }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { HTTP_STATUS_INVALID } from './errors.ts'
+import { createEtag } from './etag.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
 /** What a response sends: text is UTF-8; a stream is read while it is sent and destroyed when the client leaves. */
@@ -15,6 +16,8 @@ export interface ResponseInit {
 export class Response {
   readonly headers: Headers
   body: Body
+  /** Bytes of the body before it was compressed; `undefined` when it was not, or only its end would tell. */
+  originalSize: number | undefined
   #status = 200
 
   /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID */
@@ -53,6 +56,15 @@ export class Response {
   /** Nothing but a status, 204 unless told else. */
   static empty(status = 204): Response {
     return new Response(null, { status })
+  }
+
+  /** Gives the response an etag of its body, unless it has one or streams: a client that has it gets a 304. */
+  withEtag(): this {
+    const { body, headers } = this
+    if ((typeof body === 'string' || body instanceof Uint8Array) && !headers.has('etag')) {
+      headers.set('etag', createEtag(body))
+    }
+    return this
   }
 
   /** An integer from 200 to 599. @throws HTTP_STATUS_INVALID */

@@ -2,11 +2,17 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
+/** A file that a request asks for. */
+export interface StaticFile {
+  readonly file: string
+  /** What the request takes for the file's version; `undefined` when it names none. */
+  readonly version: string | undefined
+}
+
 /** Files that are served as they are. The list is made from the disk: no path is ever made from a request. */
 export class StaticFiles {
   readonly #directories = new Map<string, string>()
   #files = new Map<string, string>()
-  #versions = new Map<string, string>()
   #urls = new Map<string, string>()
 
   /** Serves the files in and below a directory under `/assets/<name>/`; dot files are left out. */
@@ -18,13 +24,16 @@ export class StaticFiles {
   /** Lists the files (again). */
   load(): void {
     this.#files = new Map([...this.#directories].flatMap(([name, directory]) => listFiles(name, directory)))
-    this.#versions = new Map()
     this.#urls = new Map()
   }
 
-  /** The file behind the path of a request; `undefined` when none is. */
-  find(requestPath: string): string | undefined {
-    return this.#files.get(requestPath)
+  /** The file behind the path of a request, with a version (any) or without; `undefined` when none is. */
+  find(requestPath: string): StaticFile | undefined {
+    const file = this.#files.get(requestPath)
+    if (file !== undefined) return { file, version: undefined }
+    const [, version, name] = /^\/assets\/([0-9a-f]{8})\/(.+)$/.exec(requestPath) ?? []
+    const versioned = this.#files.get(`/assets/${name}`)
+    return versioned === undefined ? undefined : { file: versioned, version }
   }
 
   /** The URL of a file, such as `site/site.css`, which changes with its content; `undefined` when there is none. */
@@ -33,20 +42,17 @@ export class StaticFiles {
     if (known !== undefined) return known
     const file = this.#files.get(`/assets/${name}`)
     if (file === undefined) return undefined
-    const url = `/assets/${name}?v=${this.version(file)}`
+    const digest = createHash('sha256').update(readFileSync(file)).digest('hex')
+    // Before the name, so that what a stylesheet names beside itself is found as well.
+    const url = `/assets/${versionOf(digest)}/${name}`
     this.#urls.set(name, url)
     return url
   }
+}
 
-  /** Eight hex digits that change with the content of a file. */
-  version(file: string): string {
-    let version = this.#versions.get(file)
-    if (version === undefined) {
-      version = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 8)
-      this.#versions.set(file, version)
-    }
-    return version
-  }
+/** The version of a file, eight hex digits, by the SHA-256 of its content. */
+export function versionOf(digest: string): string {
+  return digest.slice(0, 8)
 }
 
 function listFiles(name: string, directory: string): [string, string][] {

@@ -9,7 +9,7 @@ import { createCopier } from './create-copier.ts'
 /** What a profile tells of a response. */
 export interface ResponseData {
   readonly headers: Pairs
-  /** Bytes of the body, whether or not all of them were sent; `null` when only its end would tell. */
+  /** Bytes of the body before compression, whether or not all were sent; `null` when only its end would tell. */
   readonly size: number | null
   readonly isStreamed: boolean
 }
@@ -33,7 +33,8 @@ export class ResponseCollector implements ProfileCollector {
   }
 }
 
-function sizeOf({ body, headers }: Response): number | null {
+function sizeOf({ body, headers, originalSize }: Response): number | null {
+  if (originalSize !== undefined) return originalSize
   const announced = headers.get('content-length')
   return announced === null ? lengthOf(body) : Number(announced)
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import type { Headers } from '../../../lib/http/headers.ts'
+import { weakenEtag } from '../../../lib/http/etag.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
@@ -64,14 +64,9 @@ export class ToolbarListener {
     // Asynchronous, and of low priority: nothing of the page waits for it. As XHTML has it, too.
     const script = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
     response.body = insertTag(page, end, `<script ${script}${attributes}></script>`)
+    // The page means the same with and without the toolbar.
     weakenEtag(headers)
   }
-}
-
-/** The page means the same with and without the toolbar, and is no longer the same byte for byte (RFC 9110, section 8.8.1). */
-function weakenEtag(headers: Headers): void {
-  const etag = headers.get('etag')
-  if (etag?.startsWith('"')) headers.set('etag', `W/${etag}`)
 }
 
 function createNonce(): string {

@@ -24,7 +24,7 @@ t.test('a developer sees message, causes and frames', async t => {
   t.equal(headers.get('x-debug-exception'), 'nothing%20here')
   t.match(decodeURIComponent(headers.get('x-debug-exception-file') ?? ''), /\/tests\/support\/probe-bundle\.ts:\d+$/)
   t.equal(headers.get('x-robots-tag'), 'noindex')
-  t.equal(headers.get('vary'), 'Accept')
+  t.equal(headers.get('vary'), 'Accept, Accept-Encoding')
 })
 
 t.test('whoever else asks sees the page of production, and no debug header', async t => {

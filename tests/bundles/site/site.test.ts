@@ -15,11 +15,6 @@ async function boot(t: Test): Promise<TestKernel> {
   return kernel
 }
 
-/** Handlebars escapes the equals sign, too. */
-function decode(attribute = ''): string {
-  return attribute.replaceAll('&#x3D;', '=')
-}
-
 function count(text: string, pattern: RegExp): number {
   return [...text.matchAll(pattern)].length
 }
@@ -64,9 +59,9 @@ for (const { path, title } of pages) {
     t.strictSame(text.replaceAll(/ xmlns(:\w+)?="[^"]*"/g, '').match(/https?:\/\/[^"\s]*/g), null)
     t.notMatch(text, /<script\b|<style\b/i)
     t.strictSame(text.match(/<[^>]* (?:style|on\w+)=/gi), null)
-    const local = [...text.matchAll(/ (?:href|src)="(\/[^"]*)"/g)].map(([, url]) => decode(url))
+    const local = [...text.matchAll(/ (?:href|src)="(\/[^"]*)"/g)].map(([, url]) => String(url))
     t.ok(
-      local.some(url => url.endsWith('.css') || url.includes('.css?')),
+      local.some(url => url.endsWith('.css')),
       'a stylesheet',
     )
     t.ok(
@@ -94,15 +89,15 @@ for (const { path, title } of pages) {
 t.test('the stylesheet has an etag, is not sent twice, and may be kept for ever', async t => {
   const { client } = await boot(t)
   const { text } = await client.get('/partnership')
-  const url = decode(text.match(/<link rel="stylesheet" href="([^"]+)">/)?.[1])
-  t.match(url, /^\/assets\/site\/site\.css\?v=[0-9a-f]{8}$/)
+  const url = String(text.match(/<link rel="stylesheet" href="([^"]+)">/)?.[1])
+  t.match(url, /^\/assets\/[0-9a-f]{8}\/site\/site\.css$/)
   const first = await client.get(url)
   t.equal(first.status, 200)
-  t.equal(first.headers.get('content-type'), 'text/css; charset=utf-8')
+  t.equal(first.headers.get('content-type'), 'text/css; charset=UTF-8')
   t.equal(first.headers.get('cache-control'), 'public, max-age=31536000, immutable')
   t.notMatch(first.text, /https?:|@import/)
   const etag = first.headers.get('etag') ?? ''
-  t.match(etag, /^(W\/)?".+"$/)
+  t.match(etag, /^"[0-9a-f]{32}"$/)
   const second = await client.get(url, { headers: { 'if-none-match': etag } })
   t.equal(second.status, 304)
   t.equal(second.text, '')

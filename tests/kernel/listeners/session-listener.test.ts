@@ -4,6 +4,7 @@ import { RequestType } from '../../../kernel/request-type.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
 import { CookieJar } from '../../../lib/http/cookie-jar.ts'
 import { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
 import type { SessionStore } from '../../../lib/session/session-store.ts'
 import { createSignals } from '../../../lib/signals.ts'
@@ -23,6 +24,16 @@ t.test('a request that does not use its session reads no store, and gets no cook
   const event = createResponseEvent({ request })
   t.equal(listener.onResponse(event), undefined)
   t.strictSame([...event.response.headers], [])
+})
+
+t.test('what a response forbids proxies stays forbidden', async t => {
+  const { listener } = createListener()
+  const request = createRequest()
+  listener.onRequest(createRequestEvent({ request }))
+  await request.session.get('user')
+  const response = new Response('', { headers: { 'cache-control': 'no-transform, public' } })
+  await listener.onResponse(createResponseEvent({ request, response }))
+  t.equal(response.headers.get('cache-control'), 'max-age=0, must-revalidate, private, no-transform')
 })
 
 t.test('a session that was written gets a cookie, by which the next request finds it', async t => {

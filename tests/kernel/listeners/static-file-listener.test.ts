@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
@@ -18,7 +19,7 @@ t.test('a request for a file is answered with it; with its version it may be kep
   }
   t.equal(await cacheControl(files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
   t.equal(await cacheControl('/assets/site/a.css'), 'public, no-cache')
-  t.equal(await cacheControl('/assets/site/a.css?v=00000000'), 'public, no-cache')
+  t.equal(await cacheControl('/assets/00000000/site/a.css'), 'public, no-cache')
 })
 
 t.test('other paths and other methods are left to the router', async t => {
@@ -36,4 +37,14 @@ t.test('other paths and other methods are left to the router', async t => {
   const head = createRequestEvent({ request: createRequest('/assets/site/a.css', { method: 'HEAD' }) })
   await listener.onRequest(head)
   t.equal(head.response?.status, 200)
+})
+
+t.test('a file that is gone since is left to the router', async t => {
+  const directory = t.testdir({ 'a.css': 'a{}' })
+  const files = new StaticFiles()
+  files.add('site', directory)
+  rmSync(`${directory}/a.css`)
+  const event = createRequestEvent({ request: createRequest('/assets/site/a.css') })
+  await new StaticFileListener(files).onRequest(event)
+  t.equal(event.response, undefined)
 })

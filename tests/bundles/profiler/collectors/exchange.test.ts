@@ -256,6 +256,9 @@ t.test('the response', async t => {
     t.strictSame(sizeOf(new Response(new Uint8Array(3))), [3, false])
     t.strictSame(sizeOf(new Response(null, { headers: { 'content-length': '7' } })), [7, false])
     t.strictSame(sizeOf(Response.stream(Readable.from([]))), [null, true])
+    const compressed = new Response(new Uint8Array(3), { headers: { 'content-length': '3' } })
+    compressed.originalSize = 9
+    t.strictSame(sizeOf(compressed), [9, false], 'before it was compressed')
     t.strictSame(sizeOf(Response.stream(Readable.from([]), { headers: { 'content-length': '7' } })), [7, true])
   })
 

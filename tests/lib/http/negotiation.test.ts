@@ -1,0 +1,38 @@
+import { t } from 'tap'
+import { Headers } from '../../../lib/http/headers.ts'
+import { preferredCoding } from '../../../lib/http/negotiation.ts'
+
+t.test('the coding that a client likes best', async t => {
+  const cases: readonly [accept: string, files: string | undefined, pages: string | undefined][] = [
+    ['gzip, deflate, br, zstd', 'br', 'gzip'],
+    ['gzip, deflate', 'gzip', 'gzip'],
+    ['br', 'br', 'br'],
+    ['GZIP', 'gzip', 'gzip'],
+    ['*', 'br', 'gzip'],
+    ['gzip;q=0.5, br;q=0.8', 'br', 'br'],
+    ['gzip;q=0.8, br;q=0.5', 'gzip', 'gzip'],
+    ['br;q=0, gzip', 'gzip', 'gzip'],
+    ['br;q=0, *', 'gzip', 'gzip'],
+    ['gzip;q=0.5, identity', undefined, undefined],
+    ['gzip, identity;q=0.5, *;q=0', 'gzip', 'gzip'],
+    ['gzip;q=0', undefined, undefined],
+    ['*;q=0', undefined, undefined],
+    ['identity;q=0', undefined, undefined],
+    ['identity', undefined, undefined],
+    ['deflate, zstd', undefined, undefined],
+    ['gzip;q=nonsense', undefined, undefined],
+    [';;,,==', undefined, undefined],
+    ['', undefined, undefined],
+  ]
+  for (const [accept, files, pages] of cases) {
+    const headers = new Headers({ 'accept-encoding': accept })
+    t.equal(preferredCoding(headers, ['br', 'gzip']), files, `${accept}: files`)
+    t.equal(preferredCoding(headers, ['gzip', 'br']), pages, `${accept}: pages`)
+  }
+  t.equal(preferredCoding(new Headers(), ['br', 'gzip']), undefined)
+  const repeated = new Headers([
+    ['accept-encoding', 'deflate'],
+    ['Accept-Encoding', 'gzip'],
+  ])
+  t.equal(preferredCoding(repeated, ['br', 'gzip']), 'gzip')
+})
