@@ -105,8 +105,8 @@ const order = await visit('/orders/12')
 await visit('/star-photo-booth')
 
 await take('list', '/_profiler/empty/search/results?limit=10')
-await take('timeline', `/_profiler/${basket}?panel=time`)
-await take('events', `/_profiler/${order}?panel=events`, { colorScheme: 'dark' })
+await take('timeline', `/_profiler/${basket}?panel=time`, { height: 1080 })
+await take('events', `/_profiler/${order}?panel=events`, { height: 1080, colorScheme: 'dark' })
 await take('error-page', '/orders/12')
 await take('toolbar', '/basket?voucher=summer', { height: 560 })
 
