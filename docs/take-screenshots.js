@@ -18,7 +18,7 @@ process.setSourceMapsEnabled(true)
 const directory = path.join(import.meta.dirname, '..')
 const images = path.join(import.meta.dirname, 'images')
 /** Bytes. */
-const sizeLimit = 150_000
+const sizeLimit = 100_000
 
 /** @param {number} milliseconds */
 const wait = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds))
@@ -82,6 +82,8 @@ async function visit(target) {
  */
 async function take(name, target, { height = 860, colorScheme = 'light' } = {}) {
   const page = await browser.newPage({ viewport: { width: 1280, height }, colorScheme, reducedMotion: 'reduce' })
+  // For programs it is folded.
+  await page.addInitScript("localStorage.setItem('profiler-toolbar', 'open')")
   await page.goto(url + target)
   // The toolbar waits for its record.
   await wait(1000)
@@ -103,8 +105,8 @@ const order = await visit('/orders/12')
 await visit('/star-photo-booth')
 
 await take('list', '/_profiler/empty/search/results?limit=10')
-await take('timeline', `/_profiler/${basket}?panel=time`)
-await take('events', `/_profiler/${order}?panel=events`, { colorScheme: 'dark' })
+await take('timeline', `/_profiler/${basket}?panel=time`, { height: 1080 })
+await take('events', `/_profiler/${order}?panel=events`, { height: 1080, colorScheme: 'dark' })
 await take('error-page', '/orders/12')
 await take('toolbar', '/basket?voucher=summer', { height: 560 })
 

@@ -84,7 +84,7 @@ for (const scripts of ['on', 'off'] as const) {
     t.notOk(changed.includes('kernel.terminate'))
     await page.getByText('what stopped or threw').click()
     t.strictSame(await seen(page), [])
-    t.ok(await page.getByText('Nothing of that kind.').isVisible())
+    t.ok(await page.getByText('No event or listener is like that.').isVisible())
   })
 }
 

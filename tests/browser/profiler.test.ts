@@ -125,7 +125,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   await page.getByRole('link', { name: 'Next' }).click()
   t.match(page.url(), `${url}/_profiler/${found}`)
 
-  await page.getByRole('link', { name: 'All records' }).click()
+  await page.getByRole('link', { name: 'Records', exact: true }).click()
   await page.getByText('Delete records').click()
   await page.getByRole('button', { name: 'Delete' }).click()
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), '1 results found', 'the pinned one is left')

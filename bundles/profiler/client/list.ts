@@ -120,5 +120,5 @@ function walk({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent, results:
   const rows = rowsOf(results)
   const current = rows.findIndex(row => row.contains(document.activeElement))
   const next = key === 'j' ? current + 1 : Math.max(0, current - 1)
-  rows[Math.min(next, rows.length - 1)]?.querySelector<HTMLElement>('.target > .entry')?.focus()
+  rows[Math.min(next, rows.length - 1)]?.querySelector<HTMLElement>('.entry')?.focus()
 }

@@ -148,7 +148,7 @@ export class LiveList {
   /** Who has pressed it with a key goes on from the first row. */
   async #showAll(isByKey: boolean): Promise<void> {
     await this.#load()
-    if (isByKey) this.#results.querySelector<HTMLElement>('.target > .entry')?.focus({ preventScroll: true })
+    if (isByKey) this.#results.querySelector<HTMLElement>('.entry')?.focus({ preventScroll: true })
   }
 
   async #load(): Promise<void> {

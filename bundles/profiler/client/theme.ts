@@ -1,6 +1,8 @@
 const key = 'profiler-theme'
 const themes = ['system', 'light', 'dark'] as const
 
+const labels = { system: 'System', light: 'Light', dark: 'Dark' }
+
 /** Shows pages light or dark: as it was chosen, else as the system is; offers the choice where there is room for it. */
 export function chooseTheme(place: Element | null): void {
   const apply = (theme: string | null) => {
@@ -10,8 +12,9 @@ export function chooseTheme(place: Element | null): void {
   apply(localStorage.getItem(key))
   if (place === null) return
   const select = document.createElement('select')
+  select.className = 'small'
   select.setAttribute('aria-label', 'Theme')
-  select.append(...themes.map(theme => new Option(theme, theme)))
+  select.append(...themes.map(theme => new Option(labels[theme], theme)))
   select.value = localStorage.getItem(key) ?? 'system'
   select.addEventListener('change', () => {
     localStorage.setItem(key, select.value)

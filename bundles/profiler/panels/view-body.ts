@@ -40,7 +40,7 @@ function messageOf({ files, form, json, note, state }: Readonly<Record<string, u
   if (note !== undefined) return formatText(note)
   if (asList(files).length > 0) return 'Files are never kept; the fields of the form stand above.'
   if (asList(form).length + asList(json).length > 0) return ''
-  return 'No request content. Here stands the body of a request, if it is a form or JSON.'
+  return 'No request content. The body of a form or of JSON appears here.'
 }
 
 function viewFile({ field, name, size, type }: Readonly<Record<string, unknown>>): ViewModel {
