@@ -7,7 +7,9 @@ export function readPairs(pairs: unknown, hasCase: boolean, without: readonly st
   for (const [name, value] of asList(pairs).map(asList)) {
     if (typeof name !== 'string' || without.includes(name.toLowerCase())) continue
     const key = hasCase ? name : name.toLowerCase()
-    values.set(key, [...(values.get(key) ?? []), formatText(value)])
+    const known = values.get(key)
+    if (known === undefined) values.set(key, [formatText(value)])
+    else known.push(formatText(value))
   }
   return new Map([...values].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -69,7 +69,11 @@ export interface ReportServices {
 const logLimit = 50
 
 /** Makes the report of what is answered with a status. */
-export function createReport({ profile, lineage }: Preview, status: number, services: ReportServices): ErrorReport {
+export function createReport(
+  { lineage, profile, token }: Preview,
+  status: number,
+  services: ReportServices,
+): ErrorReport {
   const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
   if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
   const { name, message } = answered
@@ -85,7 +89,7 @@ export function createReport({ profile, lineage }: Preview, status: number, serv
     method: profile.summary.method,
     address: profile.summary.url,
     first: frames.find(({ isOpen }) => isOpen),
-    way: findWay(lineage),
+    way: findWay(lineage, token !== ''),
     routing: createRouting(profile.data.router, services.routes),
     logs: logs.slice(-logLimit).map(log => ({ ...log, offset: `+${formatMicroseconds(log.at)}` })),
     earlier: Math.max(0, logs.length - logLimit),
