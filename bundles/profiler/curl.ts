@@ -23,6 +23,11 @@ export function createCurl({ data, summary }: Pick<Profile, 'data' | 'summary'>)
   return lines.join(' \\\n  ')
 }
 
+/** Writes what is known of an outgoing request as a curl command: neither headers nor bodies are recorded. */
+export function createCallCurl({ method, url }: { readonly method: string; readonly url: string }): string {
+  return [`curl ${writeMethod(method, false)}`.trim(), ...writeTarget(url), '--url', quoteForShell(url)].join(' ')
+}
+
 type Field = readonly [name: string, value: string]
 
 /** curl sets them itself, rightly. */

@@ -1,6 +1,8 @@
-import { controllerTimes } from '../panels/event-outline.ts'
 import { readEventTree } from '../panels/event-tree.ts'
 import { groupBy } from '../panels/group-by.ts'
+import { controllerTimes } from '../panels/kernel-gaps.ts'
+import { durationOf, readCalls } from '../panels/read-calls.ts'
+import { readRenders } from '../panels/read-renders.ts'
 import { asNumber, asObject, asObjects, asText } from '../panels/read-soft.ts'
 import type { Profile } from '../profile.ts'
 
@@ -26,18 +28,16 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
   }
 
-  add('Controller', 'main', controllerTimes(tree, total))
-  const pages = asObjects(asObject(data.templates).renders).filter(({ parent }) => asNumber(parent, -1) === -1)
+  add('Controller', 'main', controllerTimes(tree.roots, total))
   add(
     'Templates',
     'main',
-    pages.map(({ duration }) => asNumber(duration) * 1000),
+    readRenders(profile).pages.map(({ duration }) => duration * 1000),
   )
-  const calls = asObjects(asObject(data.http).calls)
   add(
     'Outgoing calls',
     'main',
-    calls.map(({ end, start }) => (asNumber(end, asNumber(start)) - asNumber(start)) * 1000),
+    readCalls(profile).calls.map(call => durationOf(call) * 1000),
   )
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {

@@ -5,6 +5,7 @@ import { home, recordLink } from '../pages/links.ts'
 import { toRows } from '../panels/format-value.ts'
 import { asObject } from '../panels/read-soft.ts'
 import { viewExchange } from '../panels/request.ts'
+import { toValueRow } from '../panels/value-row.ts'
 import { createPreview, type Preview, type PreviewServices } from './create-preview.ts'
 import { createReport, type ErrorReport, type ReportServices } from './create-report.ts'
 import { toMarkdown } from './to-markdown.ts'
@@ -58,7 +59,7 @@ export class ErrorPage {
 
 function viewRequest({ profile }: Preview) {
   const { request } = viewExchange({ profile, facts: {}, parent: undefined, children: [] })
-  return { request, parameters: toRows(asObject(profile.data.router).parameters) }
+  return { request, parameters: toRows(asObject(profile.data.router).parameters).map(toValueRow) }
 }
 
 function viewSteps({ way }: ErrorReport) {

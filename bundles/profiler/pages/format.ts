@@ -3,6 +3,16 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
+/** Writes an address as a server sees it: its path and query. */
+export function toTarget(url: string): string {
+  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
+}
+
+/** Writes so much of a text that there is room for it. */
+export function shorten(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit)}…`
+}
+
 /** A moment, for a `<time>`: for programs, and for people in UTC. */
 export interface FormattedTime {
   readonly iso: string

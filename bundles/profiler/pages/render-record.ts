@@ -69,6 +69,9 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
   return find('request') ?? panels[0]
 }
 
+/** The summary stands above every panel; those of a long list have them all. */
+const shownChildren = 25
+
 /** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
 function describeRelatives({ summary, children }: Profile, relatives: Relatives, panel: string | undefined): object {
   const { newerCount } = relatives
@@ -81,12 +84,13 @@ function describeRelatives({ summary, children }: Profile, relatives: Relatives,
   })
   return {
     parent: summary.parent === null ? false : view(summary.parent, relatives.parent),
-    subRequests: children.map(token =>
+    subRequests: children.slice(0, shownChildren).map(token =>
       view(
         token,
         relatives.children.find(child => child.token === token),
       ),
     ),
+    moreSubRequests: Math.max(0, children.length - shownChildren),
     older: neighbour(relatives.older),
     newer: neighbour(relatives.newer),
     since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${relatives.hasMore ? ' and more' : ''}`,

@@ -1,6 +1,7 @@
 import type { Collector } from '../../../kernel/collector.ts'
 import { formatValue, toRows } from '../panels/format-value.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
+import { toValueRow } from '../panels/value-row.ts'
 
 /** Makes the panel of another bundle's collector: as the bundle says, else a table of what was told. */
 export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
@@ -16,7 +17,7 @@ export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
     toView({ profile }) {
       const data = profile.data[name]
       if (panel !== undefined) return { data }
-      const rows = toRows(data)
+      const rows = toRows(data).map(toValueRow)
       // What has no names is shown as it is.
       const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
       return { rows, text }

@@ -2,7 +2,7 @@ import { statusText } from '../../../lib/http/status.ts'
 import { formatBytes } from '../panels/format-bytes.ts'
 import { formatDuration } from '../panels/format-duration.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
-import { type FormattedTime, formatCount, formatTime } from './format.ts'
+import { type FormattedTime, formatCount, formatTime, toTarget } from './format.ts'
 import { listLink, recordLink } from './links.ts'
 
 /** How much something wants to be looked at. */
@@ -56,7 +56,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     tone: toneOf(status),
     method,
     address: url,
-    target: url.replace(/^https?:\/\/[^/]*(?=\/)/, ''),
+    target: toTarget(url),
     canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
     ip,
     ipLink: listLink({ ip, limit: '10' }),

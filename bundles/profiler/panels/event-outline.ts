@@ -1,5 +1,6 @@
 import { type Change, parseChange } from './change.ts'
 import { coveredTime, type EventNode, type EventTree, ownTime } from './event-tree.ts'
+import { findKernelGaps, isKernelDispatch, type KernelGap } from './kernel-gaps.ts'
 
 /** A line of the story of a pass. Times are microseconds since it began. */
 export interface OutlineNode {
@@ -41,6 +42,7 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
     drafts.set(node, draft)
     if (node.parent !== undefined) drafts.get(node.parent)?.children.push(draft)
   }
+  const controllers = findKernelGaps(roots).filter(({ name }) => name === 'controller')
   const outline: OutlineNode[] = []
   let current: Draft | undefined
   roots.forEach((root, at) => {
@@ -50,18 +52,12 @@ export function outlineEvents({ nodes, roots }: EventTree, controller: string): 
     if (isStep) current = undefined
     const place = current === undefined ? outline : current.children
     place.push(draft)
-    if (!isStep || root.name !== 'kernel.controller_arguments' || root.hasThrown || root.duration === undefined) return
-    current = createController(root.start + root.duration, roots.slice(at + 1), controller)
+    const gap = controllers.find(({ after }) => after === root)
+    if (gap === undefined) return
+    current = createController(gap, roots.slice(at + 1), controller)
     outline.push(current)
   })
   return outline
-}
-
-/** How long the controllers of a pass took, in microseconds; one that was not over at `until` has taken until then. */
-export function controllerTimes(tree: EventTree, until: number): number[] {
-  return outlineEvents(tree, '')
-    .filter(({ kind }) => kind === 'controller')
-    .map(({ duration, start }) => duration ?? Math.max(0, until - start))
 }
 
 /** Everything in an outline, each before what lies in it. */
@@ -101,26 +97,21 @@ function skippedBy({ children, details, hasThrown, isStopped, kind, parent }: Ev
 }
 
 /** From the end of the last event before it to the begin of the first one after it. */
-function createController(start: number, after: readonly EventNode[], name: string): Draft {
-  const next = after.find(isKernelDispatch)
-  const end = next === undefined ? undefined : Math.max(start, next.start)
-  const inside = next === undefined ? after : after.slice(0, after.indexOf(next))
+function createController(gap: KernelGap, following: readonly EventNode[], name: string): Draft {
+  const { before, duration, start } = gap
+  const inside = before === undefined ? following : following.slice(0, following.indexOf(before))
   return {
     kind: 'controller',
     anchor: 'controller',
     name,
     start,
-    duration: end === undefined ? undefined : end - start,
-    own: end === undefined ? undefined : end - start - coveredTime(inside, start, end),
+    duration,
+    own: duration === undefined ? undefined : duration - coveredTime(inside, start, start + duration),
     priority: undefined,
     isStopped: false,
-    hasThrown: next !== undefined && next.name !== 'kernel.view' && next.name !== 'kernel.response',
+    hasThrown: before !== undefined && before.name !== 'kernel.view' && before.name !== 'kernel.response',
     skipped: [],
     changes: [],
     children: [],
   }
-}
-
-function isKernelDispatch({ kind, name }: EventNode): boolean {
-  return kind === 'dispatch' && name.startsWith('kernel.')
 }

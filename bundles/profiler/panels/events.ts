@@ -1,3 +1,4 @@
+import { recordLink } from '../pages/links.ts'
 import { outlineEvents } from './event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from './event-tree.ts'
 import { foldOutline } from './fold-outline.ts'
@@ -23,7 +24,9 @@ export function createEventsPanel(): ProfilePanel {
       const tables = summarizeListeners(tree, facts)
       const isAll = query?.get('spans') === 'all'
       const folded = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+      const token = formatText(profile.summary.token)
       const toView = createSpanViewer({
+        token,
         children,
         until: asNumber(asObject(profile.summary).duration) * 1000,
         thrown: readThrown(profile.data),
@@ -39,6 +42,7 @@ export function createEventsPanel(): ProfilePanel {
         ],
         nodes: folded.nodes.map(toView),
         left: folded.left,
+        allLink: `${recordLink(token, 'events')}&spans=all`,
         dropped: tree.dropped,
         ...tables,
       }

@@ -1,4 +1,4 @@
-import { formatValue, type Row, toRow } from './format-value.ts'
+import { formatValue, type Row } from './format-value.ts'
 import { asList } from './read-soft.ts'
 
 /** Writes a value of a profile for people, as nothing when there is none. */
@@ -21,7 +21,7 @@ export function formatSize(value: unknown): string {
 export function toPairRows(pairs: unknown): Row[] {
   return asList(pairs)
     .filter(pair => Array.isArray(pair))
-    .map(([name, value]) => toRow(formatText(name), formatText(value)))
+    .map(([name, value]) => ({ name: formatText(name), value: formatText(value) }))
     .sort((a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()))
 }
 

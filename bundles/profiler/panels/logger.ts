@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { logLevels } from '../../../lib/log/levels.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { formatCount } from '../pages/format.ts'
+import { formatCount, shorten } from '../pages/format.ts'
+import { recordLink } from '../pages/links.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { type EventTree, readEventTree } from './event-tree.ts'
 import { formatMicroseconds } from './format-microseconds.ts'
@@ -11,7 +12,7 @@ import { type FilteredLine, isShown, type LogFilter, levelsUpTo, readLogFilter }
 import { deriveNotifications, type Notification } from './notifications.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readLogs, type StoredLog } from './read-logs.ts'
-import { asNumber, asObject } from './read-soft.ts'
+import { asNumber, asObject, asText } from './read-soft.ts'
 import { splitMessage } from './split-message.ts'
 import { describeSubRequest } from './sub-request.ts'
 
@@ -46,7 +47,7 @@ function toView({ children, profile, query }: PanelSubject): ViewModel {
     ...toSubRequestLines(tree, children, view),
   ]
   return {
-    token,
+    action: recordLink(asText(token)),
     parent: typeof parent === 'string' ? parent : '',
     levels: toLevels(profile, logs, filter),
     channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),
@@ -138,7 +139,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     times: again.length === 0 ? '' : `${again.length + 1} times`,
     again: again.map(({ index }) => index),
     context,
-    names: shorten(names.join(', ')),
+    names: shorten(names.join(', '), namesLimit),
     isCut,
     place,
     function: name,
@@ -146,10 +147,6 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
 }
 
 const namesLimit = 80
-
-function shorten(text: string): string {
-  return text.length <= namesLimit ? text : `${text.slice(0, namesLimit)}…`
-}
 
 /** What is told of events in a row, with nothing logged in between, stands together, to be folded. */
 function toEventLines(notifications: readonly Notification[], logs: readonly StoredLog[], view: LogView): Line[] {

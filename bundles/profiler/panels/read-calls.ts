@@ -1,5 +1,6 @@
 import type { Profile } from '../profile.ts'
 import { asNumber, asObject, asObjects, asOptionalNumber, asText } from './read-soft.ts'
+import { joinPeriods, totalOf } from './timeline/periods.ts'
 
 /** An outgoing HTTP request of a profile. Times are in milliseconds from the start of the pass. */
 export interface StoredCall {
@@ -15,6 +16,8 @@ export interface StoredCall {
   readonly end: number | undefined
   readonly bytes: number | undefined
   readonly isCounted: boolean
+  /** 0 when there was no response. */
+  readonly status: number
   readonly error: string
   readonly caller: Readonly<Record<string, unknown>>
   readonly outcome: { readonly text: string; readonly level: string }
@@ -55,6 +58,7 @@ function toCall(call: Readonly<Record<string, unknown>>, index: number, twin: nu
     end: asOptionalNumber(call.end),
     bytes: asOptionalNumber(call.bytes),
     isCounted: call.isCounted === true,
+    status: asNumber(call.status),
     error: asText(call.error),
     caller: asObject(call.caller),
     outcome: outcomeOf(call),
@@ -97,12 +101,5 @@ export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall
 
 /** How long at least one of the calls was under way. */
 export function coveredTime(calls: readonly StoredCall[]): number {
-  let covered = 0
-  let reached = 0
-  for (const call of calls.toSorted((a, b) => a.start - b.start)) {
-    const end = call.start + durationOf(call)
-    covered += Math.max(0, end - Math.max(call.start, reached))
-    reached = Math.max(reached, end)
-  }
-  return covered
+  return totalOf(joinPeriods(calls.map(call => ({ start: call.start, duration: durationOf(call) }))))
 }

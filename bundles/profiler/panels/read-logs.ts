@@ -27,6 +27,12 @@ export function readLogs({ data }: Profile): { readonly logs: readonly StoredLog
   return { logs: asObjects(records).flatMap(readLog), dropped: asNumber(dropped) }
 }
 
+/** Whether a record tells of an error or of a warning. */
+export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
+  if (level === 'error' || level === 'critical') return 'error'
+  return level === 'warning' ? 'warning' : 'plain'
+}
+
 function readLog(
   { at, channel, context, isCut, level, message, site, template }: Record<string, unknown>,
   index: number,

@@ -28,12 +28,15 @@ export interface StoredRenders {
   readonly waited: number
 }
 
+/** No trace has more; who does has been meddled with. */
+const renderLimit = 1000
+
 /** Reads which templates were rendered: none where there is nothing. */
 export function readRenders({ data }: Profile): StoredRenders {
   const { renders, omitted, waited } = asObject(data.templates)
   const all: Render[] = []
   const pages: Render[] = []
-  for (const { name, parent, start, duration, keys, hasFailed } of asObjects(renders)) {
+  for (const { name, parent, start, duration, keys, hasFailed } of asObjects(renders).slice(0, renderLimit)) {
     const render: Render = {
       index: all.length,
       name: asText(name),

@@ -6,9 +6,10 @@ import { maskNearRoute } from '../mask-near-route.ts'
 import type { Profile } from '../profile.ts'
 import { rebuildRequest } from '../rebuild-request.ts'
 import { shownRoutes } from '../shown-routes.ts'
-import { type Row, toRows } from './format-value.ts'
+import { toRows } from './format-value.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
+import { toValueRow } from './value-row.ts'
 
 /** What the panel works with. */
 export interface RouterPanelServices {
@@ -68,9 +69,9 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
     allow: asTexts(data.allow).join(', '),
     location: asText(data.location),
     pathToMatch: request?.path ?? '',
-    parameters: toRows(data.parameters),
-    requirements: asObjects(known?.requirements).map(
-      ({ name, text }): Row => ({ name: asText(name), value: asText(text) }),
+    parameters: toRows(data.parameters).map(toValueRow),
+    requirements: asObjects(known?.requirements).map(({ name, text }) =>
+      toValueRow({ name: asText(name), value: asText(text) }),
     ),
     rows: rows.slice(0, unfolded),
     folded: rows.slice(unfolded),

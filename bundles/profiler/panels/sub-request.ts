@@ -1,14 +1,13 @@
+import { toTarget } from '../pages/format.ts'
 import type { ProfileSummary } from '../profile.ts'
+import { isToken } from '../store/parse-summary.ts'
 
 /** A sub-request as an event tree and a timeline show it. */
 export interface SubRequest {
   readonly name: string
-  readonly category: 'sub_request'
   /** Of its profile; empty for what is no token. */
   readonly token: string
 }
-
-const tokenPattern = /^[0-9a-f]{6}$/
 
 /** Names a sub-request after its controller, where its profile is there, and tells the token of its profile. */
 export function describeSubRequest(
@@ -17,8 +16,7 @@ export function describeSubRequest(
 ): SubRequest {
   const child = children.find(child => child.token === token)
   return {
-    name: child === undefined ? 'Sub-Request' : `Sub-Request ${child.controller ?? child.url}`,
-    category: 'sub_request',
-    token: tokenPattern.test(token) ? token : '',
+    name: child === undefined ? 'Sub-Request' : `Sub-Request ${child.controller || toTarget(child.url)}`,
+    token: isToken(token) ? token : '',
   }
 }

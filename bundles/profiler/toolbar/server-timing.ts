@@ -1,4 +1,5 @@
 import type { OutgoingCall } from '../call-trace.ts'
+import { joinPeriods, totalOf } from '../panels/timeline/periods.ts'
 import type { Pass } from '../pass.ts'
 import { roundTime } from '../round-time.ts'
 import type { SpanRow } from '../span-row.ts'
@@ -49,11 +50,5 @@ function findControllerTime(rows: readonly SpanRow[]): number {
 
 /** The time that outgoing requests account for; while several were under way it counts once. */
 function coveredTime(calls: readonly OutgoingCall[], now: number): number {
-  let covered = 0
-  let until = 0
-  for (const { end = now, start } of calls) {
-    if (end > until) covered += end - Math.max(start, until)
-    until = Math.max(until, end)
-  }
-  return covered
+  return totalOf(joinPeriods(calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
 }
