@@ -1,5 +1,5 @@
-import { formatText } from '../panels/format-soft.ts'
-import { asList } from '../panels/read-soft.ts'
+import { formatText } from '../format/format-soft.ts'
+import { asList } from '../reading/read-soft.ts'
 
 /** Reads names and values of a profile, headers or parameters: all values of each name, but for some names. */
 export function readPairs(pairs: unknown, hasCase: boolean, without: readonly string[]): Map<string, string[]> {

@@ -1,10 +1,10 @@
-import { readEventTree } from '../panels/event-tree.ts'
 import { groupBy } from '../panels/group-by.ts'
-import { controllerTimes } from '../panels/kernel-gaps.ts'
-import { durationOf, readCalls } from '../panels/read-calls.ts'
-import { readRenders } from '../panels/read-renders.ts'
-import { asNumber, asObject, asObjects, asText } from '../panels/read-soft.ts'
 import type { Profile } from '../profile.ts'
+import { readEventTree } from '../reading/event-tree.ts'
+import { controllerTimes } from '../reading/kernel-gaps.ts'
+import { durationOf, readCalls } from '../reading/read-calls.ts'
+import { readRenders } from '../reading/read-renders.ts'
+import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 
 /** How long something took, in all its times together. */
 export interface Timing {

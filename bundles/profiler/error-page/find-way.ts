@@ -1,7 +1,7 @@
-import { recordLink } from '../pages/links.ts'
-import { type EventNode, type EventTree, readEventTree } from '../panels/event-tree.ts'
-import { asObject, asText } from '../panels/read-soft.ts'
+import { recordLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
+import { type EventNode, type EventTree, readEventTree } from '../reading/event-tree.ts'
+import { asObject, asText } from '../reading/read-soft.ts'
 
 /** One step on the way from a request to its error. */
 export interface Step {

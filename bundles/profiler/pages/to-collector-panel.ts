@@ -1,7 +1,7 @@
 import type { Collector } from '../../../kernel/collector.ts'
-import { formatValue, toRows } from '../panels/format-value.ts'
+import { formatValue, toRows } from '../format/format-value.ts'
+import { toValueRow } from '../format/value-row.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
-import { toValueRow } from '../panels/value-row.ts'
 
 /** Makes the panel of another bundle's collector: as the bundle says, else a table of what was told. */
 export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {

@@ -4,10 +4,10 @@ import { type Comparison, hasDifferences, neverCompared } from '../compare/compa
 import type { ListenerUse } from '../compare/read-listener-uses.ts'
 import type { LogUse } from '../compare/read-log-uses.ts'
 import type { Timing } from '../compare/read-timings.ts'
-import { formatMicroseconds } from '../panels/format-microseconds.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { compareLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
-import { formatCount } from './format.ts'
-import { compareLink } from './links.ts'
 import { toSummaryView } from './to-summary-view.ts'
 
 /** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */

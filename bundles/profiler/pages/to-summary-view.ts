@@ -1,9 +1,11 @@
 import { statusText } from '../../../lib/http/status.ts'
-import { formatBytes } from '../panels/format-bytes.ts'
-import { formatDuration } from '../panels/format-duration.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { type FormattedTime, formatTime } from '../format/format-time.ts'
+import { toTarget } from '../format/to-target.ts'
+import { listLink, recordLink } from '../links.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
-import { type FormattedTime, formatCount, formatTime, toTarget } from './format.ts'
-import { listLink, recordLink } from './links.ts'
 
 /** How much something wants to be looked at. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'

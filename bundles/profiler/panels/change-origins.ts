@@ -1,4 +1,4 @@
-import { type OutlineNode, walkOutline } from './event-outline.ts'
+import { type OutlineNode, walkOutline } from '../reading/event-outline.ts'
 
 /** Who has changed something. */
 export interface Origin {

@@ -1,11 +1,11 @@
-import { recordLink } from '../pages/links.ts'
-import { outlineEvents } from './event-outline.ts'
-import { type EventNode, type EventTree, readEventTree } from './event-tree.ts'
+import { formatText } from '../format/format-soft.ts'
+import { recordLink } from '../links.ts'
+import { outlineEvents } from '../reading/event-outline.ts'
+import { type EventNode, type EventTree, readEventTree } from '../reading/event-tree.ts'
+import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 import { foldOutline } from './fold-outline.ts'
-import { formatText } from './format-soft.ts'
 import { summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 import { createSpanViewer } from './span-view.ts'
 
 /** Rows of one page; who wants more of them follows a link. */

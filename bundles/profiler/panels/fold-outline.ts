@@ -1,5 +1,5 @@
-import { type OutlineNode, walkOutline } from './event-outline.ts'
-import { isKernelDispatch } from './kernel-gaps.ts'
+import { type OutlineNode, walkOutline } from '../reading/event-outline.ts'
+import { isKernelDispatch } from '../reading/kernel-gaps.ts'
 
 /** A line of a folded outline: as it happened, or several alike in one. */
 export interface FoldedNode {

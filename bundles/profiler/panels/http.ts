@@ -1,11 +1,11 @@
 import path from 'node:path'
-import { createCallCurl } from '../curl.ts'
-import { shorten } from '../pages/format.ts'
-import { formatBytes } from './format-bytes.ts'
-import { formatDuration } from './format-duration.ts'
+import { createCallCurl } from '../format/curl.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { shorten } from '../format/shorten.ts'
+import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
+import { asOptionalNumber, asText } from '../reading/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
-import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from './read-calls.ts'
-import { asOptionalNumber, asText } from './read-soft.ts'
 import { toSpan, type Whole } from './to-span.ts'
 
 /** Creates the panel of the outgoing HTTP requests; files below the project's directory are named by their path in it. */

@@ -1,10 +1,10 @@
-import { attributeLimit } from '../attribute-watch.ts'
-import { recordLink } from '../pages/links.ts'
+import { toPairRows } from '../format/format-soft.ts'
+import type { Row } from '../format/format-value.ts'
+import { toValueRow, type ValueRow } from '../format/value-row.ts'
+import { recordLink } from '../links.ts'
+import { attributeLimit } from '../recording/attribute-watch.ts'
 import type { ChangeOrigins, Origin } from './change-origins.ts'
-import { toPairRows } from './format-soft.ts'
-import type { Row } from './format-value.ts'
 import { rowId } from './row-id.ts'
-import { toValueRow, type ValueRow } from './value-row.ts'
 
 /** A row that says who has set its value last. */
 export interface OriginRow extends ValueRow {

@@ -1,13 +1,13 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { recordLink } from '../pages/links.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { recordLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
-import type { Change } from './change.ts'
-import type { OutlineNode } from './event-outline.ts'
+import type { Change } from '../reading/change.ts'
+import type { OutlineNode } from '../reading/event-outline.ts'
+import { describeSubRequest } from '../reading/sub-request.ts'
 import type { FoldedNode } from './fold-outline.ts'
-import { formatMicroseconds } from './format-microseconds.ts'
 import { keyOfListener } from './listener-tables.ts'
 import { rowId } from './row-id.ts'
-import { describeSubRequest } from './sub-request.ts'
 
 /** What the rows of an event tree are told beside the tree. */
 export interface SpanSurroundings {

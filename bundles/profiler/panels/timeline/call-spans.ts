@@ -1,6 +1,6 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { Profile } from '../../profile.ts'
-import { readCalls } from '../read-calls.ts'
+import { readCalls } from '../../reading/read-calls.ts'
 import { createSpan, type PassFrame, type TimelineSpan } from './span.ts'
 
 /** Makes spans of the outgoing requests; one that was not over is shown as if it had ended with the pass. */

@@ -1,10 +1,10 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { ProfileSummary } from '../../profile.ts'
-import type { EventNode, EventTree } from '../event-tree.ts'
-import { findKernelGaps, isKernelDispatch, type KernelGap } from '../kernel-gaps.ts'
-import { describeSubRequest } from '../sub-request.ts'
+import type { EventNode, EventTree } from '../../reading/event-tree.ts'
+import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../reading/kernel-gaps.ts'
+import { endOf, type Period } from '../../reading/periods.ts'
+import { describeSubRequest } from '../../reading/sub-request.ts'
 import type { Category } from './category.ts'
-import { endOf, type Period } from './periods.ts'
 import { createSpan, type PassFrame, type TimelineSpan } from './span.ts'
 
 /** What of a pass the event tree tells. */

@@ -1,6 +1,6 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { Profile } from '../../profile.ts'
-import { readLogs, severityOf } from '../read-logs.ts'
+import { readLogs, severityOf } from '../../reading/read-logs.ts'
 import type { PassFrame } from './span.ts'
 
 /** A warning, or worse, as a mark on the time axis. */

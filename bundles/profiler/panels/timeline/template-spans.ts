@@ -1,6 +1,6 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { Profile } from '../../profile.ts'
-import { type Render, readRenders } from '../read-renders.ts'
+import { type Render, readRenders } from '../../reading/read-renders.ts'
 import { createSpan, type PassFrame, type TimelineSpan } from './span.ts'
 
 /** Makes spans of the templates that were rendered: of pages, with their partials within them. */

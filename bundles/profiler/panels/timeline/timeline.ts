@@ -1,10 +1,10 @@
-import { shorten } from '../../pages/format.ts'
-import { formatMicroseconds } from '../format-microseconds.ts'
+import { formatMicroseconds } from '../../format/format-microseconds.ts'
+import { shorten } from '../../format/shorten.ts'
+import { joinPeriods, type Period, totalOf } from '../../reading/periods.ts'
 import { type Bar, createBars, toPercent } from './bars.ts'
 import { type Category, categories } from './category.ts'
 import type { TimelineFilter } from './filter.ts'
 import type { LogMark } from './log-marks.ts'
-import { joinPeriods, type Period, totalOf } from './periods.ts'
 import type { TimelineRow } from './rows.ts'
 import { createScale, type Scale } from './scale.ts'
 

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/panels/event-tree.ts'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
-import { controllerTimes } from '../../../../bundles/profiler/panels/kernel-gaps.ts'
+import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
+import { controllerTimes } from '../../../../bundles/profiler/reading/kernel-gaps.ts'
 import { createProfile, createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { t } from 'tap'
+import { quoteForShell } from '../../../../bundles/profiler/format/shell-quote.ts'
+import { toValueRow } from '../../../../bundles/profiler/format/value-row.ts'
 import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
 import { splitMessage } from '../../../../bundles/profiler/panels/split-message.ts'
 import { toSpan } from '../../../../bundles/profiler/panels/to-span.ts'
-import { toValueRow } from '../../../../bundles/profiler/panels/value-row.ts'
-import { quoteForShell } from '../../../../bundles/profiler/shell-quote.ts'
 import { createSubject } from '../../../support/create-profile.ts'
 
 t.test('a message is split into what was written and what was filled in', async t => {
