@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 
-const program = path.join(import.meta.dirname, '../../fixtures/crashing-server.js')
+const program = path.join(import.meta.dirname, '../../../fixtures/crashing-server.js')
 
 /** Serves from a process of its own, and lets a request wait for an answer. */
 async function start(t: Test) {

@@ -75,7 +75,7 @@ t.test('only of warnings and above it is asked where they come from, and not of 
 t.test('a call site is the innermost code of the application, relative to the project', async t => {
   const { stackTraceLimit } = Error
   const site = findCallSite(process.cwd())
-  t.match(site, { file: /^tests\/bundles\/profiler\/log-trace\.test\.[tj]s$/, line: Number })
+  t.match(site, { file: /^tests\/bundles\/profiler\/recording\/log-trace\.test\.[tj]s$/, line: Number })
   t.equal(Error.stackTraceLimit, stackTraceLimit)
   const named = (function logging() {
     return findCallSite(process.cwd())
@@ -88,7 +88,7 @@ t.test('a call site is the innermost code of the application, relative to the pr
 t.test('without source maps a call site is that of the compiled code, named like its source', async t => {
   process.setSourceMapsEnabled(false)
   t.teardown(() => process.setSourceMapsEnabled(true))
-  t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/log-trace.test.js')
+  t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/recording/log-trace.test.js')
 })
 
 t.test('code outside of the project is not the application’s', async t => {
