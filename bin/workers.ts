@@ -83,7 +83,7 @@ class WorkerGroup extends EventEmitter {
     // Whoever asks meanwhile has changed something that the first new ones have not seen.
     while (this.#mustReplace && !this.#isStopping) {
       this.#mustReplace = false
-      for (const old of [...this.#workers]) if (await this.#startSuccessor()) await this.#dismiss(old)
+      for (const old of [...this.#workers]) if (!this.#isStopping) await this.#succeed(old)
     }
     this.#isReplacing = false
   }
@@ -113,8 +113,14 @@ class WorkerGroup extends EventEmitter {
     if (!this.#isStopping) this.#fork()
   }
 
-  /** Whether one more worker listens. Should it not start, the one that is there goes on. */
-  async #startSuccessor(): Promise<boolean> {
+  /** Puts a new worker in the place of one; of one that has ended meanwhile, another one has taken the place already. */
+  async #succeed(old: Worker): Promise<void> {
+    const successor = await this.#startSuccessor()
+    if (successor !== undefined) await this.#dismiss(this.#workers.has(old) ? old : successor)
+  }
+
+  /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
+  async #startSuccessor(): Promise<Worker | undefined> {
     const worker = this.#fork()
     this.#dismissed.add(worker)
     const isListening = await Promise.race([
@@ -123,7 +129,7 @@ class WorkerGroup extends EventEmitter {
     ])
     if (isListening) this.#dismissed.delete(worker)
     else this.#options.tell('A new worker has not started: the old one goes on.')
-    return isListening
+    return isListening ? worker : undefined
   }
 
   async #dismiss(worker: Worker): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { home } from './pages/links.ts'
+import { home } from './links.ts'
 
 /** A file that pages of the profiler need. */
 export interface Asset {

@@ -11,8 +11,8 @@ import { ServerCollector } from './collectors/server.ts'
 import { SessionCollector } from './collectors/session.ts'
 import { createTemplatesCollector } from './collectors/templates.ts'
 import { createTimeCollector } from './collectors/time.ts'
-import type { ListenerSites } from './listener-sites.ts'
-import type { ProfileCollector } from './profile-collector.ts'
+import type { ListenerSites } from './recording/listener-sites.ts'
+import type { ProfileCollector } from './recording/profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {

@@ -1,14 +1,16 @@
 /** The editors that are known by name, and how their links read. */
-const presets: Readonly<Record<string, string>> = {
-  vscode: 'vscode://file{file}:{line}:{column}',
-  cursor: 'cursor://file{file}:{line}:{column}',
-  idea: 'idea://open?file={file}&line={line}&column={column}',
-  jetbrains: 'idea://open?file={file}&line={line}&column={column}',
-  phpstorm: 'phpstorm://open?file={file}&line={line}&column={column}',
-  webstorm: 'webstorm://open?file={file}&line={line}&column={column}',
-  vim: 'mvim://open?url=file://{file}&line={line}&column={column}',
-  mvim: 'mvim://open?url=file://{file}&line={line}&column={column}',
-}
+const presets: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    vscode: 'vscode://file{file}:{line}:{column}',
+    cursor: 'cursor://file{file}:{line}:{column}',
+    idea: 'idea://open?file={file}&line={line}&column={column}',
+    jetbrains: 'idea://open?file={file}&line={line}&column={column}',
+    phpstorm: 'phpstorm://open?file={file}&line={line}&column={column}',
+    webstorm: 'webstorm://open?file={file}&line={line}&column={column}',
+    vim: 'mvim://open?url=file://{file}&line={line}&column={column}',
+    mvim: 'mvim://open?url=file://{file}&line={line}&column={column}',
+  }),
+)
 
 /** What a link could do harm with, when it is followed. */
 const harmfulSchemes: readonly string[] = ['javascript', 'data', 'vbscript', 'blob', 'filesystem']
@@ -21,7 +23,7 @@ export interface PathMapping {
 
 /** The pattern of links that open a file, with `{file}`, `{line}` and `{column}`: that of a known editor, or one's own. */
 export function parseEditorUrl(text: string): string {
-  return presets[text.toLowerCase()] ?? text
+  return presets.get(text.toLowerCase()) ?? text
 }
 
 /** Whether a text is empty, the name of a known editor, or a pattern of links with a scheme that does no harm. */
@@ -39,4 +41,4 @@ export function parsePathMapping(text: string): PathMapping | undefined {
 }
 
 /** The names of the known editors. */
-export const editorNames: readonly string[] = Object.keys(presets)
+export const editorNames: readonly string[] = [...presets.keys()]

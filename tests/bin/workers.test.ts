@@ -41,6 +41,14 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   site.child.kill('SIGHUP')
   await until(() => !childrenOf(site.child.pid).some(pid => before.includes(pid)))
   t.equal((await fetch(`${url}/partnership`)).status, 200)
+  await until(() => childrenOf(site.child.pid).length === 2)
+
+  const [old = 0, other = 0] = childrenOf(site.child.pid)
+  site.child.kill('SIGHUP')
+  await until(() => childrenOf(site.child.pid).length === 3)
+  process.kill(old, 'SIGKILL')
+  await until(() => !childrenOf(site.child.pid).includes(other) && childrenOf(site.child.pid).length === 2)
+  t.notOk(childrenOf(site.child.pid).includes(old), 'one that dies while it is replaced holds nothing up')
 
   process.kill(Number(childrenOf(site.child.pid)[0]), 'SIGTERM')
   await site.until(/A worker has ended \(exit code 0\)/)

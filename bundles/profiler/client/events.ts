@@ -1,3 +1,6 @@
+import { createElement } from './create-element.ts'
+import { fetchPage } from './fetch-page.ts'
+
 /**
  * Makes the event tree easier to search: `<input data-tree-filter="id" hidden>` leaves of that list what has the text
  * that is typed, with the way to it; and the events of sub-requests can be opened in their place.
@@ -35,8 +38,7 @@ function open(details: Element): void {
 
 function offerSubRequests(tree: Element): void {
   for (const link of tree.querySelectorAll<HTMLAnchorElement>('.node-request > .span .name a')) {
-    const button = document.createElement('button')
-    button.className = 'button small'
+    const button = createElement('button', { class: 'button small' })
     let inner: Element | undefined
     let isAsked = false
     const show = (isOpen: boolean) => {
@@ -64,9 +66,8 @@ function offerSubRequests(tree: Element): void {
 
 /** The event tree of another record; its links lead to that one, and its rows are not what this page's links mean. */
 async function fetchTree(url: string): Promise<Element> {
-  const response = await fetch(url)
-  const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-  const tree = page.getElementById('event-tree')
+  const page = await fetchPage(url)
+  const tree = page.document.getElementById('event-tree')
   if (tree === null) throw new Error('There are no events.')
   for (const link of tree.querySelectorAll('a')) link.href = new URL(String(link.getAttribute('href')), url).href
   for (const element of tree.querySelectorAll('[id]')) element.removeAttribute('id')

@@ -1,3 +1,4 @@
+import { createElement } from './create-element.ts'
 import { RowFilter } from './row-filter.ts'
 
 /**
@@ -20,9 +21,7 @@ export function enableFiltering(root: ParentNode): void {
 
 function connect(controls: readonly (HTMLInputElement | HTMLSelectElement)[], target: HTMLElement): void {
   const filter = new RowFilter(controls, target)
-  const status = document.createElement('span')
-  status.className = 'found'
-  status.setAttribute('role', 'status')
+  const status = createElement('span', { class: 'found', role: 'status' })
   const apply = () => {
     const { found, isFiltering, total } = filter.apply()
     status.textContent = isFiltering ? `${found} of ${total}` : ''
@@ -59,7 +58,8 @@ function takeOver(form: HTMLFormElement | null): void {
 
 /** Whoever loads the page again, or sends its address to somebody, finds it as it is. */
 function rememberInAddress(form: HTMLFormElement): void {
-  const url = new URL(location.href)
+  // That of a record, also where its page was asked for as the latest one.
+  const url = new URL(form.action)
   const fields = [...new FormData(form)].filter((field): field is [string, string] => field[1] !== '')
   url.search = new URLSearchParams(fields).toString()
   history.replaceState(history.state, '', url)

@@ -1,4 +1,5 @@
 import { keepTwoSelected } from './compare.ts'
+import { type FetchedPage, fetchPage } from './fetch-page.ts'
 import { LiveList } from './live-list.ts'
 import { update } from './times.ts'
 
@@ -57,25 +58,31 @@ export class ListLoader {
   onLoad: () => void = () => {}
   onShown: () => void = () => {}
   readonly #results: HTMLElement
-  #loading = new AbortController()
+  #loading: AbortController | undefined
 
   constructor(results: HTMLElement) {
     this.#results = results
   }
 
+  /** Whether something was asked for that is not shown yet. */
+  get isLoading(): boolean {
+    return this.#loading !== undefined
+  }
+
   /** Loads a page of the list; false when that was not possible, or something else was asked for meanwhile. */
   async load(address: string, options: LoadOptions = {}, init: RequestInit = {}): Promise<boolean> {
-    this.#loading.abort()
-    this.#loading = new AbortController()
-    const { signal } = this.#loading
+    this.#loading?.abort()
+    const loading = new AbortController()
+    this.#loading = loading
     this.onLoad()
     try {
-      const response = await fetch(address, { ...init, signal })
-      const text = await response.text()
-      return response.ok && this.#show(text, response.url, options)
+      const page = await fetchPage(address, { ...init, signal: loading.signal })
+      return this.#loading === loading && this.#show(page, options)
     } catch {
       // The server may be about to restart; whoever follows it tries again.
       return false
+    } finally {
+      if (this.#loading === loading) this.#loading = undefined
     }
   }
 
@@ -86,8 +93,7 @@ export class ListLoader {
     if (isDone) this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .pin`)?.focus()
   }
 
-  #show(html: string, address: string, { keepsAddress = false, marksNew = false }: LoadOptions): boolean {
-    const page = new DOMParser().parseFromString(html, 'text/html')
+  #show({ address, document: page }: FetchedPage, { keepsAddress = false, marksNew = false }: LoadOptions): boolean {
     const fresh = page.getElementById('results')
     if (fresh === null) return false
     const results = this.#results

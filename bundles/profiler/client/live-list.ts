@@ -1,10 +1,17 @@
+import { createElement } from './create-element.ts'
+
 /** Loads what is listed now. */
 export interface Loader {
+  /** Whether something was asked for that is not here yet: whoever waits for it comes first. */
+  readonly isLoading: boolean
   load(address: string, options: { readonly marksNew: boolean }): Promise<boolean>
 }
 
 /** Milliseconds between two loads: who is asked very much is not asked more by those who look. */
 const pace = 500
+
+/** More new records than this are many. */
+const pendingLimit = 1000
 
 /** Milliseconds after the pointer or the focus has left the list. */
 const calm = 1000
@@ -22,9 +29,9 @@ const retry = { first: 500, longest: 30_000 }
 export class LiveList {
   readonly #results: HTMLElement
   readonly #loader: Loader
-  readonly #state = create('span', 'live-state')
-  readonly #button = create('button', 'button small news')
-  readonly #announcer = create('p', 'unseen')
+  readonly #state = createElement('span', { class: 'live-state' })
+  readonly #button = createElement('button', { class: 'button small news', type: 'button', hidden: '' })
+  readonly #announcer = createElement('p', { class: 'unseen', role: 'status' })
   readonly #pending = new Set<string>()
   /** Those of them that a page which was asked for will show. */
   #expected: readonly string[] = []
@@ -40,10 +47,7 @@ export class LiveList {
   constructor(results: HTMLElement, loader: Loader) {
     this.#results = results
     this.#loader = loader
-    this.#announcer.setAttribute('role', 'status')
     results.before(this.#announcer)
-    this.#button.type = 'button'
-    this.#button.hidden = true
     this.#button.addEventListener('click', ({ detail }) => void this.#showAll(detail === 0))
     for (const left of ['pointerleave', 'focusout', 'change']) {
       results.addEventListener(left, () => this.#schedule(calm))
@@ -56,12 +60,12 @@ export class LiveList {
   /** What is known by now will be part of results that were asked for. */
   expect(): void {
     this.#expected = [...this.#pending]
+    this.#hasMany = false
   }
 
   /** Takes its place in results that are new, and follows what they are of. */
   adopt(): void {
     for (const token of this.#expected) this.#pending.delete(token)
-    this.#hasMany = false
     this.#button.hidden = true
     this.#results.querySelector('.list-head')?.append(this.#button, this.#state)
     this.#follow()
@@ -83,10 +87,11 @@ export class LiveList {
       this.#failures = 0
       this.#tell('Live')
       // What came between the page and the stream.
-      if (!this.#isInUse()) void this.#load()
+      if (!this.#isInUse() && !this.#loader.isLoading) void this.#load()
     })
     source.addEventListener('records', ({ data }) => {
       for (const token of String(data).split(' ')) this.#pending.add(token)
+      if (this.#pending.size > pendingLimit) this.#forget()
       this.#schedule(pace)
     })
     source.addEventListener('reload', () => {
@@ -94,6 +99,12 @@ export class LiveList {
       this.#schedule(pace)
     })
     source.addEventListener('error', () => this.#reopen())
+  }
+
+  /** So many need not be told one by one. */
+  #forget(): void {
+    this.#pending.clear()
+    this.#hasMany = true
   }
 
   /** Browsers give up after some errors, and do not wait longer each time. */
@@ -121,7 +132,8 @@ export class LiveList {
     if (this.#loadTimer !== 0 || (this.#pending.size === 0 && !this.#hasMany)) return
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = 0
-      if (this.#isInUse()) this.#offer()
+      if (this.#loader.isLoading) this.#schedule(pace)
+      else if (this.#isInUse()) this.#offer()
       else void this.#load()
     }, delay)
   }
@@ -166,10 +178,4 @@ export class LiveList {
       if (this.#unannounced > 0) this.#announce(this.#unannounced)
     }, announcementPace)
   }
-}
-
-function create<name extends 'span' | 'button' | 'p'>(name: name, classes: string): HTMLElementTagNameMap[name] {
-  const element = document.createElement(name)
-  element.className = classes
-  return element
 }

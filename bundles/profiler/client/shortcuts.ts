@@ -1,3 +1,5 @@
+import { createElement } from './create-element.ts'
+
 type Keyed = HTMLElement & { readonly dataset: { readonly key: string } }
 
 /**
@@ -37,28 +39,29 @@ function activate(element: HTMLElement): void {
 }
 
 function showKeys(keyed: readonly Keyed[]): void {
-  const dialog = create('dialog', 'shortcuts')
-  const title = create('h2', '', 'Keys of this page')
-  title.id = 'shortcuts-title'
-  dialog.setAttribute('aria-labelledby', title.id)
-  const list = create('dl', 'keys')
-  for (const element of keyed) addRow(list, element.dataset.key, nameOf(element))
-  addRow(list, '?', 'Show these keys')
-  addRow(list, 'Esc', 'Close')
-  const close = create('button', 'button', 'Close')
+  const id = 'shortcuts-title'
+  const rows = [
+    ...keyed.map(element => createRow(element.dataset.key, nameOf(element))),
+    createRow('?', 'Show these keys'),
+    createRow('Esc', 'Close'),
+  ]
+  const close = createElement('button', { class: 'button' }, 'Close')
+  const dialog = createElement(
+    'dialog',
+    { class: 'shortcuts', 'aria-labelledby': id },
+    createElement('h2', { id }, 'Keys of this page'),
+    createElement('dl', { class: 'keys' }, ...rows),
+    close,
+  )
   close.addEventListener('click', () => dialog.close())
-  dialog.append(title, list, close)
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
 }
 
-function addRow(list: HTMLElement, key: string, name: string): void {
-  const row = document.createElement('div')
-  const term = document.createElement('dt')
-  term.append(create('kbd', '', key))
-  row.append(term, create('dd', '', name))
-  list.append(row)
+function createRow(key: string, name: string): HTMLElement {
+  const term = createElement('dt', {}, createElement('kbd', {}, key))
+  return createElement('div', {}, term, createElement('dd', {}, name))
 }
 
 /** As a screen reader would say it, near enough. */
@@ -66,15 +69,4 @@ function nameOf(element: HTMLElement): string {
   const labels = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels : null
   const texts = [element.ariaLabel, labels?.[0]?.textContent, element.textContent, element.title]
   return texts.map(text => (text ?? '').replace(/\s+/g, ' ').trim()).find(text => text !== '') ?? ''
-}
-
-function create<name extends keyof HTMLElementTagNameMap>(
-  name: name,
-  className: string,
-  text = '',
-): HTMLElementTagNameMap[name] {
-  const element = document.createElement(name)
-  if (className !== '') element.className = className
-  element.textContent = text
-  return element
 }

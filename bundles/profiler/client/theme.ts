@@ -1,4 +1,5 @@
-const key = 'profiler-theme'
+import { recall, remember } from './memory.ts'
+
 const themes = ['system', 'light', 'dark'] as const
 
 const labels = { system: 'System', light: 'Light', dark: 'Dark' }
@@ -9,15 +10,15 @@ export function chooseTheme(place: Element | null): void {
     if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme
     else delete document.documentElement.dataset.theme
   }
-  apply(localStorage.getItem(key))
+  apply(recall('theme'))
   if (place === null) return
   const select = document.createElement('select')
   select.className = 'small'
   select.setAttribute('aria-label', 'Theme')
   select.append(...themes.map(theme => new Option(labels[theme], theme)))
-  select.value = localStorage.getItem(key) ?? 'system'
+  select.value = recall('theme') ?? 'system'
   select.addEventListener('change', () => {
-    localStorage.setItem(key, select.value)
+    remember('theme', select.value)
     apply(select.value)
   })
   place.append(select)

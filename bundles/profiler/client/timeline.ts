@@ -1,4 +1,4 @@
-const key = 'profiler-timeline'
+import { recall, remember } from './memory.ts'
 
 interface Choice {
   readonly threshold: string
@@ -16,19 +16,19 @@ export function enableTimeline(form: HTMLFormElement | null): void {
 
   const asked = new URLSearchParams(location.search)
   if (!asked.has('threshold') && !asked.has('show')) {
-    const { hidden, threshold } = recall()
+    const { hidden, threshold } = readChoice()
     select.value = threshold
     for (const box of boxes) box.checked = !hidden.includes(box.value)
   }
   form.querySelector<HTMLButtonElement>('button[type="submit"]')?.setAttribute('hidden', '')
   form.addEventListener('change', () => {
     apply()
-    const hidden = new Set(recall().hidden)
+    const hidden = new Set(readChoice().hidden)
     for (const box of boxes) {
       if (box.checked) hidden.delete(box.value)
       else hidden.add(box.value)
     }
-    localStorage.setItem(key, JSON.stringify({ threshold: select.value, hidden: [...hidden] }))
+    remember('timeline', JSON.stringify({ threshold: select.value, hidden: [...hidden] }))
   })
   apply()
   describe(form, rows)
@@ -55,9 +55,9 @@ function filter(
 }
 
 /** What was chosen last, on whatever record. */
-function recall(): Choice {
+function readChoice(): Choice {
   try {
-    const { hidden, threshold } = JSON.parse(localStorage.getItem(key) ?? '{}')
+    const { hidden, threshold } = JSON.parse(recall('timeline') ?? '{}')
     return { threshold: String(threshold ?? ''), hidden: Array.isArray(hidden) ? hidden.map(String) : [] }
   } catch {
     return { threshold: '', hidden: [] }

@@ -1,5 +1,5 @@
-import { createElement } from './toolbar-dom.ts'
-import { readIsFolded, readTheme, writeIsFolded } from './toolbar-memory.ts'
+import { createElement } from './create-element.ts'
+import { recall, remember } from './memory.ts'
 
 /** What the bar can be unfolded and folded by. */
 const shortcut = 'Alt+Shift+P'
@@ -13,7 +13,7 @@ const attachLimit = 50
  */
 export class Bar {
   readonly #host = document.createElement('profiler-toolbar')
-  readonly #frame = createElement('div', { class: 'toolbar-frame', 'data-theme': readTheme() })
+  readonly #frame = createElement('div', { class: 'toolbar-frame', 'data-theme': recall('theme') ?? undefined })
   readonly #toggle = createElement('button', { class: 'toolbar-toggle', type: 'button', 'aria-keyshortcuts': shortcut })
   readonly #extra: HTMLElement
   #section: HTMLElement | undefined
@@ -64,7 +64,7 @@ export class Bar {
 
   #fold(isFolded: boolean): void {
     this.#isFolded = isFolded
-    writeIsFolded(isFolded)
+    remember('toolbar', isFolded ? 'folded' : 'open')
     this.#update()
   }
 
@@ -110,6 +110,12 @@ export class Bar {
 function wake({ target }: Event, next: EventTarget | null): void {
   const item = target instanceof Element ? target.closest('.toolbar-item') : null
   if (!(next instanceof Node && item?.contains(next))) item?.removeAttribute('data-dismissed')
+}
+
+/** Unless somebody has decided, it is open for people and folded for programs that click. */
+function readIsFolded(): boolean {
+  const state = recall('toolbar')
+  return state === null ? navigator.webdriver : state === 'folded'
 }
 
 /** Details begin where their item does, unless there is too little room to its right. */

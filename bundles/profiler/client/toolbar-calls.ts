@@ -1,5 +1,5 @@
+import { createElement } from './create-element.ts'
 import type { Call, CallList } from './toolbar-call-list.ts'
-import { createElement } from './toolbar-dom.ts'
 
 /** The item of the bar that lists the calls of the page since it was loaded. */
 export class CallsItem {

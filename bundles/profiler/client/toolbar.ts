@@ -1,7 +1,7 @@
+import { createElement } from './create-element.ts'
 import { Bar } from './toolbar-bar.ts'
 import { CallList, findPageToken } from './toolbar-call-list.ts'
 import { CallsItem } from './toolbar-calls.ts'
-import { createElement } from './toolbar-dom.ts'
 import { loadStyles, loadToolbar } from './toolbar-load.ts'
 
 const tagName = 'script[data-profiler-toolbar]'
@@ -80,7 +80,9 @@ function createMissing(): HTMLElement {
 /** The path of the toolbar that the last tag of the page names. */
 function findTag(): string | undefined {
   const tags = document.querySelectorAll<HTMLElement>(tagName)
-  return tags[tags.length - 1]?.dataset.profilerToolbar
+  const path = tags[tags.length - 1]?.dataset.profilerToolbar
+  // Whoever can write into the page, and no more, could name what is another's.
+  return path !== undefined && /^\/_wdt\/\w+$/.test(path) ? path : undefined
 }
 
 function currentAddress(): string {

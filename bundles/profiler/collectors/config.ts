@@ -1,7 +1,7 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Config } from '../../../lib/env/config.ts'
 import { mask } from '../../../lib/redact/mask-text.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What an application was started with, told once for all profiles of its process. */
 export interface ConfigFacts {

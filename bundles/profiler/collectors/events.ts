@@ -1,7 +1,7 @@
 import type { EventDispatcher, Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
-import type { SpanRow } from '../span-row.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
+import type { SpanRow } from '../recording/span-row.ts'
 
 /** What was dispatched in a pass. */
 export interface EventsData {

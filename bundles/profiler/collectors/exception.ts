@@ -6,8 +6,8 @@ import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame
 import type { StackFrame } from '../../../lib/stack/parse-stack.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 import { type SourceExcerpt, SourceExcerpts } from '../../../lib/stack/source-excerpts.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What was thrown while a request was handled. */
 export interface ExceptionData {

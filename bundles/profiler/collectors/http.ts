@@ -1,7 +1,7 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { parseStack, type StackFrame } from '../../../lib/stack/parse-stack.ts'
-import type { OutgoingCall } from '../call-trace.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { OutgoingCall } from '../recording/call-trace.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 const urlLength = 2000
 const errorLength = 500

@@ -1,6 +1,6 @@
-import type { TracedLog } from '../log-trace.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { TracedLog } from '../recording/log-trace.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What was logged in a pass. */
 export interface LoggerData {

@@ -1,6 +1,6 @@
-import { readProcessUsage } from '../process-usage.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
-import { roundTime } from '../round-time.ts'
+import { readProcessUsage } from '../recording/process-usage.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
+import { roundTime } from '../recording/round-time.ts'
 
 /** Tells what the process has used while a main request went on, until its response was sent. */
 export const memoryCollector: ProfileCollector = {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Body, Response } from '../../../lib/http/response.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 import { copyHeaders, type Pairs } from './copy-headers.ts'
 import { createCopier } from './create-copier.ts'
 

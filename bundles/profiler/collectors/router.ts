@@ -5,10 +5,10 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { NearestRoutes, type NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
-import { maskNearRoute } from '../mask-near-route.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
-import { shownRoutes } from '../shown-routes.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
+import { maskNearRoute } from '../routing/mask-near-route.ts'
+import { shownRoutes } from '../routing/shown-routes.ts'
 
 /** What the router has found. */
 export type RouterData =

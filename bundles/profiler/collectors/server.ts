@@ -3,7 +3,7 @@ import type { Foundation } from '../../../kernel/bundle.ts'
 import { version } from '../../../kernel/version.ts'
 import { maskArguments } from '../../../lib/redact/mask-arguments.ts'
 import { handlebarsVersion } from '../../../lib/view/view.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What a process runs with; the names are those of node's `process`. */
 export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>

@@ -3,9 +3,9 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { SessionMetadata } from '../../../lib/session/session.ts'
 import { formatFrame } from '../../../lib/stack/format-frame.ts'
-import type { NotedSessionUse, Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
-import { roundTime } from '../round-time.ts'
+import type { NotedSessionUse, Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
+import { roundTime } from '../recording/round-time.ts'
 import { createCopier } from './create-copier.ts'
 
 /** What a profile tells of a session: never its id. */

@@ -1,6 +1,6 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
-import { roundTime } from '../round-time.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
+import { roundTime } from '../recording/round-time.ts'
 
 const keyLength = 100
 

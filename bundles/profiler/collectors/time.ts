@@ -1,7 +1,7 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../lib/stopwatch/measurement.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What the application has measured with the stopwatch of a request. */
 export interface TimeData {

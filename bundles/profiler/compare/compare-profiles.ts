@@ -1,5 +1,5 @@
-import { asObject } from '../panels/read-soft.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
+import { asObject } from '../reading/read-soft.ts'
 import { type Change, type Compared, compareMaps } from './compare-maps.ts'
 import { type ListenerUse, readListenerUses } from './read-listener-uses.ts'
 import { type LogUse, readLogUses } from './read-log-uses.ts'

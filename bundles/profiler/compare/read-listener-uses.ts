@@ -1,5 +1,5 @@
-import { readEventTree } from '../panels/event-tree.ts'
 import type { Profile } from '../profile.ts'
+import { readEventTree } from '../reading/event-tree.ts'
 
 /** What a listener has done for an event, in all its calls together. */
 export interface ListenerUse {

@@ -1,5 +1,5 @@
-import { readLogs } from '../panels/read-logs.ts'
 import type { Profile } from '../profile.ts'
+import { readLogs } from '../reading/read-logs.ts'
 
 /** A message, and how often it was logged. */
 export interface LogUse {

@@ -1,5 +1,5 @@
-import { formatText } from '../panels/format-soft.ts'
-import { asList } from '../panels/read-soft.ts'
+import { formatText } from '../format/format-soft.ts'
+import { asList } from '../reading/read-soft.ts'
 
 /** Reads names and values of a profile, headers or parameters: all values of each name, but for some names. */
 export function readPairs(pairs: unknown, hasCase: boolean, without: readonly string[]): Map<string, string[]> {
@@ -7,7 +7,9 @@ export function readPairs(pairs: unknown, hasCase: boolean, without: readonly st
   for (const [name, value] of asList(pairs).map(asList)) {
     if (typeof name !== 'string' || without.includes(name.toLowerCase())) continue
     const key = hasCase ? name : name.toLowerCase()
-    values.set(key, [...(values.get(key) ?? []), formatText(value)])
+    const known = values.get(key)
+    if (known === undefined) values.set(key, [formatText(value)])
+    else known.push(formatText(value))
   }
   return new Map([...values].sort(([a], [b]) => (a < b ? -1 : 1)))
 }

@@ -1,8 +1,10 @@
-import { controllerTimes } from '../panels/event-outline.ts'
-import { readEventTree } from '../panels/event-tree.ts'
 import { groupBy } from '../panels/group-by.ts'
-import { asNumber, asObject, asObjects, asText } from '../panels/read-soft.ts'
 import type { Profile } from '../profile.ts'
+import { readEventTree } from '../reading/event-tree.ts'
+import { controllerTimes } from '../reading/kernel-gaps.ts'
+import { durationOf, readCalls } from '../reading/read-calls.ts'
+import { readRenders } from '../reading/read-renders.ts'
+import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 
 /** How long something took, in all its times together. */
 export interface Timing {
@@ -26,18 +28,16 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     if (durations.length > 0) timings.push({ name, kind, duration, times: durations.length })
   }
 
-  add('Controller', 'main', controllerTimes(tree, total))
-  const pages = asObjects(asObject(data.templates).renders).filter(({ parent }) => asNumber(parent, -1) === -1)
+  add('Controller', 'main', controllerTimes(tree.roots, total))
   add(
     'Templates',
     'main',
-    pages.map(({ duration }) => asNumber(duration) * 1000),
+    readRenders(profile).pages.map(({ duration }) => duration * 1000),
   )
-  const calls = asObjects(asObject(data.http).calls)
   add(
     'Outgoing calls',
     'main',
-    calls.map(({ end, start }) => (asNumber(end, asNumber(start)) - asNumber(start)) * 1000),
+    readCalls(profile).calls.map(call => durationOf(call) * 1000),
   )
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {

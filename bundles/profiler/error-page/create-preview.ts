@@ -2,11 +2,11 @@ import { RequestType } from '../../../kernel/request-type.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
-import type { CollectedData } from '../collected-data.ts'
-import { createRecord } from '../create-record.ts'
-import { Pass } from '../pass.ts'
 import type { Profile } from '../profile.ts'
-import type { Profiler } from '../profiler.ts'
+import type { CollectedData } from '../recording/collected-data.ts'
+import { createRecord } from '../recording/create-record.ts'
+import { Pass } from '../recording/pass.ts'
+import type { Profiler } from '../recording/profiler.ts'
 
 /** What previews are made with. */
 export interface PreviewServices {

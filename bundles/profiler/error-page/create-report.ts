@@ -1,13 +1,13 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import { formatMicroseconds } from '../panels/format-microseconds.ts'
-import { readExceptions } from '../panels/read-exceptions.ts'
-import { readLogs, type StoredLog } from '../panels/read-logs.ts'
-import { asObject, asTexts } from '../panels/read-soft.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
 import { readRouteLog } from '../panels/router.ts'
 import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/view-exceptions.ts'
-import { visitLink } from '../visit-link.ts'
+import { readExceptions } from '../reading/read-exceptions.ts'
+import { readLogs, type StoredLog } from '../reading/read-logs.ts'
+import { asObject, asTexts } from '../reading/read-soft.ts'
+import { visitLink } from '../routing/visit-link.ts'
 import type { Preview } from './create-preview.ts'
 import { findWay, type Step } from './find-way.ts'
 
@@ -69,7 +69,11 @@ export interface ReportServices {
 const logLimit = 50
 
 /** Makes the report of what is answered with a status. */
-export function createReport({ profile, lineage }: Preview, status: number, services: ReportServices): ErrorReport {
+export function createReport(
+  { lineage, profile, token }: Preview,
+  status: number,
+  services: ReportServices,
+): ErrorReport {
   const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
   if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
   const { name, message } = answered
@@ -85,7 +89,7 @@ export function createReport({ profile, lineage }: Preview, status: number, serv
     method: profile.summary.method,
     address: profile.summary.url,
     first: frames.find(({ isOpen }) => isOpen),
-    way: findWay(lineage),
+    way: findWay(lineage, token !== ''),
     routing: createRouting(profile.data.router, services.routes),
     logs: logs.slice(-logLimit).map(log => ({ ...log, offset: `+${formatMicroseconds(log.at)}` })),
     earlier: Math.max(0, logs.length - logLimit),

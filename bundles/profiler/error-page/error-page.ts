@@ -1,10 +1,11 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { Assets } from '../assets.ts'
-import { home, recordLink } from '../pages/links.ts'
-import { toRows } from '../panels/format-value.ts'
-import { asObject } from '../panels/read-soft.ts'
+import { toRows } from '../format/format-value.ts'
+import { toValueRow } from '../format/value-row.ts'
+import { home, recordLink } from '../links.ts'
 import { viewExchange } from '../panels/request.ts'
+import { asObject } from '../reading/read-soft.ts'
 import { createPreview, type Preview, type PreviewServices } from './create-preview.ts'
 import { createReport, type ErrorReport, type ReportServices } from './create-report.ts'
 import { toMarkdown } from './to-markdown.ts'
@@ -58,7 +59,7 @@ export class ErrorPage {
 
 function viewRequest({ profile }: Preview) {
   const { request } = viewExchange({ profile, facts: {}, parent: undefined, children: [] })
-  return { request, parameters: toRows(asObject(profile.data.router).parameters) }
+  return { request, parameters: toRows(asObject(profile.data.router).parameters).map(toValueRow) }
 }
 
 function viewSteps({ way }: ErrorReport) {

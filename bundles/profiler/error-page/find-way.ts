@@ -1,7 +1,7 @@
-import { recordLink } from '../pages/links.ts'
-import { type EventNode, type EventTree, readEventTree } from '../panels/event-tree.ts'
-import { asObject, asText } from '../panels/read-soft.ts'
+import { recordLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
+import { type EventNode, type EventTree, readEventTree } from '../reading/event-tree.ts'
+import { asObject, asText } from '../reading/read-soft.ts'
 
 /** One step on the way from a request to its error. */
 export interface Step {
@@ -13,23 +13,25 @@ export interface Step {
 
 /**
  * Finds the way from the main request to what has thrown: which event, which listener, which controller, and the same
- * again in a sub-request. Stacks end where somebody has awaited; the event tree knows who was at work.
+ * again in a sub-request. Stacks end where somebody has awaited; the event tree knows who was at work. Of what is not kept
+ * there are no links.
  */
-export function findWay(lineage: readonly Profile[]): Step[] {
-  return lineage.flatMap((profile, index) => {
+export function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
+  const steps = lineage.flatMap((profile, index) => {
     const next = lineage[index + 1]
     const tree = readEventTree(profile)
     const nodes = next === undefined ? findThrower(tree) : findSubRequest(tree, next.summary.token)
-    return [...beginningOf(profile, index), ...describe(nodes, tree, profile)]
+    return [...beginningOf(profile, index), ...describe(nodes, profile)]
   })
+  return isKept ? steps : steps.map(step => ({ ...step, link: '' }))
 }
 
 function beginningOf({ data, summary }: Profile, index: number): Step[] {
-  const link = summary.token === '' ? '' : recordLink(summary.token, 'request')
   const name = index === 0 ? summary.method : 'sub-request'
   const route = asText(asObject(data.router).route)
-  const matched: Step = { kind: 'route', name: route, link: link && recordLink(summary.token, 'router') }
-  return [{ kind: 'request', name, link }, ...(route === '' ? [] : [matched])]
+  const matched: Step = { kind: 'route', name: route, link: recordLink(summary.token, 'router') }
+  const begun: Step = { kind: 'request', name, link: recordLink(summary.token, 'request') }
+  return [begun, ...(route === '' ? [] : [matched])]
 }
 
 /** Events that come after the error. */
@@ -65,16 +67,14 @@ const gaps: Readonly<Record<string, string>> = {
   'kernel.controller': 'resolving its arguments',
 }
 
-function describe(way: readonly EventNode[], tree: EventTree, { summary }: Profile): Step[] {
+function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
   const [first] = way
   const { controller, token } = summary
   const atWork: Step[] =
-    controller === null
-      ? []
-      : [{ kind: 'controller', name: controller, link: token === '' ? '' : recordLink(token, 'time') }]
+    controller === null ? [] : [{ kind: 'controller', name: controller, link: recordLink(token, 'time') }]
   if (first === undefined) return atWork
   const steps = way.map((node): Step => {
-    const link = `${recordLink(token, 'events')}#span-${tree.nodes.indexOf(node)}`
+    const link = `${recordLink(token, 'events')}#span-${node.index}`
     return { kind: node.kind === 'call' ? 'listener' : 'event', name: node.name, link }
   })
   // What an application dispatches, it dispatches while its controller is at work.

@@ -3,16 +3,18 @@ import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
 import { createPanels } from '../create-panels.ts'
-import type { Profiler } from '../profiler.ts'
-import type { RecordingPolicy } from '../recording-policy.ts'
+import type { Profiler } from '../recording/profiler.ts'
+import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
+import { createSupplyRoutes } from './create-supply-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
 import { LiveStreams } from './live-streams.ts'
 import { PageRenderer } from './page-renderer.ts'
+import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 
 /** What the profiler itself adds to what a bundle may use. */
@@ -39,18 +41,17 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
 
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
-  const definitions = [
-    ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
-    ...[createToolbarRoute(services), ...createReadingRoutes(services, assets, new LiveStreams(app))].map(route => ({
-      ...route,
-      methods: ['GET'] as const,
-    })),
+  const add = (method: 'GET' | 'POST', page: PageRoute): Controller => {
+    routes.add({ ...page, methods: [method], condition })
+    return page.controller
+  }
+  const settled = (page: PageRoute) => ({ ...page, controller: whenIdle(app.profiler, page.controller) })
+  return [
+    ...createWritingRoutes(services).map(page => add('POST', settled(page))),
+    ...createSupplyRoutes(assets, new LiveStreams(app)).map(page => add('GET', page)),
+    add('GET', settled(createToolbarRoute(services))),
+    ...createReadingRoutes(services).map(page => add('GET', settled(page))),
   ]
-  return definitions.map(definition => {
-    const controller = whenIdle(app.profiler, definition.controller)
-    routes.add({ ...definition, controller, condition })
-    return controller
-  })
 }
 
 /** Whoever looks sees what has just ended: it is kept first. */

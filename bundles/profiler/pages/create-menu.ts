@@ -1,6 +1,6 @@
+import { recordLink } from '../links.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile } from '../profile.ts'
-import { recordLink } from './links.ts'
 import type { Badge } from './to-summary-view.ts'
 
 /** One line of the menu of panels. */

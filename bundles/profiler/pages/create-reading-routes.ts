@@ -2,10 +2,8 @@ import { currentRequest, routeParameter } from '../../../kernel/controller/argum
 import { defineController } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import type { Assets } from '../assets.ts'
-import { PROFILER_ASSET_UNKNOWN, PROFILER_FILE_CLOSED } from './errors.ts'
-import { home, listLink, recordLink } from './links.ts'
-import type { LiveStreams } from './live-streams.ts'
+import { home, listLink, recordLink } from '../links.ts'
+import { PROFILER_FILE_CLOSED } from './errors.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { parseListRequest } from './parse-list-request.ts'
@@ -16,14 +14,8 @@ import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
 import { searchList } from './search-list.ts'
 
-/** For ever, as the name changes with the content; not in caches that others use. */
-const assetCaching = 'private, max-age=31536000, immutable'
-
-/** Whatever compresses waits for more than one event. */
-const liveCaching = 'no-store, no-transform'
-
-/** Creates what only reads: the list, the records, and the files that their pages need. */
-export function createReadingRoutes(services: PageServices, assets: Assets, live: LiveStreams): PageRoute[] {
+/** Creates what only reads records: the list, and the pages of one or two of them. */
+export function createReadingRoutes(services: PageServices): PageRoute[] {
   const { storage } = services
   const token = routeParameter('token')
   return [
@@ -53,34 +45,12 @@ export function createReadingRoutes(services: PageServices, assets: Assets, live
       controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
     },
     {
-      name: '_profiler_live',
-      path: `${home}live`,
-      controller: defineController('profiler_live', [currentRequest], ({ query }) => {
-        const headers = { 'content-type': 'text/event-stream; charset=UTF-8', 'cache-control': liveCaching }
-        return protect(Response.stream(live.create(parseListRequest(query).query.filters), { headers }))
-      }),
-    },
-    {
       // Sources are shown where they were thrown from; no file is ever opened for a request.
       name: '_profiler_open_file',
       path: `${home}open`,
       controller: defineController('profiler_open_file', [currentRequest], ({ query }) => {
         throw new PROFILER_FILE_CLOSED([query.get('file') ?? ''])
       }),
-    },
-    {
-      name: '_profiler_asset',
-      path: `${home}assets/:version/:file`,
-      controller: defineController(
-        'profiler_asset',
-        [routeParameter('version'), routeParameter('file')],
-        (version, name) => {
-          const asset = assets.find(version, name)
-          if (asset === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
-          const headers = { 'content-type': asset.type, 'cache-control': assetCaching }
-          return protect(new Response(asset.content, { headers }))
-        },
-      ),
     },
     {
       name: '_profiler_search_results',

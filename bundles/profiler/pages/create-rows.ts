@@ -1,6 +1,6 @@
+import { listChangeLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
 import { groupByParent } from './group-by-parent.ts'
-import { listChangeLink } from './links.ts'
 import { type SummaryView, toSummaryView } from './to-summary-view.ts'
 
 /** A row of the list of records. */

@@ -1,7 +1,7 @@
 import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
 import { defineController } from '../../../kernel/controller/controller.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { home, listLink, recordLink } from './links.ts'
+import { home, listLink, recordLink } from '../links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'

@@ -36,6 +36,7 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     search({ field: 'time', test: 'until', value: time }, neighbourLimit, 'descending'),
     search({ field: 'time', test: 'from', value: time }, neighbourLimit, 'ascending'),
   ])
+  const byToken = new Map(found.map(child => [child.token, child]))
   const isMain = (other: ProfileSummary) => other.parent === null
   const newer = after
     .filter(isMain)
@@ -43,7 +44,7 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
     .filter(other => compareTime(other, summary) > 0)
   return {
     parent: parents.find(other => other.token === parent),
-    children: children.flatMap(child => found.find(other => other.token === child) ?? []),
+    children: children.flatMap(child => byToken.get(child) ?? []),
     older: before
       .filter(isMain)
       .toSorted(compareTime)

@@ -1,8 +1,8 @@
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
-import type { Profiler } from '../profiler.ts'
-import type { RecordingPolicy } from '../recording-policy.ts'
+import type { Profiler } from '../recording/profiler.ts'
+import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { PageRenderer } from './page-renderer.ts'
 

@@ -1,13 +1,14 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatTime } from '../format/format-time.ts'
+import { changeLink, compareWithPreviousLink, latestLink, listLink, recordLink } from '../links.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findChildren } from './find-children.ts'
 import { findRelatives, type Relatives } from './find-relatives.ts'
-import { formatCount, formatTime } from './format.ts'
-import { changeLink, compareWithPreviousLink, latestLink, listLink, recordLink } from './links.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
@@ -69,6 +70,9 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
   return find('request') ?? panels[0]
 }
 
+/** The summary stands above every panel; those of a long list have them all. */
+const shownChildren = 25
+
 /** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
 function describeRelatives({ summary, children }: Profile, relatives: Relatives, panel: string | undefined): object {
   const { newerCount } = relatives
@@ -81,12 +85,13 @@ function describeRelatives({ summary, children }: Profile, relatives: Relatives,
   })
   return {
     parent: summary.parent === null ? false : view(summary.parent, relatives.parent),
-    subRequests: children.map(token =>
+    subRequests: children.slice(0, shownChildren).map(token =>
       view(
         token,
         relatives.children.find(child => child.token === token),
       ),
     ),
+    moreSubRequests: Math.max(0, children.length - shownChildren),
     older: neighbour(relatives.older),
     newer: neighbour(relatives.newer),
     since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${relatives.hasMore ? ' and more' : ''}`,

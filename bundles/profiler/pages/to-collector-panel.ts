@@ -1,5 +1,6 @@
 import type { Collector } from '../../../kernel/collector.ts'
-import { formatValue, toRows } from '../panels/format-value.ts'
+import { formatValue, toRows } from '../format/format-value.ts'
+import { toValueRow } from '../format/value-row.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 
 /** Makes the panel of another bundle's collector: as the bundle says, else a table of what was told. */
@@ -16,7 +17,7 @@ export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
     toView({ profile }) {
       const data = profile.data[name]
       if (panel !== undefined) return { data }
-      const rows = toRows(data)
+      const rows = toRows(data).map(toValueRow)
       // What has no names is shown as it is.
       const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
       return { rows, text }

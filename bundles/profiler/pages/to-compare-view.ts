@@ -4,10 +4,10 @@ import { type Comparison, hasDifferences, neverCompared } from '../compare/compa
 import type { ListenerUse } from '../compare/read-listener-uses.ts'
 import type { LogUse } from '../compare/read-log-uses.ts'
 import type { Timing } from '../compare/read-timings.ts'
-import { formatMicroseconds } from '../panels/format-microseconds.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { compareLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
-import { formatCount } from './format.ts'
-import { compareLink } from './links.ts'
 import { toSummaryView } from './to-summary-view.ts'
 
 /** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
@@ -83,7 +83,7 @@ function toRow<value>({ change, first, key, second }: Compared<value>, view: Vie
   const any = (second ?? first) as value
   const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
   return {
-    name: view.name?.(any) ?? fieldNames[key] ?? key,
+    name: view.name?.(any, key) ?? key,
     note: view.note?.(any) ?? '',
     first: text(first),
     second: text(second),
@@ -95,7 +95,8 @@ function toRow<value>({ change, first, key, second }: Compared<value>, view: Vie
 
 /** How the things of a part are written. */
 interface View<value> {
-  readonly name?: (value: value) => string
+  /** Its key unless told else. */
+  readonly name?: (value: value, key: string) => string
   readonly note?: (value: value) => string
   readonly text: (value: value) => string
 }
@@ -107,15 +108,16 @@ function viewPart<value>(title: string, compared: readonly Compared<value>[], vi
   return { title, hasDeltas: false, count, rows, rest, restTitle: `${rest.length.toLocaleString('en')} the same` }
 }
 
-const fieldNames: Readonly<Record<string, string>> = {
-  contentType: 'content type',
-  url: 'URL',
-  ip: 'IP',
-  calls: 'outgoing calls',
-  subRequests: 'sub-requests',
-}
+/** What fields of a summary are called, unless by their own names. */
+const fieldNames: ReadonlyMap<string, string> = new Map([
+  ['contentType', 'content type'],
+  ['url', 'URL'],
+  ['ip', 'IP'],
+  ['calls', 'outgoing calls'],
+  ['subRequests', 'sub-requests'],
+])
 
-const viewField: View<string | number> = { text: String }
+const viewField: View<string | number> = { name: (_, key) => fieldNames.get(key) ?? key, text: String }
 const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
 
 const viewListener: View<ListenerUse> = {

@@ -1,9 +1,11 @@
 import { statusText } from '../../../lib/http/status.ts'
-import { formatBytes } from '../panels/format-bytes.ts'
-import { formatDuration } from '../panels/format-duration.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { type FormattedTime, formatTime } from '../format/format-time.ts'
+import { toTarget } from '../format/to-target.ts'
+import { listLink, recordLink } from '../links.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
-import { type FormattedTime, formatCount, formatTime } from './format.ts'
-import { listLink, recordLink } from './links.ts'
 
 /** How much something wants to be looked at. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'
@@ -56,7 +58,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     tone: toneOf(status),
     method,
     address: url,
-    target: url.replace(/^https?:\/\/[^/]*(?=\/)/, ''),
+    target: toTarget(url),
     canBeVisited: (method === 'GET' || method === 'HEAD') && /^https?:\/\//.test(url),
     ip,
     ipLink: listLink({ ip, limit: '10' }),

@@ -1,4 +1,4 @@
-import { type OutlineNode, walkOutline } from './event-outline.ts'
+import { type OutlineNode, walkOutline } from '../reading/event-outline.ts'
 
 /** Who has changed something. */
 export interface Origin {
@@ -14,6 +14,8 @@ export interface Origin {
 
 /** Who has set the headers of a response and the attributes of a request, by name; the first of them first. */
 export interface ChangeOrigins {
+  /** Of the record that all of this is about. */
+  readonly token: string
   readonly headers: ReadonlyMap<string, readonly Origin[]>
   readonly attributes: ReadonlyMap<string, readonly Origin[]>
   /** Who has made the response: whatever nobody has set has come with it. */
@@ -23,7 +25,7 @@ export interface ChangeOrigins {
 }
 
 /** Derives from what listeners have changed who has set what. */
-export function findOrigins(outline: readonly OutlineNode[]): ChangeOrigins {
+export function findOrigins(outline: readonly OutlineNode[], token: string): ChangeOrigins {
   const headers = new Map<string, Origin[]>()
   const attributes = new Map<string, Origin[]>()
   let response: Origin | undefined
@@ -46,7 +48,7 @@ export function findOrigins(outline: readonly OutlineNode[]): ChangeOrigins {
       if (what === 'attribute') attributes.set(name, [...(attributes.get(name) ?? []), origin])
     }
   }
-  return { headers, attributes, response, isComplete }
+  return { token, headers, attributes, response, isComplete }
 }
 
 function describeMaker({ anchor, children, kind, name }: OutlineNode): Omit<Origin, 'how'> {

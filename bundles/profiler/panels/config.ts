@@ -1,7 +1,7 @@
-import { formatText } from './format-soft.ts'
-import { formatValue, type Row, toRows } from './format-value.ts'
+import { formatText } from '../format/format-soft.ts'
+import { formatValue, type Row, toRows } from '../format/format-value.ts'
+import { asList, asObject } from '../reading/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asList, asObject } from './read-soft.ts'
 
 /** The panel of what the application was started with. */
 export const configPanel: ProfilePanel = {

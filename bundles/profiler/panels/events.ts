@@ -1,10 +1,11 @@
-import { outlineEvents } from './event-outline.ts'
-import { type EventNode, type EventTree, readEventTree } from './event-tree.ts'
+import { formatText } from '../format/format-soft.ts'
+import { recordLink } from '../links.ts'
+import { outlineEvents } from '../reading/event-outline.ts'
+import { type EventNode, type EventTree, readEventTree } from '../reading/event-tree.ts'
+import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 import { foldOutline } from './fold-outline.ts'
-import { formatText } from './format-soft.ts'
 import { summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 import { createSpanViewer } from './span-view.ts'
 
 /** Rows of one page; who wants more of them follows a link. */
@@ -23,7 +24,9 @@ export function createEventsPanel(): ProfilePanel {
       const tables = summarizeListeners(tree, facts)
       const isAll = query?.get('spans') === 'all'
       const folded = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+      const token = formatText(profile.summary.token)
       const toView = createSpanViewer({
+        token,
         children,
         until: asNumber(asObject(profile.summary).duration) * 1000,
         thrown: readThrown(profile.data),
@@ -39,6 +42,7 @@ export function createEventsPanel(): ProfilePanel {
         ],
         nodes: folded.nodes.map(toView),
         left: folded.left,
+        allLink: `${recordLink(token, 'events')}&spans=all`,
         dropped: tree.dropped,
         ...tables,
       }

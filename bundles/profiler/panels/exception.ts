@@ -1,6 +1,6 @@
 import type { EditorLinks } from '../editor-links.ts'
+import { readExceptions, type StoredException, toPlace, toRest } from '../reading/read-exceptions.ts'
 import type { ProfilePanel } from './panel.ts'
-import { readExceptions, type StoredException, toPlace, toRest } from './read-exceptions.ts'
 import { viewExceptions } from './view-exceptions.ts'
 
 /** Creates the panel of what was thrown: the error that was seen first, its causes below it, with stacks and sources. */

@@ -1,4 +1,5 @@
-import { type OutlineNode, walkOutline } from './event-outline.ts'
+import { type OutlineNode, walkOutline } from '../reading/event-outline.ts'
+import { isKernelDispatch } from '../reading/kernel-gaps.ts'
 
 /** A line of a folded outline: as it happened, or several alike in one. */
 export interface FoldedNode {
@@ -53,8 +54,9 @@ function chooseLines(all: readonly OutlineNode[], limit: number): Set<OutlineNod
   return kept
 }
 
-function weightOf({ changes, hasThrown, isStopped, kind, name }: OutlineNode): number {
-  if (kind === 'controller' || (kind === 'dispatch' && name.startsWith('kernel.'))) return 2
+function weightOf(node: OutlineNode): number {
+  const { changes, hasThrown, isStopped, kind } = node
+  if (kind === 'controller' || isKernelDispatch(node)) return 2
   return hasThrown || isStopped || changes.length > 0 ? 1 : 0
 }
 

@@ -1,10 +1,11 @@
 import path from 'node:path'
-import { quoteForShell } from '../shell-quote.ts'
-import { formatBytes } from './format-bytes.ts'
-import { formatDuration } from './format-duration.ts'
+import { createCallCurl } from '../format/curl.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { shorten } from '../format/shorten.ts'
+import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
+import { asOptionalNumber, asText } from '../reading/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
-import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from './read-calls.ts'
-import { asOptionalNumber, asText } from './read-soft.ts'
 import { toSpan, type Whole } from './to-span.ts'
 
 /** Creates the panel of the outgoing HTTP requests; files below the project's directory are named by their path in it. */
@@ -74,7 +75,7 @@ function toRow(call: StoredCall, whole: Whole, directory: string) {
     bars: known.map(({ name, ...period }) => ({ name, ...toSpan(period, whole) })),
     bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
     caller: describeCaller(call.caller, directory),
-    command: toCommand(call),
+    command: createCallCurl(call),
   }
 }
 
@@ -82,17 +83,7 @@ const urlLimit = 160
 
 /** Most of a long URL is seldom looked at. */
 function foldUrl(url: string): { readonly url: string; readonly lead: string } {
-  return { url, lead: url.length <= urlLimit ? '' : `${url.slice(0, urlLimit)}…` }
-}
-
-/** What is known of a call as a command: neither headers nor bodies are recorded. */
-function toCommand({ method, url }: StoredCall): string {
-  const words = ['curl']
-  // Else curl would take them for a pattern of several URLs.
-  if (/[[\]{}]/.test(url)) words.push('--globoff')
-  if (method === 'HEAD') words.push('--head')
-  else if (method !== 'GET') words.push('--request', quoteForShell(method))
-  return [...words, '--url', quoteForShell(url)].join(' ')
+  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
 }
 
 function describeCaller(caller: StoredCall['caller'], directory: string): { call: string; location: string } {

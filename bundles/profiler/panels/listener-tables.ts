@@ -1,8 +1,8 @@
+import { formatMicroseconds } from '../format/format-microseconds.ts'
 import type { ProcessFacts } from '../profile.ts'
-import type { EventNode, EventTree } from './event-tree.ts'
-import { formatMicroseconds } from './format-microseconds.ts'
+import type { EventNode, EventTree } from '../reading/event-tree.ts'
+import { asList, asNumber, asObject, asText } from '../reading/read-soft.ts'
 import { groupBy } from './group-by.ts'
-import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** A listener that was called in a pass. */
 export interface CalledListener {

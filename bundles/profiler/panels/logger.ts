@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import { logLevels } from '../../../lib/log/levels.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { formatCount } from '../pages/format.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { formatValue } from '../format/format-value.ts'
+import { shorten } from '../format/shorten.ts'
+import { recordLink } from '../links.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
-import { type EventTree, readEventTree } from './event-tree.ts'
-import { formatMicroseconds } from './format-microseconds.ts'
-import { formatValue } from './format-value.ts'
+import { type EventTree, readEventTree } from '../reading/event-tree.ts'
+import { deriveNotifications, type Notification } from '../reading/notifications.ts'
+import { readLogs, type StoredLog } from '../reading/read-logs.ts'
+import { asNumber, asObject, asText } from '../reading/read-soft.ts'
+import { describeSubRequest } from '../reading/sub-request.ts'
 import { groupBy } from './group-by.ts'
 import { type FilteredLine, isShown, type LogFilter, levelsUpTo, readLogFilter } from './log-filter.ts'
-import { deriveNotifications, type Notification } from './notifications.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
-import { readLogs, type StoredLog } from './read-logs.ts'
-import { asNumber, asObject } from './read-soft.ts'
 import { splitMessage } from './split-message.ts'
-import { describeSubRequest } from './sub-request.ts'
 
 /** Creates the panel of what was logged, with what the event tree says of who was told of which event. */
 export function createLoggerPanel(): ProfilePanel {
@@ -46,7 +48,7 @@ function toView({ children, profile, query }: PanelSubject): ViewModel {
     ...toSubRequestLines(tree, children, view),
   ]
   return {
-    token,
+    action: recordLink(asText(token)),
     parent: typeof parent === 'string' ? parent : '',
     levels: toLevels(profile, logs, filter),
     channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),
@@ -138,7 +140,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     times: again.length === 0 ? '' : `${again.length + 1} times`,
     again: again.map(({ index }) => index),
     context,
-    names: shorten(names.join(', ')),
+    names: shorten(names.join(', '), namesLimit),
     isCut,
     place,
     function: name,
@@ -146,10 +148,6 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
 }
 
 const namesLimit = 80
-
-function shorten(text: string): string {
-  return text.length <= namesLimit ? text : `${text.slice(0, namesLimit)}…`
-}
 
 /** What is told of events in a row, with nothing logged in between, stands together, to be folded. */
 function toEventLines(notifications: readonly Notification[], logs: readonly StoredLog[], view: LogView): Line[] {

@@ -1,8 +1,8 @@
-import { formatBytes } from './format-bytes.ts'
-import { formatDuration } from './format-duration.ts'
-import { formatShare } from './format-share.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { formatShare } from '../format/format-share.ts'
+import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
-import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 import { toSpan } from './to-span.ts'
 
 /** Shows what the process has used while a request went on, and how much of that time it has only waited. */

@@ -1,10 +1,10 @@
-import { attributeLimit } from '../attribute-watch.ts'
-import { recordLink } from '../pages/links.ts'
+import { toPairRows } from '../format/format-soft.ts'
+import type { Row } from '../format/format-value.ts'
+import { toValueRow, type ValueRow } from '../format/value-row.ts'
+import { recordLink } from '../links.ts'
+import { attributeLimit } from '../recording/attribute-watch.ts'
 import type { ChangeOrigins, Origin } from './change-origins.ts'
-import { toPairRows } from './format-soft.ts'
-import type { Row } from './format-value.ts'
 import { rowId } from './row-id.ts'
-import { toValueRow, type ValueRow } from './value-row.ts'
 
 /** A row that says who has set its value last. */
 export interface OriginRow extends ValueRow {
@@ -37,10 +37,13 @@ export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins
     headers.map(row => {
       const name = row.name.toLowerCase()
       const known = origins.headers.get(name)
-      if (known !== undefined) return withOrigin(row, viewOrigins(known, rowId('header', name)))
+      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, rowId('header', name)))
       if (name === 'content-length' && isMeasured) return withOrigin(row, viewOther('the server'))
       const { isComplete, response } = origins
-      return withOrigin(row, isComplete && response !== undefined && viewOrigins([response], rowId('header', name)))
+      return withOrigin(
+        row,
+        isComplete && response !== undefined && viewOrigins([response], origins, rowId('header', name)),
+      )
     }),
   )
 }
@@ -54,17 +57,17 @@ export function createAttributeRows(pairs: unknown, origins: ChangeOrigins, isSu
     'attribute',
     rows.map(row => {
       const known = origins.attributes.get(row.name)
-      if (known !== undefined) return withOrigin(row, viewOrigins(known, ''))
+      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''))
       if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'))
       return withOrigin(row, isComplete && others)
     }),
   )
 }
 
-/** Tells what was removed and not set again, and by whom. */
-export function findRemoved(origins: ReadonlyMap<string, readonly Origin[]>): RemovedRow[] {
-  return [...origins].flatMap(([name, changes]) =>
-    changes.at(-1)?.how === 'removed' ? [{ name, by: viewOrigins(changes, '') }] : [],
+/** Tells which headers were removed and not set again, and by whom. */
+export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
+  return [...origins.headers].flatMap(([name, changes]) =>
+    changes.at(-1)?.how === 'removed' ? [{ name, by: viewOrigins(changes, origins, '') }] : [],
   )
 }
 
@@ -83,17 +86,18 @@ function withIds(what: 'header' | 'attribute', rows: readonly OriginRow[]): Orig
   })
 }
 
-function viewOrigins(origins: readonly Origin[], id: string): OriginView {
-  const [last, ...earlier] = origins.map(origin => viewOrigin(origin, id)).reverse()
+function viewOrigins(changes: readonly Origin[], { token }: ChangeOrigins, id: string): OriginView {
+  const events = recordLink(token, 'events')
+  const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id)).reverse()
   return { ...(last as OriginView), earlier }
 }
 
-function viewOrigin({ anchor, how, token, who }: Origin, id: string): OriginView {
+function viewOrigin({ anchor, how, token, who }: Origin, events: string, id: string): OriginView {
   const isFromResponse = how === 'came with'
   return {
     how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
     who,
-    link: `?panel=events#${anchor}`,
+    link: `${events}#${anchor}`,
     subLink: isFromResponse && token !== '' ? `${recordLink(token, 'request')}#${id}` : '',
     earlier: [],
   }

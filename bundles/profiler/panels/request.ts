@@ -1,18 +1,18 @@
 import { statusText } from '../../../lib/http/status.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { createCurl } from '../curl.ts'
+import { createCurl } from '../format/curl.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { formatMoment, formatSize, formatText, toPairRows } from '../format/format-soft.ts'
+import { type Row, toRows } from '../format/format-value.ts'
+import { toValueRow, type ValueRow } from '../format/value-row.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { outlineEvents } from '../reading/event-outline.ts'
+import { readEventTree } from '../reading/event-tree.ts'
+import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 import { findOrigins } from './change-origins.ts'
-import { outlineEvents } from './event-outline.ts'
-import { readEventTree } from './event-tree.ts'
-import { formatDuration } from './format-duration.ts'
-import { formatMoment, formatSize, formatText, toPairRows } from './format-soft.ts'
-import { type Row, toRows } from './format-value.ts'
-import { createAttributeRows, createHeaderRows, findRemoved } from './origin-rows.ts'
+import { createAttributeRows, createHeaderRows, findRemovedHeaders } from './origin-rows.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { readSetCookie } from './read-set-cookie.ts'
-import { asList, asObject, asObjects } from './read-soft.ts'
-import { toValueRow, type ValueRow } from './value-row.ts'
 import { viewBody } from './view-body.ts'
 
 /** The panel of what was asked and answered, with cookies, session and server parameters. */
@@ -41,7 +41,10 @@ export function viewExchange({ children, facts, parent, profile }: Exchange): Vi
   const response = asObject(data.response)
   const responseHeaders = toPairRows(response.headers)
   const isSubRequest = formatText(summary.parent) !== ''
-  const origins = findOrigins(outlineEvents(readEventTree(profile), formatText(summary.controller)))
+  const origins = findOrigins(
+    outlineEvents(readEventTree(profile), formatText(summary.controller)),
+    formatText(summary.token),
+  )
   const relativesLabel = isSubRequest
     ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
     : 'Sub Requests'
@@ -64,7 +67,7 @@ export function viewExchange({ children, facts, parent, profile }: Exchange): Vi
     curl: createCurl(profile),
     isSubRequest,
     headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
-    removedHeaders: findRemoved(origins.headers),
+    removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
   }
 }

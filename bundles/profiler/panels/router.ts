@@ -2,13 +2,14 @@ import { mask } from '../../../lib/redact/mask-text.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { NearestRoutes, type NearRoute, outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
-import { maskNearRoute } from '../mask-near-route.ts'
+import { toRows } from '../format/format-value.ts'
+import { toValueRow } from '../format/value-row.ts'
 import type { Profile } from '../profile.ts'
-import { rebuildRequest } from '../rebuild-request.ts'
-import { shownRoutes } from '../shown-routes.ts'
-import { type Row, toRows } from './format-value.ts'
+import { asNumber, asObject, asObjects, asText, asTexts } from '../reading/read-soft.ts'
+import { maskNearRoute } from '../routing/mask-near-route.ts'
+import { rebuildRequest } from '../routing/rebuild-request.ts'
+import { shownRoutes } from '../routing/shown-routes.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
-import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
 
 /** What the panel works with. */
 export interface RouterPanelServices {
@@ -68,9 +69,9 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
     allow: asTexts(data.allow).join(', '),
     location: asText(data.location),
     pathToMatch: request?.path ?? '',
-    parameters: toRows(data.parameters),
-    requirements: asObjects(known?.requirements).map(
-      ({ name, text }): Row => ({ name: asText(name), value: asText(text) }),
+    parameters: toRows(data.parameters).map(toValueRow),
+    requirements: asObjects(known?.requirements).map(({ name, text }) =>
+      toValueRow({ name: asText(name), value: asText(text) }),
     ),
     rows: rows.slice(0, unfolded),
     folded: rows.slice(unfolded),

@@ -1,15 +1,18 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
+import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { recordLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
-import type { Change } from './change.ts'
-import type { OutlineNode } from './event-outline.ts'
+import type { Change } from '../reading/change.ts'
+import type { OutlineNode } from '../reading/event-outline.ts'
+import { describeSubRequest } from '../reading/sub-request.ts'
 import type { FoldedNode } from './fold-outline.ts'
-import { formatMicroseconds } from './format-microseconds.ts'
 import { keyOfListener } from './listener-tables.ts'
 import { rowId } from './row-id.ts'
-import { describeSubRequest } from './sub-request.ts'
 
 /** What the rows of an event tree are told beside the tree. */
 export interface SpanSurroundings {
+  /** Of the record. */
+  readonly token: string
   /** The sub-requests whose profiles are there. */
   readonly children: readonly ProfileSummary[]
   /** Microseconds until the request was handled: as wide as a whole bar. */
@@ -22,6 +25,8 @@ export interface SpanSurroundings {
 
 /** Makes rows of the lines of a folded outline, with the rows within them. */
 export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedNode) => ViewModel {
+  const exceptionLink = recordLink(surroundings.token, 'exception')
+  const requestLink = recordLink(surroundings.token, 'request')
   const toView = (line: FoldedNode, event: string): ViewModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
@@ -29,7 +34,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
     const subRequest = node.kind === 'request' ? describeSubRequest(node, surroundings.children) : undefined
     const name = subRequest?.name ?? node.name
     const remark = isGroup ? '' : remarkOf(node)
-    const changes = isGroup ? [] : node.changes.map(toChip)
+    const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
     return {
       id: isGroup ? '' : node.anchor,
       kind: node.kind,
@@ -46,6 +51,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
       own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
       bar: toBar(node.start, duration, surroundings.until),
       thrown: node.hasThrown ? `threw ${surroundings.thrown || 'an error'}` : '',
+      thrownLink: exceptionLink,
       isStopped: node.isStopped,
       skipped: node.skipped.join(', '),
       remark,
@@ -85,12 +91,12 @@ function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
 }
 
 /** Leads to what was changed, as far as that has a place of its own. */
-function toChip({ name, verb, what }: Change): ViewModel {
-  const hasPlace = verb !== 'removed' && (what === 'header' || what === 'attribute')
+function toChip({ name, verb, what }: Change, requestLink: string): ViewModel {
+  const id = verb !== 'removed' && (what === 'header' || what === 'attribute') ? rowId(what, name) : ''
   return {
     action: what === '' ? '' : `${verb} ${what === 'header' || what === 'attribute' ? what : `the ${what}`}`,
     kind: what || 'plain',
     name,
-    target: hasPlace ? rowId(what, name) : '',
+    link: id === '' ? '' : `${requestLink}#${id}`,
   }
 }

@@ -1,7 +1,7 @@
-import { formatDuration } from './format-duration.ts'
-import { formatShare } from './format-share.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { formatShare } from '../format/format-share.ts'
+import { flattenRenders, ownTime, type Render, type RenderLine, readRenders } from '../reading/read-renders.ts'
 import type { ProfilePanel } from './panel.ts'
-import { flattenRenders, ownTime, type Render, type RenderLine, readRenders } from './read-renders.ts'
 import { toSpan, type Whole } from './to-span.ts'
 
 /** Shows which templates were rendered, how often, how long, and what called what. */

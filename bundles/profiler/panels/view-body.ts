@@ -1,8 +1,8 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { serializeForm } from '../curl.ts'
-import { formatSize, formatText, toPairRows } from './format-soft.ts'
-import { formatValue, type Row } from './format-value.ts'
-import { asList, asObject, asObjects } from './read-soft.ts'
+import { serializeForm } from '../format/curl.ts'
+import { formatSize, formatText, toPairRows } from '../format/format-soft.ts'
+import { formatValue, type Row } from '../format/format-value.ts'
+import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 
 /** A request's body as a panel shows it. */
 export interface BodyView {

@@ -2,7 +2,7 @@ import { highlightSource, type TokenKind } from '../../../lib/stack/highlight.ts
 import type { RecordedExcerpt, RecordedFrame } from '../collectors/exception.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { Profile } from '../profile.ts'
-import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from './read-exceptions.ts'
+import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../reading/read-exceptions.ts'
 
 /** What the template `profiler/exceptions` shows. */
 export interface ExceptionsView {

@@ -1,7 +1,7 @@
 import type { Response } from '../../../lib/http/response.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import type { Pass } from '../pass.ts'
-import type { ProfileCollector } from '../profile-collector.ts'
+import type { Pass } from '../recording/pass.ts'
+import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** A response that has sent its client on. */
 export interface Redirect {

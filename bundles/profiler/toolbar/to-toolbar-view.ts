@@ -1,14 +1,18 @@
-import { formatCount } from '../pages/format.ts'
-import { home, recordLink } from '../pages/links.ts'
+import { formatBytes } from '../format/format-bytes.ts'
+import { formatCount } from '../format/format-count.ts'
+import { formatDuration } from '../format/format-duration.ts'
+import { formatText } from '../format/format-soft.ts'
+import { shorten } from '../format/shorten.ts'
+import { toTarget } from '../format/to-target.ts'
+import { home, recordLink } from '../links.ts'
 import { type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
-import { controllerTimes } from '../panels/event-outline.ts'
-import { readEventTree } from '../panels/event-tree.ts'
-import { formatBytes } from '../panels/format-bytes.ts'
-import { formatDuration } from '../panels/format-duration.ts'
-import { formatText } from '../panels/format-soft.ts'
-import { readLogs } from '../panels/read-logs.ts'
-import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../panels/read-soft.ts'
 import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
+import { readEventTree } from '../reading/event-tree.ts'
+import { controllerTimes } from '../reading/kernel-gaps.ts'
+import { durationOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
+import { readLogs, severityOf } from '../reading/read-logs.ts'
+import { type Render, readRenders } from '../reading/read-renders.ts'
+import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../reading/read-soft.ts'
 
 /** What a toolbar is about. */
 export interface ToolbarSubject {
@@ -139,7 +143,7 @@ function toRedirectItem({ profile }: ToolbarSubject): ToolbarItem | undefined {
     })
   return item('redirect', 'Redirected', {
     pill: String(asNumber(last.status)),
-    text: `from ${cut(toTarget(asText(last.url)), 40)}`,
+    text: `from ${shorten(toTarget(asText(last.url)), 40)}`,
     tone: 'warning',
     link: recordLink(asText(last.token)),
     rows: chain.map(describe),
@@ -151,7 +155,7 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
   if (errors + warnings === 0) return undefined
   const link = recordLink(token, 'logger')
   const records = readLogs(profile)
-    .logs.map((log, index) => ({ ...log, index, tone: toTone(log.level) }))
+    .logs.map(log => ({ ...log, tone: severityOf(log.level) }))
     .filter(({ tone }) => tone !== 'plain')
   const counts = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
   return item('logger', 'Logs', {
@@ -166,10 +170,10 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
 
 function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
   const total = asNumber(profile.summary.duration)
-  const controllers = controllerTimes(readEventTree(profile), total * 1000)
+  const controllers = controllerTimes(readEventTree(profile).roots, total * 1000)
   const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
-  const templates = readTemplates(profile).time
-  const http = readCalls(profile).reduce((sum, { duration }) => sum + duration, 0)
+  const templates = renderTime(readRenders(profile).pages)
+  const http = readCalls(profile).calls.reduce((sum, call) => sum + durationOf(call), 0)
   const own = Math.max(0, controller - templates - http)
   const parts: [name: string, category: string, duration: number][] = [
     ['Kernel and listeners', 'section', Math.max(0, total - Math.max(controller, templates + http))],
@@ -191,14 +195,14 @@ function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolba
 }
 
 function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
-  const { count, pages, time } = readTemplates(profile)
-  if (count === 0) return undefined
+  const { calls, pages } = readRenders(profile)
+  if (calls === 0) return undefined
   return item('templates', 'Templates', {
-    text: formatCount(count, 'template'),
+    text: formatCount(calls, 'template'),
     link: recordLink(token, 'templates'),
     isMinor: true,
     rows: [
-      row('Render time', formatDuration(time)),
+      row('Render time', formatDuration(renderTime(pages))),
       ...pages
         .slice(0, listLimit)
         .map(({ duration, index, name }) =>
@@ -209,7 +213,7 @@ function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): To
 }
 
 function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
-  const calls = readCalls(profile)
+  const calls = readCalls(profile).calls.map(call => ({ ...call, tone: toneOfCall(call) }))
   const count = Math.max(asNumber(profile.summary.calls), calls.length)
   if (count === 0) return undefined
   const link = recordLink(token, 'http')
@@ -217,10 +221,10 @@ function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolba
     text: formatCount(count, 'outgoing call'),
     tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
     link,
-    rows: calls.slice(0, listLimit).map(({ duration, index, method, status, tone, url }) =>
-      row(`${status} ${method}`, `${cut(url)} · ${formatDuration(duration)}`, {
-        link: `${link}#call-${index}`,
-        tone,
+    rows: calls.slice(0, listLimit).map(call =>
+      row(`${call.status || '–'} ${call.method}`, `${cut(call.url)} · ${formatDuration(durationOf(call))}`, {
+        link: `${link}#call-${call.index}`,
+        tone: call.tone,
       }),
     ),
   })
@@ -304,27 +308,13 @@ function toShares(parts: readonly (readonly [string, string, number])[]): Toolba
   })
 }
 
-/** The pages that were rendered: partials are counted, and are part of their time. */
-function readTemplates({ data }: Profile) {
-  const { omitted, renders } = asObject(data.templates)
-  const all = asObjects(renders).map(({ duration, name, parent }, index) => ({
-    name: asText(name),
-    duration: asNumber(duration),
-    parent: asNumber(parent, -1),
-    index,
-  }))
-  const pages = all.filter(({ parent }) => parent === -1)
-  return { count: all.length + asNumber(omitted), pages, time: pages.reduce((sum, { duration }) => sum + duration, 0) }
+/** Partials are part of the time of their pages. */
+function renderTime(pages: readonly Render[]): number {
+  return pages.reduce((sum, { duration }) => sum + duration, 0)
 }
 
-function readCalls({ data }: Profile) {
-  return asObjects(asObject(data.http).calls).map(({ end, error, method, start, status, url }, index) => {
-    const duration = Math.max(0, asNumber(end) - asNumber(start))
-    const isFailed = error !== undefined || asNumber(status) >= 400
-    const known = asNumber(status) === 0 ? '–' : String(asNumber(status))
-    const tone: Tone = isFailed ? 'error' : 'plain'
-    return { method: asText(method), url: asText(url), status: known, duration, tone, index }
-  })
+function toneOfCall({ error, status }: StoredCall): Tone {
+  return error !== '' || status >= 400 ? 'error' : 'plain'
 }
 
 function readHeader({ data }: Profile, wanted: string): string {
@@ -333,15 +323,6 @@ function readHeader({ data }: Profile, wanted: string): string {
   return asText(value)
 }
 
-function toTone(level: string): Tone {
-  if (level === 'error' || level === 'critical') return 'error'
-  return level === 'warning' ? 'warning' : 'plain'
-}
-
-function toTarget(url: string): string {
-  return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
-}
-
-function cut(text: string, limit = textLimit): string {
-  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text
+function cut(text: string): string {
+  return shorten(text, textLimit)
 }

@@ -7,9 +7,9 @@ import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { Assets } from '../assets.ts'
-import { home } from '../pages/links.ts'
-import { shownRoutes } from '../shown-routes.ts'
-import { visitLink } from '../visit-link.ts'
+import { home } from '../links.ts'
+import { shownRoutes } from '../routing/shown-routes.ts'
+import { visitLink } from '../routing/visit-link.ts'
 
 /** Before the error listener answers, with the priority of Symfony's welcome page. */
 const priority = -64

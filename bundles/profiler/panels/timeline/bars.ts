@@ -1,4 +1,4 @@
-import { endOf, type Period } from './periods.ts'
+import { endOf, type Period } from '../../reading/periods.ts'
 import type { Scale } from './scale.ts'
 
 /** A bar, in percent of the width of the chart. */

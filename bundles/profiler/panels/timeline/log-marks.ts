@@ -1,6 +1,6 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { Profile } from '../../profile.ts'
-import { asNumber, asObject, asObjects, asText } from '../read-soft.ts'
+import { readLogs, severityOf } from '../../reading/read-logs.ts'
 import type { PassFrame } from './span.ts'
 
 /** A warning, or worse, as a mark on the time axis. */
@@ -13,15 +13,12 @@ export interface LogMark {
   readonly link: string
 }
 
-const errorLevels = ['error', 'critical', 'alert', 'emergency']
-
 /** Reads the log records of level warning and above. */
-export function readLogMarks({ data }: Profile, { offset, token }: PassFrame): LogMark[] {
+export function readLogMarks(profile: Profile, { offset, token }: PassFrame): LogMark[] {
   const link = recordLink(token, 'logger')
-  return asObjects(asObject(data.logger).records).flatMap(({ at, level, message }, index) => {
-    const isError = errorLevels.includes(asText(level))
-    if (!isError && level !== 'warning') return []
-    const mark = { at: offset + asNumber(at), level: asText(level), isError, message: asText(message) }
-    return [{ ...mark, link: `${link}#log-${index}` }]
+  return readLogs(profile).logs.flatMap(({ at, index, level, message }) => {
+    const severity = severityOf(level)
+    if (severity === 'plain') return []
+    return [{ at: offset + at, level, isError: severity === 'error', message, link: `${link}#log-${index}` }]
   })
 }

@@ -1,6 +1,7 @@
+import { toTarget } from '../../format/to-target.ts'
 import type { Profile } from '../../profile.ts'
-import { readEventTree } from '../event-tree.ts'
-import { asNumber, asObject, asText } from '../read-soft.ts'
+import { readEventTree } from '../../reading/event-tree.ts'
+import { asNumber, asObject, asText } from '../../reading/read-soft.ts'
 import { createCallSpans } from './call-spans.ts'
 import type { Category } from './category.ts'
 import { createEventSpans, type EventSpans, holds } from './event-spans.ts'
@@ -26,7 +27,7 @@ export async function createPassSpans(profile: Profile, findChildren: ChildFinde
   const { duration, method, token, url } = asObject(profile.summary)
   const handled = asNumber(duration) * 1000
   const root = createSpan({
-    name: `${asText(method)} ${pathOf(asText(url))}`,
+    name: `${asText(method)} ${toTarget(asText(url))}`,
     category: 'request',
     periods: [{ start: 0, duration: handled }],
   })
@@ -53,7 +54,8 @@ interface Pass {
 
 /** Puts what was recorded of a pass into its span; gives its sub-requests by their tokens. */
 function fill({ frame, holder, profile }: Pass, children: ReadonlyMap<string, Profile>): EventSpans['requests'] {
-  const { requests, roots } = createEventSpans(readEventTree(profile), frame, token => nameOf(children.get(token)))
+  const summaries = [...children.values()].map(({ summary }) => summary)
+  const { requests, roots } = createEventSpans(readEventTree(profile), frame, summaries)
   holder.children.push(...roots)
   const loose = [
     ...createStopwatchSpans(profile, frame),
@@ -76,14 +78,4 @@ const holding: ReadonlySet<Category> = new Set(['kernel', 'event', 'listener', '
 function findHolder(holder: TimelineSpan, moment: number): TimelineSpan {
   const inner = holder.children.findLast(({ category, periods }) => holding.has(category) && holds(periods[0], moment))
   return inner === undefined ? holder : findHolder(inner, moment)
-}
-
-function nameOf(child: Profile | undefined): string {
-  const { controller, url } = asObject(child?.summary)
-  return `Sub-Request ${asText(controller) || pathOf(asText(url))}`.trim()
-}
-
-/** Of an address that may be anything. */
-function pathOf(url: string): string {
-  return url.replace(/^[a-z]+:\/\/[^/]*/, '')
 }

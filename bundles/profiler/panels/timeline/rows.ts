@@ -1,4 +1,4 @@
-import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from './periods.ts'
+import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from '../../reading/periods.ts'
 import type { TimelineSpan } from './span.ts'
 
 /** A line of the chart: a span, or several of the same name in the same place. */

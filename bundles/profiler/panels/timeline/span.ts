@@ -1,5 +1,5 @@
+import type { Period } from '../../reading/periods.ts'
 import type { Category } from './category.ts'
-import type { Period } from './periods.ts'
 
 /** Something that took time, once or several times, and what happened within it. */
 export interface TimelineSpan {

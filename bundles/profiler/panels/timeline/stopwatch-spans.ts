@@ -1,5 +1,5 @@
 import type { Profile } from '../../profile.ts'
-import { asList, asNumber, asObject, asObjects, asText } from '../read-soft.ts'
+import { asList, asNumber, asObject, asObjects, asText } from '../../reading/read-soft.ts'
 import { createSpan, type PassFrame, type TimelineSpan } from './span.ts'
 
 /** Makes spans of what the application has measured with the stopwatch of a request. */

@@ -1,29 +1,21 @@
-import { recordLink } from '../../pages/links.ts'
+import { recordLink } from '../../links.ts'
 import type { Profile } from '../../profile.ts'
-import { asNumber, asObject, asObjects, asText } from '../read-soft.ts'
+import { type Render, readRenders } from '../../reading/read-renders.ts'
 import { createSpan, type PassFrame, type TimelineSpan } from './span.ts'
 
 /** Makes spans of the templates that were rendered: of pages, with their partials within them. */
-export function createTemplateSpans({ data }: Profile, { offset, token }: PassFrame): TimelineSpan[] {
-  const all: TimelineSpan[] = []
-  const pages: TimelineSpan[] = []
+export function createTemplateSpans(profile: Profile, { offset, token }: PassFrame): TimelineSpan[] {
   const link = recordLink(token, 'templates')
-  for (const [index, render] of asObjects(asObject(data.templates).renders).entries()) {
-    const start = offset + toMicroseconds(render.start)
-    const periods = [{ start, duration: toMicroseconds(render.duration) }]
-    const problem = render.hasFailed === true ? 'failed' : ''
-    const span = createSpan(
-      { name: asText(render.name), category: 'template', periods },
-      { link: `${link}#render-${index}`, problem },
+  const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
+    const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
+    return createSpan(
+      { name, category: 'template', periods },
+      { link: `${link}#render-${index}`, problem: hasFailed ? 'failed' : '', children: partials.map(toSpan) },
     )
-    // Only those before it are looked at: nothing goes in circles.
-    const siblings = all[asNumber(render.parent, -1)]?.children ?? pages
-    siblings.push(span)
-    all.push(span)
   }
-  return pages
+  return readRenders(profile).pages.map(toSpan)
 }
 
-function toMicroseconds(milliseconds: unknown): number {
-  return Math.max(0, Math.round(asNumber(milliseconds) * 1000))
+function toMicroseconds(milliseconds: number): number {
+  return Math.max(0, Math.round(milliseconds * 1000))
 }

@@ -1,9 +1,10 @@
-import { formatMicroseconds } from '../format-microseconds.ts'
+import { formatMicroseconds } from '../../format/format-microseconds.ts'
+import { shorten } from '../../format/shorten.ts'
+import { joinPeriods, type Period, totalOf } from '../../reading/periods.ts'
 import { type Bar, createBars, toPercent } from './bars.ts'
 import { type Category, categories } from './category.ts'
 import type { TimelineFilter } from './filter.ts'
 import type { LogMark } from './log-marks.ts'
-import { joinPeriods, type Period, totalOf } from './periods.ts'
 import type { TimelineRow } from './rows.ts'
 import { createScale, type Scale } from './scale.ts'
 
@@ -138,7 +139,7 @@ function createLanes(rows: readonly TimelineRow[], { shown }: TimelineFilter, sc
 }
 
 function toMark({ at, isError, level, link, message }: LogMark, { place }: Scale): MarkView {
-  const title = `${level} at ${formatMicroseconds(at)}: ${shorten(message)}`
+  const title = `${level} at ${formatMicroseconds(at)}: ${shorten(message, nameLimit)}`
   return { x: toPercent(place(at)), isError, title, link }
 }
 
@@ -151,7 +152,7 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
     className: `${depth === 0 ? 'whole' : category} depth-${Math.min(depth, deepest)}${isOpen ? ' is-open' : ''}`,
     microseconds: Math.round(duration),
     isHidden: isFolded(row, filter) || (depth > 0 && !filter.shown.has(category)),
-    name: shorten(name),
+    name: shorten(name, nameLimit),
     link,
     note,
     problem,
@@ -163,8 +164,4 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
     duration: formatMicroseconds(duration),
     ownTime: hasInner ? formatMicroseconds(totalOf(own)) : '',
   }
-}
-
-function shorten(text: string): string {
-  return text.length <= nameLimit ? text : `${text.slice(0, nameLimit)}…`
 }

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { createTimeCollector } from '../../../../bundles/profiler/collectors/time.ts'
-import { Pass } from '../../../../bundles/profiler/pass.ts'
+import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { Redactor } from '../../../../lib/redact/redactor.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { ExceptionCollector } from '../../../../bundles/profiler/collectors/exception.ts'
-import type { ProfileCollector } from '../../../../bundles/profiler/profile-collector.ts'
+import type { ProfileCollector } from '../../../../bundles/profiler/recording/profile-collector.ts'
 import { ExceptionEvent } from '../../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
 import { ViewEvent } from '../../../../kernel/events/view-event.ts'

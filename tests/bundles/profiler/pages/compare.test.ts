@@ -99,6 +99,15 @@ t.test('a record is compared with the one before it that asked for the same', as
   t.match(plainEquals((await client.get('/_profiler/000004')).text), 'href="/_profiler/compare?b=000004"')
 })
 
+t.test('parameters have their own names, whatever fields of a summary are called', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const query = ['ip', 'calls', 'constructor', '__proto__'].map(name => [name, '1'])
+  storage.append(createRecord({ token: '000001' }), '{}')
+  storage.append(createRecord({ token: '000002', data: { request: { query } } }), '{}')
+  const { text } = await client.get('/_profiler/compare?a=000001&b=000002')
+  for (const name of ['ip', 'calls', 'constructor', '__proto__']) t.match(textOf(text), `${name} only in B 1`)
+})
+
 t.test('nothing that records say becomes markup, and damaged ones are compared as far as they can be read', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const show = async (text: string) => {

@@ -7,7 +7,7 @@ import { PageRenderer } from '../../../../bundles/profiler/pages/page-renderer.t
 import { renderRecord } from '../../../../bundles/profiler/pages/render-record.ts'
 import type { ProfilePanel } from '../../../../bundles/profiler/panels/panel.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
-import { RecordingPolicy } from '../../../../bundles/profiler/recording-policy.ts'
+import { RecordingPolicy } from '../../../../bundles/profiler/recording/recording-policy.ts'
 import type { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
 import type { Collector } from '../../../../kernel/collector.ts'

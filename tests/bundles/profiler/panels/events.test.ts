@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { controllerTimes } from '../../../../bundles/profiler/panels/event-outline.ts'
-import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/panels/event-tree.ts'
 import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
+import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
+import { controllerTimes } from '../../../../bundles/profiler/reading/kernel-gaps.ts'
 import { createProfile, createSubject } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
@@ -64,11 +64,16 @@ t.test('the tree is told as it happened, with times, places, and what was done',
           site: 'src/early.ts:7',
           marks: 'node-call changed slow',
           changes: [
-            { action: 'set attribute', kind: 'attribute', name: 'a', target: 'attribute-a' },
-            { action: 'set header', kind: 'header', name: 'b', target: 'header-b' },
-            { action: 'removed header', name: 'c', target: '' },
-            { action: 'replaced the controller', kind: 'controller', name: '', target: '' },
-            { action: '', kind: 'plain', name: 'and 10 more', target: '' },
+            {
+              action: 'set attribute',
+              kind: 'attribute',
+              name: 'a',
+              link: '/_profiler/abc123?panel=request#attribute-a',
+            },
+            { action: 'set header', kind: 'header', name: 'b', link: '/_profiler/abc123?panel=request#header-b' },
+            { action: 'removed header', name: 'c', link: '' },
+            { action: 'replaced the controller', kind: 'controller', name: '', link: '' },
+            { action: '', kind: 'plain', name: 'and 10 more', link: '' },
           ],
           children: [
             { name: 'custom', own: '0.050 ms', children: [{ name: 'anonymous' }, { name: 'anonymous' }] },
@@ -166,7 +171,7 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
   t.match(html, '864 short calls without effect are left out')
-  t.match(html, 'href="?panel=events&amp;spans=all"')
+  t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
   const all = await show(createEventsPanel(), { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')
   t.notMatch(all, 'left out')
@@ -203,7 +208,7 @@ t.test('called, not called with the reason, and orphaned', async t => {
   t.strictSame(view.orphaned, [{ event: 'orphan', times: '1' }])
 })
 
-t.test('a sub-request is named after its controller, or its URL', async t => {
+t.test('a sub-request is named after its controller, or its path', async t => {
   const { summary } = subject.profile
   const nameIn = async (child: typeof summary) => {
     const view = await createEventsPanel().toView({ ...subject, children: [child] })
@@ -211,7 +216,7 @@ t.test('a sub-request is named after its controller, or its URL', async t => {
     return children[0]?.children[1]?.name
   }
   t.equal(await nameIn({ ...summary, controller: 'error_controller' }), 'Sub-Request error_controller')
-  t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request http://localhost/a')
+  t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request /a')
 })
 
 t.test('the page escapes what it shows, and shows everything', async t => {
@@ -303,6 +308,6 @@ t.test('the own time is what nothing within accounts for; what overlaps counts o
 t.test('a controller that was not over has taken until the request was handled', async t => {
   const events = { spans: [[null, 'kernel.controller_arguments', 100, 50]] }
   const tree = readEventTree(createProfile({ events }))
-  t.strictSame(controllerTimes(tree, 1000), [850])
-  t.strictSame(controllerTimes(tree, 120), [0])
+  t.strictSame(controllerTimes(tree.roots, 1000), [850])
+  t.strictSame(controllerTimes(tree.roots, 120), [0])
 })

@@ -1,6 +1,6 @@
 import { t } from 'tap'
+import { formatMoment, formatSize } from '../../../../bundles/profiler/format/format-soft.ts'
 import { configPanel } from '../../../../bundles/profiler/panels/config.ts'
-import { formatMoment, formatSize } from '../../../../bundles/profiler/panels/format-soft.ts'
 import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
 import { readSetCookie } from '../../../../bundles/profiler/panels/read-set-cookie.ts'
 import { requestPanel } from '../../../../bundles/profiler/panels/request.ts'

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { toRow } from '../../../../bundles/profiler/panels/format-value.ts'
+import { quoteForShell } from '../../../../bundles/profiler/format/shell-quote.ts'
+import { toValueRow } from '../../../../bundles/profiler/format/value-row.ts'
 import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
 import { splitMessage } from '../../../../bundles/profiler/panels/split-message.ts'
 import { toSpan } from '../../../../bundles/profiler/panels/to-span.ts'
-import { quoteForShell } from '../../../../bundles/profiler/shell-quote.ts'
 import { createSubject } from '../../../support/create-profile.ts'
 
 t.test('a message is split into what was written and what was filled in', async t => {
@@ -45,9 +45,9 @@ t.test('bars lie within their picture, and can be seen', async t => {
 })
 
 t.test('long values are folded', async t => {
-  t.strictSame(toRow('a', 'short'), { name: 'a', value: 'short' })
-  t.match(toRow('a', 'x'.repeat(1401)), { lead: `${'x'.repeat(100)}… (1,401 characters)` })
-  t.match(toRow('a', '{\n  1\n}'.repeat(10)), { lead: /^\{ 1 \}\{ 1 / })
+  t.match(toValueRow({ name: 'a', value: 'short' }), { name: 'a', value: 'short', start: '' })
+  t.match(toValueRow({ name: 'a', value: 'x'.repeat(1401) }), { start: /^x{120} …$/, size: '1,401 characters' })
+  t.match(toValueRow({ name: 'a', value: '{\n  1\n}'.repeat(10) }), { start: /^\{ 1 \}\{ 1 / })
 })
 
 t.test('a shell takes what was quoted for one word', async t => {

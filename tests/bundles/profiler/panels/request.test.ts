@@ -73,7 +73,7 @@ t.test('who has set a header', async t => {
 
   t.match(
     headerOf('x-own'),
-    { how: 'the response of', link: '?panel=events#controller', subLink: '' },
+    { how: 'the response of', link: /^\/_profiler\/\w{6}\?panel=events#controller$/, subLink: '' },
     'the controller',
   )
   t.match(link(headerOf('x-own')), /./)
@@ -88,9 +88,12 @@ t.test('who has set a header', async t => {
   t.match(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
   t.match(
     html,
-    /Removed: <code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\?panel=events#span-\d+">second</,
+    /Removed: <code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\/_profiler\/\w{6}\?panel=events#span-\d+">second</,
   )
-  t.match(html, /<tr id="header-x-robots-tag">.*<a href="\?panel=events#span-\d+">RobotsListener.onResponse<\/a>/)
+  t.match(
+    html,
+    /<tr id="header-x-robots-tag">.*<a href="\/_profiler\/\w{6}\?panel=events#span-\d+">RobotsListener.onResponse<\/a>/,
+  )
   t.match(html, 'before: <span class="soft set">set by</span> <a href')
 })
 
@@ -154,7 +157,7 @@ t.test('who has set an attribute', async t => {
     },
   )
   t.match(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
-  t.match(attributeOf('mine'), { who: /^controller /, link: '?panel=events#controller' })
+  t.match(attributeOf('mine'), { who: /^controller /, link: /^\/_profiler\/\w{6}\?panel=events#controller$/ })
   t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
   t.match(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { Pass } from '../../../../bundles/profiler/pass.ts'
 import type { Profile, ProfileSummary } from '../../../../bundles/profiler/profile.ts'
+import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
 import { RecentRedirects } from '../../../../bundles/profiler/toolbar/recent-redirects.ts'
 import { toToolbarView } from '../../../../bundles/profiler/toolbar/to-toolbar-view.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'

@@ -1,0 +1,4 @@
+/** Writes how many there are of something: `1 error`, `1,200 errors`. */
+export function formatCount(count: number, one: string, many = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+}

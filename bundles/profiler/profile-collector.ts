@@ -1,8 +1,0 @@
-import type { Collector } from '../../kernel/collector.ts'
-import type { Pass } from './pass.ts'
-
-/** A collector of the profiler's own: it sees the whole pass, masks what it tells, and may know facts of the process. */
-export interface ProfileCollector extends Collector<Pass> {
-  /** What is the same for all requests of the process; asked once, when the first profile is kept. */
-  describeProcess?(): unknown
-}

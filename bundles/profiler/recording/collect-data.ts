@@ -1,0 +1,37 @@
+import type { Collector } from '../../../kernel/collector.ts'
+import { flattenError } from '../../../lib/errors/flatten.ts'
+import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import type { CollectedData } from './collected-data.ts'
+import type { Pass } from './pass.ts'
+import { summarize } from './summarize.ts'
+
+/** Asks each collector about a pass. Never throws: one that fails costs its own data only. */
+export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>, redactor: Redactor): CollectedData {
+  const data: Record<string, unknown> = {}
+  const failures: Record<string, string> = {}
+  const pending: Promise<void>[] = []
+  const keep = (name: string, value: unknown) => {
+    if (value !== undefined) data[name] = value
+  }
+  const fail = (name: string, error: unknown) => {
+    failures[name] = flattenError(error, { hasFrames: false }).message
+  }
+  for (const collector of collectors) {
+    const { name } = collector
+    try {
+      const told = collector.collect(pass)
+      if (!isThenable(told)) keep(name, told)
+      else
+        pending.push(
+          Promise.resolve(told)
+            .then(value => keep(name, value))
+            .catch(error => fail(name, error)),
+        )
+    } catch (error) {
+      fail(name, error)
+    }
+  }
+  const summary = summarize(pass, redactor)
+  return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
+}

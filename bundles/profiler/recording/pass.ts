@@ -1,0 +1,91 @@
+import type { CollectedRequest } from '../../../kernel/collector.ts'
+import type { RequestType } from '../../../kernel/request-type.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { Response } from '../../../lib/http/response.ts'
+import type { SessionMethod } from '../../../lib/session/session-use.ts'
+import type { StackFrame } from '../../../lib/stack/parse-stack.ts'
+import type { Outcome } from '../profile.ts'
+import type { CallTrace } from './call-trace.ts'
+import type { CollectedData } from './collected-data.ts'
+import { EventTrace } from './event-trace.ts'
+import { LogTrace } from './log-trace.ts'
+import type { RenderTrace } from './render-trace.ts'
+import type { UsageTrace } from './usage-trace.ts'
+
+/** Whoever catches one error and throws another has a handful of them. */
+const thrownLimit = 10
+
+/** A use of a session, while its request is recorded. */
+export interface NotedSessionUse {
+  readonly method: SessionMethod
+  /** Milliseconds since the start of the pass. */
+  readonly at: number
+  /** Where, innermost call first. */
+  readonly frames: readonly StackFrame[]
+}
+
+/** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
+export class Pass implements CollectedRequest {
+  readonly token: string
+  readonly request: Request
+  readonly type: RequestType
+  readonly parent: Pass | undefined
+  /** Its sub-requests, in the order in which they began. */
+  readonly children: Pass[] = []
+  /** When it began, in milliseconds since 1970. */
+  readonly time: number = Date.now()
+  /** When it began, by `performance.now()`; all times of its notes are relative to it. */
+  readonly start: number = performance.now()
+  /** Milliseconds from its start; `undefined` while it is handled. */
+  duration: number | undefined
+  outcome: Outcome = 'unfinished'
+  response: Response | undefined
+  /** The name of the controller. */
+  controller: string | undefined
+  /** What was thrown while it was handled, in order and each once; it may be anything, `undefined` as well. */
+  readonly thrown: unknown[] = []
+  /** Whether it will become a profile. */
+  isRecorded = true
+  /** Whether its profile was kept; what is learnt later amends it. */
+  isSaved = false
+  /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
+  isOver = false
+  /** What collectors have told of it, as soon as they were asked. */
+  collected: CollectedData | undefined
+  /** What was dispatched, and who has heard of it. */
+  readonly events: EventTrace
+  /** What was logged. */
+  readonly logs: LogTrace = new LogTrace(this.start)
+  /** The templates that were rendered; `undefined` when there were none. */
+  renders: RenderTrace | undefined
+  /** The outgoing HTTP requests; `undefined` when there were none. */
+  calls: CallTrace | undefined
+  /** What the process had used when this began; only of a main request. */
+  usage: UsageTrace | undefined
+  /** The first uses of the session on behalf of this very request. */
+  readonly sessionUses: NotedSessionUse[] = []
+
+  constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
+    this.token = token
+    this.request = request
+    this.type = type
+    this.parent = parent
+    this.events = new EventTrace(this.start, request.attributes, parent?.events.beginSubRequest(token))
+    parent?.children.push(this)
+  }
+
+  /** What was thrown last. */
+  get error(): unknown {
+    return this.thrown.at(-1)
+  }
+
+  /** Takes note of something that was thrown, unless it is known. */
+  noteThrown(error: unknown): void {
+    if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
+  }
+
+  /** Milliseconds since its start. */
+  elapsed(): number {
+    return performance.now() - this.start
+  }
+}

@@ -1,0 +1,63 @@
+import type { Controller } from '../../../kernel/controller/controller.ts'
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import { ControllerEvent } from '../../../kernel/events/controller-event.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { recordLink } from '../links.ts'
+import type { Profiler } from './profiler.ts'
+import { toServerTiming } from './server-timing.ts'
+
+/** First: what follows is not worth recording. */
+const controllerPriority = 2048
+
+/** With Symfony's profiler, after the error was logged and before anyone answers it. */
+const exceptionPriority = 0
+
+/** When the response is complete but for what only sessions and robots add. Symfony's priority. */
+const responsePriority = -100
+
+/** What the listener works with. */
+export interface ProfilerListenerServices {
+  readonly profiler: Profiler
+  readonly debugGate: DebugGate
+  /** Whether a controller is one of the profiler's own pages. */
+  readonly isOwn: (controller: Controller) => boolean
+}
+
+/** Keeps the profiler's own pages from being recorded, takes note of errors, and names the profile in the response. */
+export class ProfilerListener {
+  readonly #services: ProfilerListenerServices
+
+  constructor(services: ProfilerListenerServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ControllerEvent, this, 'onController', controllerPriority)
+    dispatcher.subscribe(ExceptionEvent, this, 'onException', exceptionPriority)
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
+  }
+
+  onController({ controller, request }: ControllerEvent): void {
+    const { isOwn, profiler } = this.#services
+    const pass = profiler.find(request)
+    if (pass !== undefined && isOwn(controller)) profiler.dismiss(pass)
+  }
+
+  onException({ error, request }: ExceptionEvent): void {
+    this.#services.profiler.find(request)?.noteThrown(error)
+  }
+
+  /** A response that a sub-request has made names the profile of that one already: it becomes the previous one. */
+  onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
+    const { debugGate, profiler } = this.#services
+    const pass = profiler.find(request)
+    if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
+    const previous = headers.get('x-debug-token')
+    if (previous !== null) headers.set('x-previous-debug-token', previous)
+    headers.set('x-debug-token', pass.token)
+    headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
+    if (isMainRequest) headers.append('server-timing', toServerTiming(pass))
+  }
+}

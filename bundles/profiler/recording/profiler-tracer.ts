@@ -1,0 +1,75 @@
+import { ControllerArgumentsEvent } from '../../../kernel/events/controller-arguments-event.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.ts'
+import { KernelEvent } from '../../../kernel/events/kernel-event.ts'
+import { RequestEvent } from '../../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
+import type { RequestContext } from '../../../kernel/request-context.ts'
+import type { Event } from '../../../lib/event-dispatcher/event.ts'
+import type { RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchTracer, Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import { ignoredSpan } from './event-trace.ts'
+import type { ListenerSites } from './listener-sites.ts'
+import type { Pass } from './pass.ts'
+import type { Profiler } from './profiler.ts'
+
+/**
+ * Follows requests by their events: a pass begins with the first dispatch of its request, and is collected when the last
+ * one is over, so that nothing a listener does at the end is missed.
+ */
+export class ProfilerTracer implements DispatchTracer {
+  readonly #profiler: Profiler
+  readonly #context: RequestContext
+  readonly #sites: ListenerSites
+
+  constructor(profiler: Profiler, context: RequestContext, sites: ListenerSites) {
+    this.#profiler = profiler
+    this.#context = context
+    this.#sites = sites
+  }
+
+  noteListener({ listener }: RegisteredListener): void {
+    this.#sites.note(listener)
+  }
+
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
+    const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
+    if (pass === undefined) return ignoredSpan
+    const span = pass.events.beginDispatch(event, listeners)
+    if (!(event instanceof KernelEvent)) return span
+    return {
+      end: (hasFailed, error) => {
+        span.end(hasFailed)
+        // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
+        if (hasFailed) pass.noteThrown(error)
+        this.#take(event, pass)
+      },
+    }
+  }
+
+  beginCall(event: Event, listener: RegisteredListener): Span {
+    return this.#passOf(event)?.events.beginCall(event, listener) ?? ignoredSpan
+  }
+
+  #passOf(event: Event): Pass | undefined {
+    return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
+  }
+
+  /** Takes note of what an event has brought. */
+  #take(event: KernelEvent, pass: Pass): void {
+    // A listener may have replaced it.
+    if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
+    if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
+    else if (event instanceof ResponseEvent) pass.response = event.response
+    else if (event instanceof FinishRequestEvent) this.#finish(pass)
+    else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event.response, event.isSent)
+  }
+
+  /** Whatever was open during the request is closed before it is collected. */
+  #finish(pass: Pass): void {
+    pass.events.finish()
+    pass.request.requestedStopwatch?.close()
+    this.#profiler.finish(pass)
+  }
+}

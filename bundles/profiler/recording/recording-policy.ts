@@ -1,0 +1,41 @@
+import type { Request } from '../../../lib/http/request.ts'
+
+/** Which requests become profiles. */
+export interface RecordingOptions {
+  /** What paths begin with that are not recorded, only counted; assets and probes unless told else. */
+  readonly ignoredPaths?: readonly string[]
+  /** Whether only requests become profiles that an exception was thrown in. */
+  readonly onlyExceptions?: boolean
+}
+
+const noise: readonly string[] = ['/assets/', '/_health', '/.well-known/appspecific/com.chrome.devtools.json']
+
+/** A client that does not want to be recorded says `x-profiler: off`. */
+const optOutHeader = 'x-profiler'
+
+/** Decides which requests become profiles, and counts those that do not. */
+export class RecordingPolicy {
+  readonly onlyExceptions: boolean
+  /** Whether nothing is recorded for now. */
+  isPaused = false
+  #ignored = 0
+  readonly #ignoredPaths: readonly string[]
+
+  constructor({ ignoredPaths = noise, onlyExceptions = false }: RecordingOptions = {}) {
+    this.#ignoredPaths = ignoredPaths
+    this.onlyExceptions = onlyExceptions
+  }
+
+  /** How many main requests were not recorded. */
+  get ignored(): number {
+    return this.#ignored
+  }
+
+  /** Whether a main request that begins is recorded. */
+  wants({ headers, path }: Request): boolean {
+    const isIgnored = this.isPaused || this.#ignoredPaths.some(start => path.startsWith(start))
+    if (!isIgnored && headers.get(optOutHeader)?.toLowerCase() !== 'off') return true
+    this.#ignored++
+    return false
+  }
+}

@@ -1,0 +1,54 @@
+import { joinPeriods, totalOf } from '../reading/periods.ts'
+import type { OutgoingCall } from './call-trace.ts'
+import type { Pass } from './pass.ts'
+import { roundTime } from './round-time.ts'
+import type { SpanRow } from './span-row.ts'
+
+/**
+ * Tells by a Server-Timing header (W3C Server Timing) where the time of a request went, in milliseconds, as far as it is
+ * known when its response is built. The controller's time includes its templates' and that of the requests it has sent.
+ * `profile` names the record: scripts of the same origin can read it, so nothing has to be patched to learn of it.
+ */
+export function toServerTiming(pass: Pass): string {
+  const total = pass.elapsed()
+  const controller = findControllerTime(pass.events.rows)
+  const templates = sumOver(pass, ({ renders }) =>
+    (renders?.renders ?? []).reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0),
+  )
+  const http = sumOver(pass, child => coveredTime(child.calls?.calls ?? [], child.elapsed()))
+  const metrics = [`profile;desc="${pass.token}"`, toMetric('total', 'Total', total)]
+  if (controller > 0) {
+    metrics.push(toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller)))
+    metrics.push(toMetric('ctrl', 'Controller', controller))
+  }
+  if (templates > 0) metrics.push(toMetric('tpl', 'Templates', templates))
+  if (http > 0) metrics.push(toMetric('http', 'Outgoing requests', http))
+  return metrics.join(', ')
+}
+
+function toMetric(name: string, description: string, duration: number): string {
+  return `${name};desc="${description}";dur=${roundTime(duration)}`
+}
+
+/** What is measured of a request and all of its sub-requests. */
+function sumOver(pass: Pass, measure: (pass: Pass) => number): number {
+  return pass.children.reduce((sum, child) => sum + sumOver(child, measure), measure(pass))
+}
+
+const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
+
+/** From the end of the last event before the controller to the first one after it; 0 when there was none. */
+function findControllerTime(rows: readonly SpanRow[]): number {
+  let start: number | undefined
+  for (const [mark, name, at, duration] of rows) {
+    if (mark !== null) continue
+    if (name === 'kernel.controller_arguments' && duration !== null) start = at + duration
+    else if (start !== undefined && afterController.includes(name)) return (at - start) / 1000
+  }
+  return 0
+}
+
+/** The time that outgoing requests account for; while several were under way it counts once. */
+function coveredTime(calls: readonly OutgoingCall[], now: number): number {
+  return totalOf(joinPeriods(calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
+}

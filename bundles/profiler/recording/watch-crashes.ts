@@ -1,0 +1,13 @@
+import type { RequestContext } from '../../../kernel/request-context.ts'
+import type { Profiler } from './profiler.ts'
+
+/**
+ * Lets a profiler know when an error that nobody has caught, or a promise's that nobody has handled, is about to end the
+ * process; returns what ends that. The process ends as it would without: this is only told.
+ */
+export function watchCrashes(profiler: Profiler, context: RequestContext): () => void {
+  // The request is the one whose work has failed, also long after its response.
+  const onCrash = (error: unknown) => profiler.crash(error, context.current)
+  process.on('uncaughtExceptionMonitor', onCrash)
+  return () => process.off('uncaughtExceptionMonitor', onCrash)
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type Test, t } from 'tap'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
+
+const program = path.join(import.meta.dirname, '../../../fixtures/crashing-server.js')
+
+/** Serves from a process of its own, and lets a request wait for an answer. */
+async function start(t: Test) {
+  const disk = path.join(t.testdir(), 'profiles.json')
+  // Without what tap adds to the environment of every process, which takes seconds.
+  const command = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, disk]
+  const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const ended = once(child, 'exit')
+  const stderr = text(child.stderr)
+  const [line] = await once(child.stdout, 'data')
+  const url = String(line).trim()
+  const waiting = fetch(`${url}/slow`).then(
+    () => 'answered',
+    () => 'cut off',
+  )
+  await new Promise(resolve => setTimeout(resolve, 50))
+  return {
+    url,
+    /** Waits for the end of the process: how it was, and what is left of its profiles. */
+    async end() {
+      const [code] = await ended
+      const profiles: Profile[] = JSON.parse(readFileSync(disk, 'utf8'))
+      const findProfile = (target: string) => profiles.find(({ summary }) => summary.url.endsWith(target))
+      return { code, stderr: await stderr, findProfile, slow: await waiting }
+    },
+  }
+}
+
+for (const [target, message] of [
+  ['/pending', 'while it was handled'],
+  ['/answered', 'after its answer'],
+  ['/rejected', 'in a promise'],
+] as const) {
+  t.test(`an error ${message} ends the process, and leaves the profiles of what it was doing`, async t => {
+    const { url, end } = await start(t)
+    const isAnswered = await fetch(url + target).then(
+      () => true,
+      () => false,
+    )
+    t.equal(isAnswered, target !== '/pending')
+
+    const { code, findProfile, slow, stderr } = await end()
+    t.equal(code, 1, 'it has ended as it would without a profiler')
+    t.match(stderr, `Error: ${message}`)
+    t.equal(slow, 'cut off')
+
+    const culprit = findProfile(target)
+    t.match(culprit?.summary, { outcome: 'crashed', status: isAnswered ? 200 : 0, exception: 'Error' })
+    t.match(culprit?.data.exception, {
+      exceptions: [{ message, frames: [{ file: 'tests/fixtures/crashing-server.ts' }] }],
+      excerpts: [{ lines: [] }],
+    })
+    t.match(findProfile('/slow')?.summary, { outcome: 'crashed', status: 0, exception: null, route: '/slow' })
+  })
+}

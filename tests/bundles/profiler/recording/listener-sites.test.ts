@@ -1,0 +1,30 @@
+import { t } from 'tap'
+import { ListenerSites } from '../../../../bundles/profiler/recording/listener-sites.ts'
+import type { Profiler } from '../../../../bundles/profiler/recording/profiler.ts'
+import { ProfilerTracer } from '../../../../bundles/profiler/recording/profiler-tracer.ts'
+import { RequestContext } from '../../../../kernel/request-context.ts'
+import { Event } from '../../../../lib/event-dispatcher/event.ts'
+import { createEventDispatcher, type Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '../../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+
+class Noted extends Event {
+  static readonly eventName = 'noted'
+}
+
+t.test('a listener is known by where it was registered, as a function or as a method', async t => {
+  const sites = new ListenerSites()
+  const tracer = new ProfilerTracer({} as Profiler, new RequestContext(), sites)
+  const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
+  const lineOf = ({ listener }: { readonly listener: Listener }) =>
+    /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
+      String(sites.find(listener, process.cwd())),
+    )
+  dispatcher.on(Noted, () => undefined)
+  dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
+  const [first, second] = dispatcher.listeners(Noted).map(lineOf)
+  t.ok(first && second && Number(first[1]) < Number(second[1]))
+  t.equal(
+    sites.find(() => undefined, process.cwd()),
+    undefined,
+  )
+})

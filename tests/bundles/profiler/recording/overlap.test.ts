@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import type { Application, Bundle } from '../../../../kernel/bundle.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
+import { createProject } from '../../../support/project.ts'
+import { serveKernel } from '../../../support/test-server.ts'
+
+const count = 200
+const markers = Array.from({ length: count }, (_, index) => `marker-${index}-${(index * 7919).toString(36)}`)
+
+/** A server that others fetch from; it answers after a while of its own choice. */
+async function startUpstream(t: Test): Promise<string> {
+  const server = createServer(async (request, response) => {
+    await sleep(Number(request.url?.length) % 5)
+    response.end(request.url)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Does a bit of everything under the marker in the path, with pauses between, and fails in every fourth request. */
+function createTaskBundle(upstream: string): Bundle {
+  return {
+    name: 'task',
+    register({ logger, routes, view }: Application) {
+      const handle = async (request: Request): Promise<Response> => {
+        const marker = String(request.attributes.get('marker'))
+        const index = Number(marker.split('-')[1])
+        const pause = () => sleep((index * 31) % 7)
+        logger.info('Begun {marker}.', { marker })
+        await pause()
+        request.attributes.set('done', marker)
+        await request.session.set('task', marker)
+        await fetch(`${upstream}/${marker}`).then(response => response.text())
+        await pause()
+        request.stopwatch.measure(marker, 'task', () => undefined)
+        logger.warning('Nearly done: {marker}.', { marker })
+        if (index % 4 === 0) throw new Error(`Failed: ${marker}`)
+        return Response.html(await view.render('task/page', { marker, [marker]: true }, request))
+      }
+      routes.add({ name: 'task', path: '/task/:marker', controller: handle })
+    },
+  }
+}
+
+t.test('of 200 overlapping requests no record holds anything of another', async t => {
+  const kernel = await createProfiledKernel(t, {
+    bundles: [createTaskBundle(await startUpstream(t))],
+    directory: createProject(t.testdir(), { 'templates/task/page.hbs': '<p>{{marker}}</p>' }),
+  })
+  const { url } = await serveKernel(t, kernel)
+  const { storage } = kernel
+
+  const tokens = await Promise.all(
+    markers.map(async marker => {
+      const response = await fetch(`${url}/task/${marker}?${marker}`, { headers: { 'x-marker': marker } })
+      t.match(await response.text(), marker)
+      return {
+        marker,
+        main: response.headers.get('x-debug-token'),
+        sub: response.headers.get('x-previous-debug-token'),
+      }
+    }),
+  )
+
+  for (const { marker, main, sub } of tokens) {
+    const kept = [main, sub].filter(token => token !== null).map(token => waitForProfile(storage, token))
+    const texts = (await Promise.all(kept)).map(profile => JSON.stringify(profile))
+    t.equal(texts.length, Number(marker.split('-')[1]) % 4 === 0 ? 2 : 1)
+    const found = texts.flatMap(text => text.match(/marker-\d+-\w+/g) ?? [])
+    t.ok(found.length > 8, `${marker} is told in many places: ${found.length}`)
+    t.strictSame([...new Set(found)], [marker])
+  }
+  t.equal((await storage.search({ limit: 1000 })).total, count + count / 4)
+})

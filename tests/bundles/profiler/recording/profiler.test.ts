@@ -1,0 +1,401 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
+import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
+import type { CollectedData } from '../../../../bundles/profiler/recording/collected-data.ts'
+import type { Pass } from '../../../../bundles/profiler/recording/pass.ts'
+import { Profiler } from '../../../../bundles/profiler/recording/profiler.ts'
+import { RecordingPolicy } from '../../../../bundles/profiler/recording/recording-policy.ts'
+import { summarize } from '../../../../bundles/profiler/recording/summarize.ts'
+import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { defineController } from '../../../../kernel/controller/controller.ts'
+import { FinishRequestEvent } from '../../../../kernel/events/finish-request-event.ts'
+import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../../../kernel/events/terminate-event.ts'
+import { RequestType } from '../../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
+import { createRequest } from '../../../../kernel/testing/event-factories.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { Redactor } from '../../../../lib/redact/redactor.ts'
+import { createSignals } from '../../../../lib/signals.ts'
+import { probeBundle } from '../../../support/probe-bundle.ts'
+import { createProfiledKernel, type ProfiledInit, waitForProfile } from '../../../support/profiled-kernel.ts'
+import { linkProject } from '../../../support/project.ts'
+import { createRecorder } from '../../../support/recording-logger.ts'
+import { openConnection, serveKernel } from '../../../support/test-server.ts'
+import { turns } from '../../../support/turns.ts'
+
+/** Something to wait for, and what lets the waiting end. */
+function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = () => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+/** A server that records, behind a socket. */
+async function startRecording(t: Test, init: ProfiledInit) {
+  const kernel = await createProfiledKernel(t, init)
+  const { storage } = kernel
+  /** The profile of the only request, when it is as is wanted. */
+  async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
+    for (let attempt = 0; attempt < 200; attempt++) {
+      const { summaries } = await storage.search({ limit: 10 })
+      const main = summaries.find(({ parent }) => parent === null)
+      const profile = main && (await storage.find(main.token))?.profile
+      if (profile !== undefined && isWanted(profile)) return profile
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    throw new Error('There is no such profile.')
+  }
+  return { ...(await serveKernel(t, kernel)), storage, only }
+}
+
+function messagesOf({ data }: Profile): unknown[] {
+  return Object(data.exception).exceptions?.map(({ message }: { message: string }) => message)
+}
+
+t.test('a sub-request that outlives its request is unfinished, and amended when it ends', async t => {
+  const gate = createGate()
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const late = defineController('late', [], async () => {
+        await gate.opened
+        return Response.text('late')
+      })
+      const controller = (request: Request) => {
+        void kernel.forward(request, late)
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  const [token = ''] = main.children
+  const before = await waitForProfile(storage, token)
+  t.match(before.summary, { outcome: 'unfinished', status: 0, parent: main.summary.token, controller: 'late' })
+  gate.open()
+  const after = await waitForProfile(storage, token, ({ summary }) => summary.outcome === 'complete')
+  t.match(after.summary, { status: 200, parent: main.summary.token })
+})
+
+t.test('a sub-request that begins when its request is over is recorded, and its parent knows of it', async t => {
+  const gate = createGate()
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const controller = (request: Request) => {
+        void gate.opened.then(() => kernel.forward(request, () => Response.text('late')))
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  t.strictSame(main.children, [])
+  gate.open()
+  const amended = await waitForProfile(storage, main.summary.token, ({ children }) => children.length === 1)
+  t.equal(amended.summary.subRequests, 1)
+  t.match((await waitForProfile(storage, String(amended.children[0]))).summary, { outcome: 'complete', status: 200 })
+})
+
+t.test('a request whose client leaves before the answer is aborted', async t => {
+  const gate = createGate()
+  const arrived = createGate()
+  const handlers = {
+    '/waits': async () => {
+      arrived.open()
+      await gate.opened
+      return Response.text('for nobody')
+    },
+  }
+  const { only, port } = await startRecording(t, { handlers })
+  const { socket } = openConnection(port)
+  socket.write('GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await arrived.opened
+  socket.destroy()
+  await new Promise(resolve => setTimeout(resolve, 50))
+  gate.open()
+  t.match((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
+})
+
+t.test('a stream is complete when all of it was sent', async t => {
+  const gate = createGate()
+  async function* parts() {
+    yield 'one '
+    await gate.opened
+    yield 'two'
+  }
+  const handlers = { '/parts': () => Response.stream(Readable.from(parts())) }
+  const { only, storage, url } = await startRecording(t, { handlers })
+  const response = await fetch(`${url}/parts`)
+  const token = response.headers.get('x-debug-token')
+  t.notOk(storage.has(String(token)), 'it is not over')
+  gate.open()
+  t.equal(await response.text(), 'one two')
+  t.match((await only()).summary, { token, outcome: 'complete', status: 200 })
+})
+
+t.test('a stream whose client leaves, or that fails, is aborted', async t => {
+  const { only, port, raw } = await startRecording(t, {
+    handlers: { '/endless': () => Response.stream(Readable.from(endless())) },
+  })
+  const { socket } = openConnection(port)
+  socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.once('data', () => socket.destroy())
+  t.match((await only()).summary, { outcome: 'aborted', route: '/endless' })
+  await raw('GET /stream-fails HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  t.match((await only(({ summary }) => summary.route === 'stream_fails')).summary, { outcome: 'aborted' })
+})
+
+/** Tells the newest profiler what node would tell it; told to all, it would be a failure of this test. */
+function crash(error: Error): void {
+  process.listeners('uncaughtExceptionMonitor').at(-1)?.(error, 'uncaughtException')
+}
+
+async function* endless() {
+  for (;;) {
+    yield 'x'.repeat(1000)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+t.test('a listener that fails once is told like any other error', async t => {
+  for (const type of [ResponseEvent, FinishRequestEvent]) {
+    const { client, profileOf } = await createProfiledKernel(t, {
+      register({ dispatcher }) {
+        const fail = ({ isMainRequest }: { isMainRequest: boolean }) => {
+          remove()
+          if (isMainRequest) throw new Error(`failed in ${type.eventName}`)
+        }
+        const remove = dispatcher.on<ResponseEvent | FinishRequestEvent>(type, fail)
+      },
+    })
+    const profile = await profileOf(await client.get('/text'))
+    t.match(profile.summary, { outcome: 'complete', status: 500, exception: 'Error', subRequests: 1 })
+    t.strictSame(messagesOf(profile), [`failed in ${type.eventName}`])
+  }
+})
+
+t.test('a listener that fails always, also on the error page, costs no profile', async t => {
+  for (const type of [ResponseEvent, FinishRequestEvent, TerminateEvent]) {
+    const { client, storage } = await createProfiledKernel(t, {
+      register({ dispatcher }) {
+        let count = 0
+        const fail = () => {
+          throw new Error(`failure ${++count}`)
+        }
+        dispatcher.on<ResponseEvent | FinishRequestEvent | TerminateEvent>(type, fail)
+      },
+    })
+    await client.get('/text')
+    await turns()
+    const { summaries } = await storage.search({ limit: 10 })
+    const [main] = summaries.filter(({ parent }) => parent === null)
+    t.match(
+      main,
+      { outcome: 'complete', status: type === TerminateEvent ? 200 : 500, exception: 'Error' },
+      type.eventName,
+    )
+    const profile = await waitForProfile(storage, String(main?.token))
+    t.match(messagesOf(profile)[0], 'failure 1')
+    t.equal(profile.summary.subRequests, type === TerminateEvent ? 0 : 1)
+    for (const child of profile.children) t.ok(storage.has(child))
+  }
+})
+
+t.test('an error inside the error controller is told beside the one that it was to answer', async t => {
+  const { app, client, storage } = await createProfiledKernel(t)
+  const fail = () => {
+    throw new Error('the error page is broken')
+  }
+  app.controllers.register('error_controller', defineController('broken', [], fail))
+  const response = await client.get('/boom')
+  t.equal(response.status, 500)
+  await turns()
+  const { summaries } = await storage.search({ limit: 10 })
+  const [main] = summaries.filter(({ parent }) => parent === null)
+  t.match(main, { outcome: 'complete', status: 500, subRequests: 1, route: 'boom' })
+  const profile = await waitForProfile(storage, String(main?.token))
+  t.strictSame(messagesOf(profile), ['Boom "quoted" <b>é</b> & 100%', 'the error page is broken'])
+  t.match((await waitForProfile(storage, String(profile.children[0]))).summary, { controller: 'broken', status: 0 })
+})
+
+t.test('a request that is not recorded has no sub-requests that are', async t => {
+  const { client, storage } = await createProfiledKernel(t, { ignoredPaths: ['/embed'] })
+  t.equal((await client.get('/embed')).headers.get('x-debug-token'), null)
+  t.equal((await storage.search({ limit: 10 })).total, 0)
+  await client.get('/events')
+  await turns()
+  t.equal((await storage.search({ limit: 10 })).total, 1)
+})
+
+t.test('where only exceptions are wanted, only they are kept', async t => {
+  const { client, storage } = await createProfiledKernel(t, {
+    onlyExceptions: true,
+    handlers: {
+      '/nothing-thrown': () => {
+        throw undefined
+      },
+    },
+  })
+  t.equal((await client.get('/text')).headers.get('x-debug-token'), null)
+  t.equal((await storage.search({ limit: 10 })).total, 0)
+  const token = (await client.get('/nothing-thrown')).headers.get('x-debug-token')
+  t.match((await waitForProfile(storage, token)).summary, { exception: 'Thrown value', status: 500 })
+  t.equal((await storage.search({ limit: 10 })).total, 2)
+})
+
+t.test('a crash is recorded before the process ends, with the one whose work has failed', async t => {
+  const gate = createGate()
+  const arrived = createGate()
+  const handlers = {
+    '/waits': async () => {
+      arrived.open()
+      await gate.opened
+      return Response.text('in the end')
+    },
+  }
+  let run = (_task: () => void) => {}
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    handlers,
+    register({ context, kernel, routes }) {
+      const late = defineController('late', [], async () => {
+        await gate.opened
+        return Response.text('late')
+      })
+      const controller = async (request: Request) => {
+        void kernel.forward(request, late)
+        await kernel.forward(request, (inner: Request) => {
+          run = task => context.run(inner, task)
+          return new Response()
+        })
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  const [late, culprit] = main.children
+  const waiting = client.get('/waits')
+  await arrived.opened
+  run(() => crash(new Error('late failure')))
+
+  const find = async (token?: string) => (await storage.find(String(token)))?.profile
+  for (const token of [culprit, main.summary.token]) {
+    const profile = await find(token)
+    t.match(profile?.summary, { outcome: 'crashed', status: 200, exception: 'Error' })
+    t.match(profile?.data.exception, { exceptions: [{ message: 'late failure' }] })
+  }
+  t.match((await find(late))?.summary, { outcome: 'crashed', exception: null })
+  const { summaries } = await storage.search({ limit: 1 })
+  t.match(summaries, [{ url: 'http://localhost/waits', outcome: 'crashed', exception: null, status: 0 }])
+
+  gate.open()
+  const response = await waiting
+  await turns()
+  const { summary } = await profileOf(response)
+  t.match(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
+  t.match((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
+})
+
+t.test(
+  'a crash outside of any request is recorded for all that is in flight, and a closed profiler records none',
+  async t => {
+    const { client, close, storage } = await createProfiledKernel(t, {
+      handlers: {
+        '/crashes': () => {
+          crash(new Error('elsewhere'))
+          return new Response()
+        },
+      },
+      ignoredPaths: ['/text'],
+    })
+    await client.get('/crashes')
+    crash(new Error('elsewhere'))
+    t.equal((await storage.search({ limit: 9 })).total, 1)
+    const count = process.listenerCount('uncaughtExceptionMonitor')
+    await close()
+    t.equal(process.listenerCount('uncaughtExceptionMonitor'), count - 1)
+  },
+)
+
+/** A profiler on its own, whose collector is told by the test. */
+function createBareProfiler(collect: (pass: Pass) => CollectedData, storage = new MemoryProfileStorage()) {
+  const { logger, records } = createRecorder()
+  const profiler = new Profiler({
+    storage,
+    policy: new RecordingPolicy(),
+    collect,
+    facts: () => '{}',
+    redactor: new Redactor(),
+    logger,
+    signals: createSignals(() => {}),
+  })
+  return { profiler, storage, records }
+}
+
+t.test('what is collected late of a request that is not over does not replace what is known when it is', async t => {
+  const gate = createGate()
+  const { profiler, storage } = createBareProfiler(pass => {
+    const isOver = pass.duration !== undefined
+    const summary = summarize(pass, new Redactor())
+    return { summary, data: { isOver }, failures: {}, pending: isOver ? undefined : gate.opened }
+  })
+  const request = createRequest('/main')
+  const sub = request.duplicate()
+  const main = profiler.begin(request, RequestType.Main)
+  const pass = profiler.begin(sub, RequestType.Sub)
+  if (main === undefined || pass === undefined) throw new Error('Both are recorded.')
+  profiler.finish(main)
+  profiler.terminate(main, new Response(), true)
+  profiler.finish(pass)
+  gate.open()
+  await profiler.whenIdle()
+  const { profile } = (await storage.find(pass.token)) ?? {}
+  t.match(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
+})
+
+t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
+  const directory = linkProject(t)
+  writeFileSync(path.join(directory, 'var'), 'This is no directory.')
+  const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
+  const { client, close, records } = await createTestKernel({ bundles, directory })
+  t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
+  await close()
+  const [problem] = records.filter(({ level }) => level === 'warning')
+  t.match(problem, { message: 'Profiles are dropped because they cannot be written.' })
+  t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
+})
+
+t.test('a profile that cannot be made is logged, and costs nothing else', async t => {
+  const { profiler, records, storage } = createBareProfiler(pass => ({
+    summary: summarize(pass, new Redactor()),
+    data: { big: 1n },
+    failures: {},
+    pending: undefined,
+  }))
+  const pass = profiler.begin(createRequest('/'), RequestType.Main)
+  if (pass === undefined) throw new Error('It is recorded.')
+  profiler.crash(new Error('x'), pass.request)
+  profiler.terminate(pass, new Response(), true)
+  await profiler.whenIdle()
+  t.match(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
+  t.notOk(storage.has(pass.token))
+  t.strictSame([...profiler.open], [])
+})
+
+t.test('without a free token a request is not profiled', async t => {
+  class Full extends MemoryProfileStorage {
+    override has(): boolean {
+      return true
+    }
+  }
+  const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
+  t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
+  t.match(records, [{ level: 'warning' }])
+})
