@@ -5,13 +5,13 @@ export function createCompletionCommand(write: (text: string) => unknown): Conso
   return {
     name: 'completion',
     description: 'Writes a script with which a shell completes command lines',
-    arguments: [{ name: 'shell', description: 'the shell', choices: Object.keys(scripts) }],
+    arguments: [{ name: 'shell', description: 'the shell', choices: ['bash', 'zsh'] }],
     examples: [
       { line: 'completion bash > ~/.local/share/bash-completion/completions/console', purpose: 'for bash, for good' },
       { line: 'completion zsh', purpose: 'for zsh: eval "$(bin/console completion zsh)" in ~/.zshrc' },
     ],
-    run({ arguments: { shell = '' } }) {
-      write(scripts[shell] ?? '')
+    run({ arguments: { shell } }) {
+      write(shell === 'zsh' ? zsh : bash)
       return exitCodes.success
     },
   }
@@ -39,7 +39,7 @@ async function findWords(commands: readonly ConsoleCommand[], words: readonly st
   const command = commands.find(({ name }) => name === words[0])
   if (command === undefined) return []
   const options = [...(command.options ?? []), ...commonOptions]
-  const before = words.at(-2) ?? ''
+  const before = String(words.at(-2))
   const waiting = options.find(({ name, value }) => value !== undefined && before === `--${name}`)
   if (waiting !== undefined) return wordsFor(waiting)
   if (words.at(-1)?.startsWith('-')) return options.map(({ description, name }) => [`--${name}`, description])
@@ -55,7 +55,7 @@ async function wordsFor({ choices, suggest }: Pick<CommandOption, 'choices' | 's
 /** Words that are neither options nor what stands after one. */
 function countArguments(words: readonly string[], options: readonly CommandOption[]): number {
   const takesNext = (word: string) => options.some(({ name, value }) => value !== undefined && word === `--${name}`)
-  return words.filter((word, index) => !word.startsWith('-') && !takesNext(words[index - 1] ?? '')).length
+  return words.filter((word, index) => !word.startsWith('-') && !takesNext(String(words[index - 1]))).length
 }
 
 /** Colons part words for bash, so that only what stands behind the last one may be replaced. */
@@ -84,5 +84,3 @@ _sinfonietta_console() {
 }
 compdef _sinfonietta_console console bin/console ./bin/console
 `
-
-const scripts: Readonly<Record<string, string>> = { bash, zsh }

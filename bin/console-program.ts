@@ -35,7 +35,7 @@ export async function runCommandLine(
   // A word such as "debug" is half a name: its other half is in the help of its area.
   const area = commands.filter(({ name }) => name.startsWith(`${word}:`))
   const known = area.length > 0 ? area : commands
-  for (const command of known.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const command of known.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))) {
     const added = addCommand(program, command)
     added.action(async () => void results.push(await command.run(...createInput(command, added, terminal))))
   }

@@ -66,6 +66,8 @@ async function run(
 
 /** Which commands there are depends on it. */
 function readEnvironment(commandLine: readonly string[]): string | undefined {
-  const { values } = parseArgs({ args: [...commandLine], options: { env: { type: 'string' } }, strict: false })
+  // While a word is being written, it is no environment.
+  const args = commandLine[0] === completionWord ? commandLine.slice(0, -1) : commandLine
+  const { values } = parseArgs({ args: [...args], options: { env: { type: 'string' } }, strict: false })
   return typeof values.env === 'string' ? values.env : undefined
 }

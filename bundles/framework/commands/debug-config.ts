@@ -25,7 +25,7 @@ export function createDebugConfig({ bundles, config, redactor }: Foundation): Co
       const variables = redactor.environment()
       const all = Object.entries(readers).map(([name, read]) => ({
         name,
-        value: name === 'NODE_ENV' ? (variables[name] ?? '') : read(config),
+        value: read(config, variables),
         from: originOf(name, variables[name], config),
       }))
       const found = all.filter(({ name }) => name.includes(setting.toUpperCase()))
@@ -52,9 +52,11 @@ export function createDebugConfig({ bundles, config, redactor }: Foundation): Co
 
 const masked = (value: string | undefined) => (value === undefined ? '' : mask)
 
+type Reader = (config: Config, variables: Readonly<Record<string, string>>) => string
+
 /** What is in force: also what a setting that is not set stands for. */
-const readers: Readonly<Record<keyof Settings, (config: Config) => string>> = {
-  NODE_ENV: () => '',
+const readers: Readonly<Record<keyof Settings, Reader>> = {
+  NODE_ENV: (_config, { NODE_ENV = '' }) => NODE_ENV,
   APP_ENV: ({ environment }) => environment,
   APP_DEBUG: ({ isDebug }) => (isDebug ? 'on' : 'off'),
   APP_SECRET: ({ secret }) => masked(secret),

@@ -23,8 +23,8 @@ export function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
       { line: 'debug:route-match GET /partnership', purpose: 'finds the route of a page' },
       { line: 'debug:route-match POST https://example.org/partnership --all', purpose: 'finds out why there is a 405' },
     ],
-    run({ arguments: { method = '', url = '' }, options }, output) {
-      const request = createRequest(method.toUpperCase(), url)
+    run({ arguments: { method, url }, options }, output) {
+      const request = createRequest(String(method).toUpperCase(), String(url))
       if (request.problem !== undefined) {
         output.error(request.problem.message)
         return exitCodes.failure

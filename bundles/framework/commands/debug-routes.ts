@@ -37,7 +37,7 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
 
 /** The name of what answers. */
 export function controllerOf({ controller }: Route): string {
-  return String(readProperty(controller, 'name') ?? '')
+  return String(readProperty(controller, 'name'))
 }
 
 function textsOf(route: Route): string[] {

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import path from 'node:path'
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import { VIEW_TEMPLATE_INVALID } from '../../../lib/view/errors.ts'
 
 /** Creates the command that checks all templates, and lists them. */
 export function createDebugTemplates({ directory, view }: Pick<Foundation, 'directory' | 'view'>): ConsoleCommand {
@@ -15,13 +14,8 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
       { line: 'debug:templates site/', purpose: 'lists the templates of the site' },
     ],
     run({ arguments: { filter = '' } }, output) {
-      try {
-        view.load()
-      } catch (error) {
-        if (!(error instanceof VIEW_TEMPLATE_INVALID)) throw error
-        output.error(error.message)
-        return exitCodes.failure
-      }
+      // Its error names every mistake.
+      view.load()
       const all = [...view.names()].map(name => ({ name, file: `templates/${name}.hbs` }))
       const found = all.filter(({ name }) => name.includes(filter))
       const templates = found.map(each => ({ ...each, bytes: statSync(path.join(directory, each.file)).size }))

@@ -24,7 +24,8 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two records' },
       { line: 'profiler:compare latest', purpose: 'compares the latest request with the one before it' },
     ],
-    async run({ arguments: { a = '', b } }, output) {
+    async run({ arguments: { a: word, b } }, output) {
+      const a = String(word)
       const named = await findRecord(storage, a)
       if (named === undefined) {
         output.error(missing(a))

@@ -15,7 +15,8 @@ export function createProfilerShow(storage: ProfileStorage): ConsoleCommand {
       { line: 'profiler:show 1a2b3c --panel logger', purpose: 'tells what was logged' },
       { line: 'profiler:show latest --json', purpose: 'gives the whole profile to a program' },
     ],
-    async run({ arguments: { token = '' }, options: { panel } }, output) {
+    async run({ arguments: words, options: { panel } }, output) {
+      const token = String(words.token)
       const found = await findRecord(storage, token)
       if (found === undefined) {
         output.error(missing(token))
