@@ -91,7 +91,7 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
 
 /** Reads what is kept, however long it takes. */
 export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Output): Promise<void> {
-  const progress = output.progress('Reading records')
+  const progress = output.progress('Reading files of records')
   await storage.load(progress.update)
   progress.end()
 }

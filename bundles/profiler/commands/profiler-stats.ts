@@ -58,7 +58,7 @@ const columns: readonly Column[] = [
   { title: 'p99', align: 'right', cut: 'never', isOptional: true },
   { title: 'Errors', align: 'right', cut: 'never' },
   { title: 'Slowest', align: 'right', cut: 'never', isOptional: true },
-  { title: 'Token', cut: 'never', isOptional: true },
+  { title: 'Token', cut: 'never' },
 ]
 
 function toRow({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): Cell[] {
