@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
 const root = path.join(import.meta.dirname, '..')
@@ -24,4 +24,34 @@ export async function build({ isThorough = false } = {}) {
 function compile(options) {
   const child = spawn(process.execPath, [compiler, ...options], { stdio: 'inherit', cwd: root })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
+}
+
+const folders = ['bin', 'bundles', 'kernel', 'lib'].map(name => path.join(root, name))
+const stamp = path.join(root, 'dist/.console')
+
+/**
+ * As `build`, for what runs often and ends soon: the compiler is only started when a source is newer than the last time
+ * that this has seen all of them compiled. Looking at the files takes a tenth of the time.
+ */
+export async function buildWhenStale() {
+  const begin = Date.now()
+  if (!isStale(timeOf(stamp))) return true
+  if (!(await build())) return false
+  try {
+    writeFileSync(stamp, '')
+    utimesSync(stamp, begin / 1000, begin / 1000)
+  } catch {
+    // Next time it takes a little longer.
+  }
+  return true
+}
+
+function isStale(time) {
+  const isNewer = file => file.endsWith('.ts') && timeOf(file) >= time
+  return folders.some(folder => readdirSync(folder, { recursive: true }).some(name => isNewer(path.join(folder, name))))
+}
+
+/** 0 of what is not there. */
+function timeOf(file) {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

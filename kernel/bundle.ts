@@ -8,6 +8,7 @@ import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
 import type { Collector } from './collector.ts'
+import type { ConsoleCommand } from './console-command.ts'
 import type { Controller, RequestHandler } from './controller/controller.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
@@ -39,6 +40,8 @@ export interface Foundation {
   readonly bundles: readonly string[]
   /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
   readonly collectors: Collector[]
+  /** What bundles add to `bin/console`; a server has no use for it. */
+  readonly commands: ConsoleCommand[]
 }
 
 /** What a bundle may use. */

@@ -21,6 +21,8 @@ declare module '../lib/signals.ts' {
   interface SignalMap {
     /** Files were changed, and those that are served or rendered have been read again. */
     'files.changed': undefined
+    /** All is registered and checked, and requests may come; never said where only a console command runs. */
+    'kernel.booted': undefined
   }
 }
 
@@ -44,8 +46,19 @@ export class Kernel {
     this.#bundles = bundles
   }
 
-  /** Registers the bundles one after another, in their order. @throws VIEW_TEMPLATE_INVALID KERNEL_BUNDLE_REPEATED */
-  static async boot({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
+  /** Makes an application that is ready for requests. @throws VIEW_TEMPLATE_INVALID KERNEL_BUNDLE_REPEATED */
+  static async boot(options: KernelOptions): Promise<Kernel> {
+    const kernel = await Kernel.assemble(options)
+    kernel.app.view.load()
+    kernel.app.signals.emit('kernel.booted', undefined)
+    return kernel
+  }
+
+  /**
+   * Registers the bundles one after another, in their order; templates are read with the first that is rendered. For
+   * console commands, of which most render nothing. @throws KERNEL_BUNDLE_REPEATED
+   */
+  static async assemble({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
     const names = bundles.map(({ name }) => name)
     const repeated = names.find((name, index) => names.indexOf(name) < index)
     if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
@@ -61,6 +74,7 @@ export class Kernel {
       signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
       bundles: names,
       collectors: [],
+      commands: [],
     }
     for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation
 
@@ -82,7 +96,6 @@ export class Kernel {
     }
     // In order: a bundle may build on what those before it have registered.
     for (const bundle of bundles) await bundle.register(app)
-    app.view.load()
     return new Kernel(app, bundles)
   }
 

@@ -14,6 +14,7 @@ const places: Readonly<Record<string, string>> = {
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',
   valibot: 'lib/env/',
+  commander: 'bin/console',
   'highlight.js': 'lib/stack/highlight.ts',
 }
 

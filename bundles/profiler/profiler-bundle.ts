@@ -7,6 +7,7 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
 import { memoryCollector } from './collectors/memory.ts'
+import { createCommands } from './commands/create-commands.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
@@ -74,7 +75,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       context.enable()
       const locate = () => findCallSite(foundation.directory)
       watches.push(logger.observe(record => profiler.find(context.current)?.logs.add(record, locate)))
-      const tracer = new ProfilerTracer(profiler, context, sites)
+      const tracer = new ProfilerTracer(profiler, context, sites, foundation.directory)
       const templates = path.join(foundation.directory, 'templates')
       return {
         ...foundation,
@@ -88,7 +89,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     register(app) {
       const gc = new GcWatch(() => profiler.open)
       const calls = new CallWatch(() => profiler.find(app.context.current))
-      watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
+      app.signals.on('kernel.booted', () => {
+        watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
+      })
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
@@ -99,6 +102,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
+      app.commands.push(...createCommands(storage))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

@@ -46,6 +46,11 @@ export abstract class EventDispatcher {
 
   /** The event classes that have, or had, a listener. */
   abstract types(): Iterable<EventClass>
+
+  /** Where a listener was registered, as file and line; `undefined` where nobody takes note of that. */
+  originOf(_listener: RegisteredListener): string | undefined {
+    return undefined
+  }
 }
 
 const nobody: readonly RegisteredListener[] = []

@@ -16,6 +16,8 @@ export interface DispatchTracer {
   beginCall(event: Event, listener: RegisteredListener): Span
   /** A listener was added, by whoever has called now. */
   noteListener?(listener: RegisteredListener): void
+  /** Where it was added: file and line. */
+  originOf?(listener: RegisteredListener): string | undefined
 }
 
 /**
@@ -58,6 +60,10 @@ export class TraceableEventDispatcher extends EventDispatcher {
 
   override types(): Iterable<EventClass> {
     return this.#inner.types()
+  }
+
+  override originOf(listener: RegisteredListener): string | undefined {
+    return this.#tracer.originOf?.(listener)
   }
 }
 

@@ -29,8 +29,15 @@ export interface View {
   /** Makes a helper known to all templates; before they are loaded. */
   addHelper(name: string, helper: Helper): void
 
-  /** Reads and checks all templates (again). @throws VIEW_TEMPLATE_INVALID naming every mistake */
+  /**
+   * Reads and checks all templates (again), which the first that is rendered does otherwise.
+   *
+   * @throws VIEW_TEMPLATE_INVALID naming every mistake
+   */
   load(): void
+
+  /** The names of the templates, in their order, once they are loaded. */
+  names(): Iterable<string>
 
   /**
    * Renders a template, named by its path without `.hbs`. Gives a promise only when a fragment has to be waited for.
@@ -71,7 +78,7 @@ class HandlebarsView implements View {
   readonly #folders: readonly string[] | undefined
   readonly #decorate: TemplateDecorator
   readonly #helpers = new Map<string, Helper>()
-  #templates = new Map<string, Template>()
+  #templates: ReadonlyMap<string, Template> | undefined
   #surroundings: Surroundings = {}
 
   constructor(directory: string, { folders, decorate = keep }: ViewOptions) {
@@ -85,6 +92,10 @@ class HandlebarsView implements View {
   }
 
   load(): void {
+    this.#read()
+  }
+
+  #read(): ReadonlyMap<string, Template> {
     const handlebars = Handlebars.create()
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper))
     const sources = readTemplates(this.#directory, this.#folders)
@@ -97,10 +108,15 @@ class HandlebarsView implements View {
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#templates = templates
     this.#surroundings = prepareSurroundings(handlebars)
+    return templates
+  }
+
+  names(): Iterable<string> {
+    return this.#templates?.keys() ?? []
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
-    const template = this.#templates.get(name)
+    const template = (this.#templates ?? this.#read()).get(name)
     if (template === undefined) throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory])
     const pending: Pending = new Map()
     let page: string

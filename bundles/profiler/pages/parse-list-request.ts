@@ -20,8 +20,8 @@ export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'durati
 /** Of a sort that does not say which. */
 export const defaultOrder = 'desc'
 
-/** Symfony's, in its order, then ours. */
-const names = [
+/** The names of the parameters: Symfony's, in its order, then ours. */
+export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type'],
   ...['route', 'pinned', 'sort', 'order', 'page'],
 ]
@@ -32,7 +32,7 @@ const maximalPage = 1_000_000
 
 /** Reads the parameters of a search; never fails: what cannot be understood is left out, and noted. */
 export function parseListRequest(given: URLSearchParams): ListRequest {
-  const texts = names.map(name => [name, given.get(name)?.trim() ?? ''] as const)
+  const texts = searchParameters.map(name => [name, given.get(name)?.trim() ?? ''] as const)
   const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
   const notes: string[] = []
   const limit = readCount('limit', parameters, defaultLimit, maximalLimit, notes)

@@ -31,7 +31,7 @@ export async function renderCompare(request: Request, services: PageServices): P
     return explain('Nothing to compare with', `There is no record before "${b}" that asked for the same.`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile)
-  return pages.render('profiler/compare', toCompareView(first.profile, second.profile, comparison), request)
+  return pages.render('profiler/compare', { ...toCompareView(first.profile, second.profile, comparison) }, request)
 }
 
 /** The list has the newer ones first. */

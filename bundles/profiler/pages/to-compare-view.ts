@@ -1,4 +1,3 @@
-import type { ViewModel } from '../../../lib/view/view.ts'
 import type { Change, Compared } from '../compare/compare-maps.ts'
 import { type Comparison, hasDifferences, neverCompared } from '../compare/compare-profiles.ts'
 import type { ListenerUse } from '../compare/read-listener-uses.ts'
@@ -8,10 +7,20 @@ import { formatCount } from '../format/format-count.ts'
 import { formatMicroseconds } from '../format/format-microseconds.ts'
 import { compareLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
-import { toSummaryView } from './to-summary-view.ts'
+import { type SummaryView, toSummaryView } from './to-summary-view.ts'
+
+/** What the page of two records shows. */
+export interface CompareView {
+  readonly title: string
+  readonly records: readonly (SummaryView & { readonly name: string })[]
+  readonly swapLink: string
+  readonly isSame: boolean
+  readonly leftOut: string
+  readonly parts: readonly Part[]
+}
 
 /** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
-export function toCompareView(first: Profile, second: Profile, comparison: Comparison): ViewModel {
+export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
   const { attributes, listeners, logs, query, requestHeaders, responseHeaders, summary, timings } = comparison
   const parts = [
     viewTimings(timings),

@@ -22,15 +22,22 @@ export class ProfilerTracer implements DispatchTracer {
   readonly #profiler: Profiler
   readonly #context: RequestContext
   readonly #sites: ListenerSites
+  readonly #directory: string
 
-  constructor(profiler: Profiler, context: RequestContext, sites: ListenerSites) {
+  /** Files are told relative to the directory. */
+  constructor(profiler: Profiler, context: RequestContext, sites: ListenerSites, directory: string) {
     this.#profiler = profiler
     this.#context = context
     this.#sites = sites
+    this.#directory = directory
   }
 
   noteListener({ listener }: RegisteredListener): void {
     this.#sites.note(listener)
+  }
+
+  originOf({ listener }: RegisteredListener): string | undefined {
+    return this.#sites.find(listener, this.#directory)
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {

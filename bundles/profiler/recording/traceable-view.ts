@@ -59,6 +59,10 @@ class TraceableView implements View {
     this.#inner.load()
   }
 
+  names(): Iterable<string> {
+    return this.#inner.names()
+  }
+
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
     const page = this.#inner.render(name, model, request)
     return typeof page === 'string' ? page : this.#wait(page, this.#findPass(request))

@@ -137,6 +137,13 @@ export class FileProfileStorage implements ProfileStorage {
     return searchSummaries(this.#catalog.index.entries, query)
   }
 
+  async load(onProgress: (done: number, total: number) => void): Promise<void> {
+    const { folder, refresh } = this.#catalog
+    const end = folder.observe(onProgress)
+    await refresh()
+    end()
+  }
+
   tail(listener: TailListener): () => void {
     const remove = this.#tail.add(listener, Math.max(this.#clock(), this.#catalog.index.newest))
     this.#watch.start()

@@ -53,6 +53,8 @@ export class MemoryProfileStorage implements ProfileStorage {
     return searchSummaries([...this.#kept.values()], query)
   }
 
+  async load(): Promise<void> {}
+
   tail(listener: TailListener): () => void {
     return this.#tail.add(listener, 0)
   }

@@ -73,6 +73,11 @@ export interface ProfileStorage {
   /** One that is not known yet is looked for in what other processes write, for up to a second. */
   find(token: string): Promise<StoredProfile | undefined>
   search(query: ProfileQuery): Promise<ProfileSearchResult>
+  /**
+   * Reads all that other processes have kept, however long it takes, and tells how far it has come: a search has only
+   * seconds, and finds what is known by then.
+   */
+  load(onProgress: (done: number, total: number) => void): Promise<void>
   /** Tells of every profile, of all processes, from now on; returns what ends that. */
   tail(listener: (summary: ProfileSummary) => void): () => void
   /** Forgets everything but what is pinned, and what other processes that still run are about to write. */

@@ -22,6 +22,7 @@ export class SegmentFolder {
   readonly #segments = new Map<string, Segment>()
   /** Of other processes. What is closed was read to its end and is not looked at again. */
   readonly #readers = new Map<Segment, SegmentReader>()
+  #onProgress: ((done: number, total: number) => void) | undefined
 
   constructor(directory: string, fileSystem: FileSystem, writer: string) {
     this.#directory = directory
@@ -41,6 +42,14 @@ export class SegmentFolder {
   /** Whether nobody writes to the segment any more, as far as is known: its process has begun another, or is gone. */
   isClosed(segment: Segment): boolean {
     return !this.#readers.has(segment)
+  }
+
+  /** Tells how many of the segments that are to be read were read; returns what ends that. */
+  observe(onProgress: (done: number, total: number) => void): () => void {
+    this.#onProgress = onProgress
+    return () => {
+      this.#onProgress = undefined
+    }
   }
 
   /** Adds a segment that this process has begun. */
@@ -88,12 +97,14 @@ export class SegmentFolder {
     const names = this.segments.map(({ name }) => name).sort((one, other) => one.time - other.time)
     const latest = new Map(names.map(({ name, writer }) => [writer, name]))
     // One after another, on purpose: requests come first.
-    for (const [segment, reader] of [...this.#readers]) {
+    const readers = [...this.#readers]
+    for (const [index, [segment, reader]] of readers.entries()) {
       const { name, pid, writer } = segment.name
       // Known before it is read: what is closed now will not grow any more.
       const isClosed = latest.get(writer) !== name || !isRunning(pid)
       read.push(await reader.read())
       if (isClosed) this.#readers.delete(segment)
+      this.#onProgress?.(index + 1, readers.length)
     }
     return read.flat()
   }

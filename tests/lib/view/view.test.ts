@@ -136,3 +136,10 @@ async function wait(turns: number, text: string): Promise<string> {
   for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
   return text
 }
+
+t.test('templates are read with the first that is rendered, when nobody has loaded them', async t => {
+  const view = createView(t.testdir({ 'b.hbs': 'page b', 'a.hbs': 'page a' }))
+  t.strictSame([...view.names()], [])
+  t.equal(view.render('b', {}), 'page b')
+  t.strictSame([...view.names()], ['a', 'b'])
+})

@@ -1,0 +1,73 @@
+import path from 'node:path'
+import { inspect, parseArgs } from 'node:util'
+import { loadBundles } from '../bundles/index.ts'
+import type { Bundle } from '../kernel/bundle.ts'
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
+import { Kernel } from '../kernel/kernel.ts'
+import { Output } from '../lib/console/output.ts'
+import { type Config, parseConfig } from '../lib/env/config.ts'
+import { readDotenv } from '../lib/env/dotenv.ts'
+import { HttpError } from '../lib/errors/http-error.ts'
+import { createLogger } from '../lib/log/create-logger.ts'
+import { Redactor } from '../lib/redact/redactor.ts'
+import { createCompletionCommand, suggestWords } from './console-completion.ts'
+import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
+
+/** Which application has its commands run; the one of this project unless told else. */
+export interface ConsoleApplication {
+  readonly load?: (config: Config) => Promise<readonly Bundle[]>
+  readonly directory?: string
+}
+
+/** Compiled, this file lies in dist/bin. */
+const root = path.join(import.meta.dirname, '../..')
+
+/** Asks for words that may stand last on a command line: the scripts for shells do. */
+const completionWord = '__complete'
+
+/** Runs a command of the application, without a server; gives the exit code. Never rejects. */
+export async function runConsole(
+  commandLine: readonly string[],
+  terminal: ConsoleTerminal,
+  { load = loadBundles, directory = root }: ConsoleApplication = {},
+): Promise<number> {
+  const output = new Output(terminal)
+  try {
+    const { variables, dotenvNames } = readDotenv(directory, terminal.env, readEnvironment(commandLine))
+    const config = parseConfig(variables, dotenvNames)
+    const redactor = new Redactor(variables)
+    // Results are on stdout; what is logged on the way there is of interest when something is wrong.
+    const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
+    const kernel = await Kernel.assemble({ config, directory, bundles: await load(config), logger, redactor })
+    try {
+      return await run([...kernel.app.commands], commandLine, terminal, config)
+    } finally {
+      await kernel.close()
+    }
+  } catch (error) {
+    const isForeseen = error instanceof HttpError || error instanceof CommandUsageError
+    output.error(isForeseen ? error.message : inspect(error))
+    return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
+  }
+}
+
+async function run(
+  commands: ConsoleCommand[],
+  commandLine: readonly string[],
+  terminal: ConsoleTerminal,
+  { environment }: Config,
+): Promise<number> {
+  commands.push(createCompletionCommand(text => terminal.stdout.write(text)))
+  if (commandLine[0] !== completionWord) return runCommandLine(commands, commandLine, terminal, environment)
+  const words = await suggestWords(commands, commandLine.slice(1))
+  terminal.stdout.write(words.map(([word, description]) => `${word}\t${description}\n`).join(''))
+  return exitCodes.success
+}
+
+/** Which commands there are depends on it. */
+function readEnvironment(commandLine: readonly string[]): string | undefined {
+  // While a word is being written, it is no environment.
+  const args = commandLine[0] === completionWord ? commandLine.slice(0, -1) : commandLine
+  const { values } = parseArgs({ args: [...args], options: { env: { type: 'string' } }, strict: false })
+  return typeof values.env === 'string' ? values.env : undefined
+}

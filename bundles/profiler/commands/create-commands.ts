@@ -1,0 +1,18 @@
+import type { ConsoleCommand } from '../../../kernel/console-command.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { createProfilerCompare } from './profiler-compare.ts'
+import { createProfilerList } from './profiler-list.ts'
+import { createProfilerPurge } from './profiler-purge.ts'
+import { createProfilerShow } from './profiler-show.ts'
+import { createProfilerStats } from './profiler-stats.ts'
+
+/** Creates the commands of the profiler. */
+export function createCommands(storage: ProfileStorage): ConsoleCommand[] {
+  return [
+    createProfilerCompare(storage),
+    createProfilerList(storage),
+    createProfilerPurge(storage),
+    createProfilerShow(storage),
+    createProfilerStats(storage),
+  ]
+}

@@ -1,0 +1,49 @@
+import type { CommandArgument } from '../../../kernel/console-command.ts'
+import { CommandUsageError } from '../../../kernel/console-command.ts'
+import { isToken } from '../store/parse-summary.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+
+/** Stands for the main request that was kept last. */
+export const latest = 'latest'
+
+/** Finds the record of a token, or the latest; `undefined` when nothing is kept of it. @throws CommandUsageError */
+export async function findRecord(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  word: string,
+): Promise<StoredProfile | undefined> {
+  if (word === latest) {
+    const [newest] = await searchMain(storage, 1)
+    return newest && storage.find(newest.token)
+  }
+  if (!isToken(word))
+    throw new CommandUsageError(`"${word}" is no token: that is six hexadecimal digits, or "${latest}".`)
+  return storage.find(word)
+}
+
+/** Says that nothing is kept. */
+export function missing(word: string): string {
+  return word === latest ? 'There are no records.' : `Nothing is kept of "${word}": expired, deleted, or never there.`
+}
+
+/** Describes the argument that names a record. */
+export function tokenArgument(
+  storage: Pick<ProfileStorage, 'search'>,
+  changes: Partial<CommandArgument> = {},
+): CommandArgument {
+  return {
+    name: 'token',
+    description: `the token of a record, or ${latest}`,
+    async suggest() {
+      const found = await searchMain(storage, 20)
+      const tokens = found.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
+      return [[latest, 'the latest request'], ...tokens]
+    },
+    ...changes,
+  }
+}
+
+/** Sub-requests have a parent. */
+async function searchMain(storage: Pick<ProfileStorage, 'search'>, limit: number) {
+  const isMain = { field: 'parent', test: 'among', value: new Set(['']) } as const
+  return (await storage.search({ filters: [isMain], limit })).summaries
+}

@@ -1,0 +1,134 @@
+import {
+  type CommandInput,
+  CommandUsageError,
+  type ConsoleCommand,
+  exitCodes,
+} from '../../../kernel/console-command.ts'
+import type { Output } from '../../../lib/console/output.ts'
+import type { Cell, Column } from '../../../lib/console/table.ts'
+import { groupByParent } from '../pages/group-by-parent.ts'
+import type { ListRequest } from '../pages/parse-list-request.ts'
+import { searchList } from '../pages/search-list.ts'
+import { toSummaryView } from '../pages/to-summary-view.ts'
+import type { ProfileSummary } from '../profile.ts'
+import { matchFilter } from '../store/match-filter.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
+
+/** Creates the command that lists records, and new ones as they come. */
+export function createProfilerList(storage: ProfileStorage): ConsoleCommand {
+  return {
+    name: 'profiler:list',
+    description: 'Lists recorded requests, the latest first',
+    options: [
+      ...filterOptions,
+      ...pagingOptions,
+      { name: 'follow', description: 'tells of new ones, too, until Ctrl-C; the latest come last' },
+    ],
+    examples: [
+      { line: 'profiler:list', purpose: 'lists the latest ten' },
+      { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failures, the slowest first' },
+      { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests but those for assets' },
+      { line: 'profiler:list --limit 1000 --json', purpose: 'gives the summaries to a program' },
+    ],
+    run: (input, output) => (input.options.follow === undefined ? list : follow)(storage, input, output),
+  }
+}
+
+async function list(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
+  const wanted = parseSearch(input)
+  await loadAll(storage, output)
+  const { pinned, summaries, total } = await searchList(storage, wanted)
+  const { offset, sort } = wanted.query
+  const isGrouped = sort === undefined || sort.field === 'time'
+  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
+  const rows = listed.map(({ isBelowParent, summary }) =>
+    toRow(summary, { isBelowParent, isPinned: pinned.has(summary.token) }),
+  )
+  const records = summaries.map(summary => ({ ...summary, isPinned: pinned.has(summary.token) }))
+  output.print({
+    blocks:
+      rows.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table: { columns, rows } }],
+    json: { total, records },
+  })
+  if (rows.length > 0 && rows.length < total && output.format === 'text') {
+    const end = offset + rows.length
+    output.note(`${format(offset + 1)}–${format(end)} of ${format(total)}; --page and --limit tell of the others.`)
+  }
+  return exitCodes.success
+}
+
+/** Begins with the latest ones, in the order in which they came. */
+async function follow(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
+  const unfit = ['sort', 'order', 'page', 'pinned'].find(name => input.options[name] !== undefined)
+  if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
+  const wanted = parseSearch(input)
+  await loadAll(storage, output)
+  const { summaries } = await searchList(storage, wanted)
+  const first = summaries.toReversed()
+  const rows = first.map(summary => toRow(summary))
+  const add = output.open({ columns, rows }, first)
+  const end = storage.tail(createFilter(wanted, summary => add(toRow(summary), summary)))
+  await untilAborted(input.signal)
+  end()
+  return exitCodes.success
+}
+
+function createFilter({ query }: ListRequest, tell: (summary: ProfileSummary) => void) {
+  const tests = query.filters.map(matchFilter)
+  return (summary: ProfileSummary) => {
+    if (tests.every(matches => matches(summary))) tell(summary)
+  }
+}
+
+/** Watching a directory keeps no process running: a timer does. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const timer = setInterval(() => undefined, 60_000)
+  await new Promise<unknown>(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  clearInterval(timer)
+}
+
+/** Reads what is kept, however long it takes. */
+export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Output): Promise<void> {
+  const progress = output.progress('Reading files of records')
+  await storage.load(progress.update)
+  progress.end()
+}
+
+const columns: readonly Column[] = [
+  { title: 'Status', align: 'right', cut: 'never' },
+  { title: 'Method', cut: 'never' },
+  { title: 'URL' },
+  { title: 'Route', isOptional: true },
+  { title: 'Duration', align: 'right', cut: 'never' },
+  { title: 'Time', cut: 'never', isOptional: true },
+  { title: 'Token', cut: 'never' },
+  { title: 'IP', cut: 'never', isOptional: true },
+  { title: 'Notes', isOptional: true },
+]
+
+interface RowInit {
+  readonly isBelowParent?: boolean
+  readonly isPinned?: boolean
+}
+
+function toRow(summary: ProfileSummary, { isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
+  const { badges, duration, ip, method, route, status, target, time, token, tone } = toSummaryView(summary)
+  const notes = [...(isPinned ? ['pinned'] : []), ...badges.map(({ text }) => text)].join(', ')
+  return [
+    { text: status, tone },
+    method,
+    isBelowParent || summary.parent !== null ? `└ ${target}` : target,
+    route,
+    duration,
+    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
+    { text: token, tone: 'strong' },
+    { text: ip, tone: 'muted' },
+    { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
+  ]
+}
+
+function format(count: number): string {
+  return count.toLocaleString('en')
+}

@@ -1,0 +1,111 @@
+import { escapeControls } from '../log/escape-controls.ts'
+import { displayWidth, fitWidth, padWidth } from './display-width.ts'
+import type { Paint, Tone } from './paint.ts'
+
+/** A text in a table. */
+export type Cell = string | { readonly text: string; readonly tone: Tone }
+
+/** A column of a table. */
+export interface Column {
+  readonly title: string
+  readonly align?: 'left' | 'right'
+  /** Which end of its texts goes where there is no room; `never` for what means nothing unless it is whole. */
+  readonly cut?: 'end' | 'start' | 'never'
+  /** Whether the column is left out where there is no room. The last one goes first. */
+  readonly isOptional?: boolean
+}
+
+/** Rows of texts below titles. */
+export interface Table {
+  readonly columns: readonly Column[]
+  readonly rows: readonly (readonly Cell[])[]
+}
+
+/** How wide each column of a table is; 0 when it is left out. */
+export type Layout = readonly number[]
+
+const gap = 2
+/** Columns that can be cut keep so much, where their texts have it. */
+const least = 16
+
+/** The text of a cell as it may reach a terminal. */
+export function textOf(cell: Cell): string {
+  return escapeControls(typeof cell === 'string' ? cell : cell.text)
+}
+
+/** Finds widths with which a table fits: where there is no room, optional columns go, then the widest are cut. */
+export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE_INFINITY): Layout {
+  const wanted = columns.map(({ title }, index) =>
+    rows.reduce((widest, row) => Math.max(widest, displayWidth(textOf(row[index] ?? ''))), displayWidth(title)),
+  )
+  const smallest = columns.map(({ cut }, index) => {
+    const whole = Number(wanted[index])
+    return cut === 'never' ? whole : Math.min(whole, least)
+  })
+  const shown = columns.map(() => true)
+  const total = (widths: readonly number[]) =>
+    widths.reduce((sum, each, index) => (shown[index] ? sum + each + gap : sum), -gap)
+  for (let last = columns.length - 1; last >= 0 && total(smallest) > width; last--) {
+    if (columns[last]?.isOptional) shown[last] = false
+  }
+  let cap = Math.max(...wanted)
+  const capped = () => wanted.map((each, index) => Math.max(Number(smallest[index]), Math.min(each, cap)))
+  while (cap > least && total(capped()) > width) cap--
+  return capped().map((each, index) => (shown[index] ? each : 0))
+}
+
+/** Writes the titles of a table, and its rows below them. */
+export function formatTable(table: Table, paint: Paint, width?: number): string {
+  const layout = layOut(table, width)
+  return [formatTitles(table.columns, layout, paint, width), ...formatRows(table, layout, paint, width)].join('')
+}
+
+/** Writes the titles as a line. */
+export function formatTitles(columns: readonly Column[], layout: Layout, paint: Paint, width?: number): string {
+  const titles = columns.map(({ title }) => ({ text: title, tone: 'strong' }) as const)
+  return formatRow(columns, titles, layout, paint, width)
+}
+
+/** Writes each row as a line. */
+export function formatRows({ columns, rows }: Table, layout: Layout, paint: Paint, width?: number): string[] {
+  return rows.map(row => formatRow(columns, row, layout, paint, width))
+}
+
+function formatRow(
+  columns: readonly Column[],
+  row: readonly Cell[],
+  layout: Layout,
+  paint: Paint,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  let line = ''
+  let blanks = 0
+  let left = width
+  for (const [index, { align, cut }] of columns.entries()) {
+    const room = Math.min(Number(layout[index]), left)
+    if (room <= 0) continue
+    const cell = row[index] ?? ''
+    // Without a width nothing is cut, whatever the layout was made for.
+    const text = Number.isFinite(width) ? fitWidth(textOf(cell), room, cut === 'start' ? 'start' : 'end') : textOf(cell)
+    const missing = Math.max(0, room - displayWidth(text))
+    const tone = typeof cell === 'string' ? 'plain' : cell.tone
+    if (align === 'right') blanks += missing
+    if (text !== '') {
+      line += ' '.repeat(blanks) + paint(tone, text)
+      blanks = 0
+    }
+    blanks += gap + (align === 'right' ? 0 : missing)
+    left -= room + gap
+  }
+  return `${line}\n`
+}
+
+/** Writes names and what belongs to them, line by line; nothing is cut. */
+export function formatFields(fields: readonly (readonly [name: string, value: Cell])[], paint: Paint): string {
+  const widest = Math.max(0, ...fields.map(([name]) => displayWidth(name)))
+  const lines = fields.map(([name, value]) => {
+    const text = paint(typeof value === 'string' ? 'plain' : value.tone, textOf(value))
+    return `${paint('muted', padWidth(name, widest))}  ${text}`.trimEnd()
+  })
+  return lines.map(line => `${line}\n`).join('')
+}

@@ -1,0 +1,256 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type Test, t } from 'tap'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../kernel/console-command.ts'
+import { HttpError } from '../../lib/errors/http-error.ts'
+import { type RunInit, runInTerminal } from '../support/fake-terminal.ts'
+import { pause } from './site-process.ts'
+
+t.setTimeout(120_000)
+
+const seen: unknown[] = []
+
+const commands: readonly ConsoleCommand[] = [
+  {
+    name: 'demo:greet',
+    description: 'Greets somebody',
+    arguments: [
+      {
+        name: 'name',
+        description: 'the name',
+        suggest: () => [
+          ['Ada', 'the first'],
+          ['Alan', 'the\nsecond'],
+        ],
+      },
+      { name: 'tone', description: 'how', isOptional: true, choices: ['loud', 'low'] },
+    ],
+    options: [
+      { name: 'times', value: 'number', description: 'how often' },
+      { name: 'very-polite', description: 'even more' },
+      { name: 'language', value: 'name', choices: ['en', 'de'], description: 'the language' },
+      { name: 'place', value: 'name', description: 'where', suggest: async () => [['London', '']] },
+    ],
+    examples: [{ line: 'demo:greet Ada', purpose: 'greets Ada' }],
+    async run({ arguments: words, options }, output) {
+      seen.push({ words, options })
+      output.print({ blocks: [{ kind: 'text', text: `Hello, ${words.name}!`, tone: 'ok' }], json: { words, options } })
+      return exitCodes.success
+    },
+  },
+  {
+    name: 'demo:fail',
+    description: 'Fails',
+    arguments: [{ name: 'how', description: 'how' }],
+    run({ arguments: { how } }) {
+      if (how === 'usage') throw new CommandUsageError('That is not how.')
+      if (how === 'foreseen') throw new HttpError(500, 'It was foreseen.')
+      if (how === 'unforeseen') throw new TypeError('Nobody knew.')
+      return exitCodes.failure
+    },
+  },
+  {
+    name: 'demo:ask',
+    description: 'Asks',
+    async run({ confirm }, output) {
+      const isWanted = await confirm('Really?')
+      output.print({ blocks: [{ kind: 'text', text: String(isWanted) }], json: isWanted })
+      return exitCodes.success
+    },
+  },
+]
+
+const demoBundle: Bundle = {
+  name: 'demo',
+  register(app) {
+    app.commands.push(...commands)
+    app.logger.info('Nobody wants to know.')
+    app.logger.warning('Somebody may want to know.')
+  },
+}
+
+const run = (line: string | readonly string[], init: RunInit = {}) =>
+  runInTerminal(line, { load: async () => [demoBundle], ...init })
+
+t.test('a command gets its arguments and options by their names', async t => {
+  const { code, stdout } = await run('demo:greet Ada loud --times 3 --very-polite --language=de')
+  t.equal(code, 0)
+  t.equal(stdout, 'Hello, Ada!\n')
+  t.strictSame(seen.pop(), {
+    words: { name: 'Ada', tone: 'loud' },
+    options: { times: '3', 'very-polite': '', language: 'de' },
+  })
+  await run(['demo:greet', '--', '-dashed'])
+  t.strictSame(seen.pop(), { words: { name: '-dashed' }, options: {} })
+})
+
+t.test('results are told as text, JSON or Markdown, and in colours on a terminal only', async t => {
+  t.equal((await run('demo:greet *Ada* --md')).stdout, 'Hello, \\*Ada\\*!\n')
+  t.strictSame(JSON.parse((await run('demo:greet Ada --json')).stdout), {
+    words: { name: 'Ada' },
+    options: { json: '' },
+  })
+  t.equal((await run('demo:greet Ada', { width: 80 })).stdout, '\u001b[32mHello, Ada!\u001b[39m\n')
+  t.equal((await run('demo:greet Ada', { width: 80, env: { NO_COLOR: '1' } })).stdout, 'Hello, Ada!\n')
+})
+
+t.test('what is logged goes to stderr, when it is of interest', async t => {
+  const { stderr, stdout } = await run('demo:greet Ada')
+  t.match(stderr, 'Somebody may want to know.')
+  t.notMatch(stderr + stdout, 'Nobody wants to know.')
+})
+
+t.test('a command line that is wrong says why: 64', async t => {
+  const cases: [line: string, message: string][] = [
+    ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
+    ['nope', "error: unknown command 'nope'"],
+    ['demo:greet', "error: missing required argument 'name'"],
+    [
+      'demo:greet Ada quiet',
+      "command-argument value 'quiet' is invalid for argument 'tone'. Allowed choices are loud, low.",
+    ],
+    ['demo:greet Ada loud more', "error: too many arguments for 'demo:greet'. Expected 2 arguments but got 3."],
+    ['demo:greet Ada --tmies 3', "error: unknown option '--tmies'\n(Did you mean --times?)"],
+    ['demo:greet Ada --language fr', "argument 'fr' is invalid. Allowed choices are en, de."],
+    ['demo:greet Ada --json --md', "option '--json' cannot be used with option '--md'"],
+    ['demo:fail usage', 'That is not how.'],
+  ]
+  for (const [line, message] of cases) {
+    const { code, stderr, stdout } = await run(line)
+    t.equal(code, 64, line)
+    t.ok(stderr.includes(message), stderr)
+    t.equal(stdout, '')
+  }
+})
+
+t.test('a command that fails says why: 1', async t => {
+  t.equal((await run('demo:fail quietly')).code, 1)
+  const foreseen = await run('demo:fail foreseen')
+  t.equal(foreseen.code, 1)
+  t.match(foreseen.stderr, /^It was foreseen\.$/m)
+  const unforeseen = await run('demo:fail unforeseen')
+  t.equal(unforeseen.code, 1)
+  t.match(unforeseen.stderr, /TypeError: Nobody knew\.\n +at /)
+  const config = await run('demo:greet Ada --env prod')
+  t.equal(config.code, 1)
+  t.match(config.stderr, 'The configuration has mistakes:')
+  t.equal((await run('demo:greet Ada --env')).code, 64)
+})
+
+t.test('help lists the commands by their areas, and tells all of each', async t => {
+  const all = await run('')
+  t.equal(all.code, 0)
+  t.match(
+    all.stdout,
+    /^Usage: bin\/console [\s\S]+\n\nconsole:\n {2}completion +Writes [\s\S]+\n\ndemo:\n {2}demo:ask +Asks\.\n/,
+  )
+  t.equal((await run('--help')).stdout, all.stdout)
+  const area = await run('demo')
+  t.equal(area.code, 64)
+  t.match(area.stderr, /demo:greet/)
+  t.notMatch(area.stderr, /completion/)
+  const one = await run('demo:greet --help')
+  t.equal(one.code, 0)
+  t.match(
+    one.stdout,
+    /Greets somebody\.[\s\S]+--times <number> +how often[\s\S]+bin\/console demo:greet Ada\n +greets Ada/,
+  )
+  t.match((await run('--help', { width: 40 })).stdout, '\u001b[1mUsage:\u001b[22m')
+  t.match((await run('--version')).stdout, /^\d+\.\d+\.\d+\n$/)
+  t.match((await run('--env test --help')).stdout, 'in the environment "test"')
+})
+
+t.test('a question is asked where somebody can answer', async t => {
+  for (const [answer, said] of [
+    ['y\n', 'true'],
+    ['YES\n', 'true'],
+    ['n\n', 'false'],
+    ['\n', 'false'],
+    ['', 'false'],
+  ] as const) {
+    const { stderr, stdout } = await run('demo:ask', { answer })
+    t.equal(stdout, `${said}\n`)
+    t.match(stderr, 'Really? [y/N] ')
+  }
+  const { code, stderr } = await run('demo:ask')
+  t.equal(code, 64)
+  t.match(stderr, 'Really? Nobody can be asked here: add --yes.')
+  t.equal((await run('demo:ask', { answer: '', signal: AbortSignal.abort() })).code, 130, 'Ctrl-C')
+})
+
+t.test('shells are told which words may come next', async t => {
+  const complete = async (line: string) => {
+    const { stdout } = await run(['__complete', ...line.split(' ')])
+    return stdout.split('\n').slice(0, -1)
+  }
+  t.strictSame(await complete('demo:'), ['demo:greet\tGreets somebody', 'demo:fail\tFails', 'demo:ask\tAsks'])
+  t.strictSame(await complete('demo:greet '), ['Ada\tthe first', 'Alan\tthe second'])
+  t.strictSame(await complete('demo:greet Ad'), ['Ada\tthe first'])
+  t.strictSame(await complete('demo:greet --times 3 --very-polite Ada '), ['loud\t', 'low\t'])
+  t.strictSame(await complete('demo:greet --language '), ['en\t', 'de\t'])
+  t.strictSame(await complete('demo:greet --place L'), ['London\t'])
+  t.strictSame(await complete('demo:greet --times '), [])
+  t.strictSame(await complete('demo:greet --l'), ['--language\tthe language'])
+  t.strictSame(await complete('demo:greet Ada loud '), [])
+  t.strictSame(await complete('demo:ask --env t'), ['test\t'])
+  t.strictSame(await complete('demo:ask --j'), ['--json\ttells it as JSON'])
+  t.strictSame(await complete('nope '), [])
+  t.ok((await run(['__complete'])).stdout.includes('demo:ask'))
+  t.match((await run('completion bash')).stdout, 'complete -o default -F')
+  t.match((await run('completion zsh')).stdout, /^#compdef/)
+})
+
+/** Runs the real executable. */
+async function execute(t: Test, line: string, shell = 'exec bin/console') {
+  const child = spawn('sh', ['-c', `unset NODE_OPTIONS; ${shell} ${line}`], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const printed = { stdout: '', stderr: '' }
+  child.stdout.on('data', chunk => (printed.stdout += chunk))
+  child.stderr.on('data', chunk => (printed.stderr += chunk))
+  const ended = once(child, 'close')
+  t.teardown(() => child.kill('SIGKILL'))
+  return { child, printed, ended }
+}
+
+t.test('the executable builds, runs and ends', async t => {
+  const routes = await execute(t, 'debug:routes partnership --json')
+  t.strictSame(await routes.ended, [0, null])
+  t.equal(JSON.parse(routes.printed.stdout).path, '/partnership')
+  t.equal(routes.printed.stderr, '')
+  const wrong = await execute(t, 'debug:rout')
+  t.strictSame(await wrong.ended, [64, null])
+  t.match(wrong.printed.stderr, 'Did you mean debug:routes?')
+})
+
+t.test('events are told with the places in sources', async t => {
+  const { ended, printed } = await execute(t, 'debug:events kernel.terminate')
+  await ended
+  t.match(printed.stdout, /kernel\/listeners\/body-listener\.ts:\d+/)
+})
+
+t.test('a reader that has seen enough is no failure', async t => {
+  const { ended, printed } = await execute(t, '--json; echo $? >&2; } | head -c 1', '{ bin/console debug:routes')
+  await ended
+  t.equal(printed.stdout.length, 1)
+  t.equal(printed.stderr, '0\n')
+})
+
+t.test('Ctrl-C ends what would go on for ever', async t => {
+  const { child, ended, printed } = await execute(t, 'profiler:list --follow')
+  for (let attempt = 0; !printed.stdout.includes('Status') && attempt < 1000; attempt++) await pause(20)
+  child.kill('SIGINT')
+  t.strictSame(await ended, [0, null])
+})
+
+t.test('completion works in bash', async t => {
+  const script = `unset NODE_OPTIONS; source <(bin/console completion bash)
+COMP_LINE='bin/console debug:route'; COMP_POINT=\${#COMP_LINE}; _sinfonietta_console; printf '%s\\n' "\${COMPREPLY[@]}"`
+  const child = spawn('bash', ['-c', script])
+  let printed = ''
+  child.stdout.on('data', chunk => (printed += chunk))
+  await once(child, 'close')
+  t.equal(printed, 'route-match\nroutes\n')
+})

@@ -1,0 +1,197 @@
+import { t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
+import { siteBundle } from '../../../bundles/site/site-bundle.ts'
+import type { Bundle } from '../../../kernel/bundle.ts'
+import { type RunInit, runInTerminal } from '../../support/fake-terminal.ts'
+import { createProject } from '../../support/project.ts'
+
+const routedBundle: Bundle = {
+  name: 'routed',
+  register({ routes }) {
+    const controller = () => undefined
+    routes.add({
+      name: 'tenant',
+      path: '/tenant/:id',
+      host: ':tenant.example.org',
+      methods: ['POST', 'PUT'],
+      schemes: ['https'],
+      requirements: { id: /\d+/ },
+      defaults: { _format: 'json' },
+      condition: request => request.query.has('yes'),
+      priority: 5,
+      controller,
+    })
+    routes.add({ name: 'wild', path: '/wild/*rest', controller })
+    routes.add({ name: 'wilder', path: '/wild/:one', controller })
+  },
+}
+
+const load = async () => [frameworkBundle, siteBundle, routedBundle]
+const run = (line: string, init: RunInit = {}) => runInTerminal(line, { load, ...init })
+
+t.test('debug:routes lists routes in the order in which they are tried', async t => {
+  const { code, stdout } = await run('debug:routes')
+  t.equal(code, 0)
+  const lines = stdout.split('\n')
+  t.match(lines[0], /^Name +Methods +Path +Host +Controller$/)
+  t.match(lines[1], /^tenant +POST, PUT +\/tenant\/:id +:tenant\.example\.org +controller$/)
+  t.ok(lines.some(line => /^partnership +GET +\/partnership +any +partnership$/.test(line)))
+  t.strictSame(JSON.parse((await run('debug:routes tenant. --json')).stdout), [
+    {
+      name: 'tenant',
+      path: '/tenant/:id',
+      methods: ['POST', 'PUT'],
+      host: ':tenant.example.org',
+      schemes: ['https'],
+      requirements: { id: '\\d+', tenant: '[^.]+' },
+      defaults: { _format: 'json' },
+      hasCondition: true,
+      controller: 'controller',
+      priority: 5,
+    },
+  ])
+  const none = await run('debug:routes nowhere')
+  t.equal(none.code, 1)
+  t.equal(none.stderr, 'No route has "nowhere" in its name, path, host or controller.\n')
+  t.match((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
+})
+
+t.test('debug:routes tells all of a route that is named', async t => {
+  const { stdout } = await run('debug:routes tenant')
+  t.match(stdout, /^Schemes +https$/m)
+  t.match(stdout, /^Requirements +id: \\d\+, tenant: \[\^\.\]\+$/m)
+  t.match(stdout, /^Defaults +\{"_format":"json"\}$/m)
+  t.match(stdout, /^Condition +request => request\.query\.has\('yes'\)$/m)
+  t.match(stdout, /^Position +1$/m)
+  t.match((await run('debug:routes wild')).stdout, /^Methods +any$/m)
+})
+
+t.test('debug:route-match tells which route takes a request, and why each other does not', async t => {
+  const found = await run('debug:route-match get /wild/a?b=1')
+  t.equal(found.code, 0)
+  t.match(found.stdout, /^GET http:\/\/localhost\/wild\/a\?b=1 is for the route "wild"\.$/m)
+  t.match(found.stdout, /^Parameters +rest: "a"$/m)
+  t.match(found.stdout, /^wilder +\/wild\/:one +Another one that matches is tried before it$/m)
+  const plain = await run('debug:route-match GET partnership')
+  t.match(plain.stdout, /^Parameters +none$/m)
+  t.notMatch(plain.stdout, /^partnership /m)
+
+  const other = await run('debug:route-match GET https://acme.example.org/tenant/5?yes#part')
+  t.equal(other.code, 1)
+  t.match(other.stdout, 'is answered with 405: allowed are POST, PUT.')
+  t.match(other.stdout, /^tenant .* Path almost matches, but Method "GET" does not match/m)
+  const matched = await run('debug:route-match POST https://acme.example.org/tenant/5?yes --json')
+  const { controller, outcome, parameters, route } = JSON.parse(matched.stdout)
+  t.strictSame(
+    { controller, outcome, parameters, route },
+    {
+      controller: 'controller',
+      outcome: 'match',
+      parameters: { _format: 'json', id: '5', tenant: 'acme' },
+      route: 'tenant',
+    },
+  )
+  t.match(
+    (await run('debug:route-match POST http://acme.example.org/tenant/x')).stdout,
+    /^tenant .* Requirement for "id"/m,
+  )
+  const moved = await run('debug:route-match GET /partnership/')
+  t.equal(moved.code, 0)
+  t.match(moved.stdout, 'is sent to http://localhost/partnership, for the route "partnership".')
+  const missing = await run('debug:route-match GET /nowhere')
+  t.equal(missing.code, 1)
+  t.match(missing.stdout, 'is answered with 404: no route takes it.')
+  const wrong = await run('debug:route-match GET http://a..b:x/')
+  t.equal(wrong.code, 1)
+  t.match(wrong.stderr, /host/i)
+})
+
+t.test('debug:route-match tells of the nearest ones, unless all are wanted', async t => {
+  const many: Bundle = {
+    name: 'many',
+    register({ routes }) {
+      for (let index = 0; index < 20; index++)
+        routes.add({ name: `r${index}`, path: `/r/${index}`, controller: () => 1 })
+    },
+  }
+  const load = async () => [frameworkBundle, many]
+  const some = await run('debug:route-match GET /r/x', { load })
+  t.match(some.stderr, '11 more that are further away: add --all.')
+  const all = await run('debug:route-match GET /r/x --all', { load })
+  t.equal(all.stderr, '')
+  t.equal(all.stdout.split('\n').length, some.stdout.split('\n').length + 11)
+  t.notMatch((await run('debug:route-match GET /r/1', { load: async () => [frameworkBundle] })).stderr, 'more')
+  const one: Bundle = {
+    name: 'one',
+    register: ({ routes }) => void routes.add({ name: 'one', path: '/one', controller: () => 1 }),
+  }
+  const alone = await run('debug:route-match GET /one --env test', { load: async () => [frameworkBundle, one] })
+  t.notMatch(alone.stdout, 'Why not', 'there are no others')
+})
+
+t.test('debug:events lists listeners as they are called, and where they were registered', async t => {
+  const all = await run('debug:events')
+  t.equal(all.code, 0)
+  t.match(all.stdout, /^kernel\.request \(RequestEvent; a response ends it\)$/m)
+  t.match(all.stdout, /^kernel\.response \(ResponseEvent\)$/m)
+  t.notMatch(all.stdout, 'Registered in', 'nobody takes note of it')
+  const one = await run('debug:events kernel.request --json')
+  const [{ listeners, ...event }] = JSON.parse(one.stdout)
+  t.strictSame(event, { event: 'kernel.request', class: 'RequestEvent', isStoppedByResponse: true })
+  const priorities: number[] = listeners.map(({ priority }: { priority: number }) => priority)
+  t.strictSame(
+    priorities,
+    priorities.toSorted((a, b) => b - a),
+  )
+  t.match((await run('debug:events ExceptionEv')).stdout, 'ErrorListener.')
+  const none = await run('debug:events nothing')
+  t.equal(none.code, 1)
+  t.equal(none.stderr, 'Nobody listens to an event "nothing".\n')
+  t.match(
+    (await runInTerminal('__complete debug:events kernel.resp', { load })).stdout,
+    /^kernel\.response\t\d+ listeners\n$/,
+  )
+
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const located = await run('debug:events kernel.response', { load: async () => [frameworkBundle, profiler] })
+  t.match(located.stdout, /ResponseListener\.onResponse +kernel\/listeners\/response-listener\.ts:\d+$/m)
+})
+
+t.test('debug:config tells settings, where they come from, and no secret', async t => {
+  const env = { APP_HOSTS: 'a.test,b.test', DATABASE_URL: 'postgres://me:hunter2@localhost/db', NODE_ENV: 'test' }
+  const { code, stdout } = await run('debug:config', { env: { ...env, EDITOR_PATHS: '/srv=/home' } })
+  t.equal(code, 0)
+  t.match(stdout, 'dev, debug on, bundles: framework, site, routed\n')
+  t.match(stdout, /^APP_HOSTS +a\.test, b\.test +environment$/m)
+  t.match(stdout, /^NODE_ENV +test +environment$/m)
+  t.match(stdout, /^DATABASE_URL +\*{6} +environment$/m)
+  t.match(stdout, /^APP_SECRET +\*{6} +\.env files$/m)
+  t.match(stdout, /^ADMIN_STATUS_TOKEN +default$/m)
+  t.match(stdout, /^EDITOR_PATHS +\/srv=\/home +environment$/m)
+  t.notMatch(stdout, /hunter2|shipped/)
+  const some = JSON.parse((await run('debug:config log_ --json', { env: { APP_DEBUG: '0' } })).stdout)
+  t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default' }])
+  t.equal(some.isDebug, false)
+  t.match((await run('debug:config', { env: { APP_DEBUG: '0' } })).stdout, /^dev, debug off/)
+  const none = await run('debug:config NOPE')
+  t.equal(none.code, 1)
+  t.equal(none.stderr, 'There is no setting "NOPE".\n')
+  t.match((await runInTerminal('__complete debug:config LOG', { load })).stdout, 'LOG_LEVEL\t\n')
+})
+
+t.test('debug:templates lists templates, and tells their mistakes', async t => {
+  const { code, stderr, stdout } = await run('debug:templates site/head')
+  t.equal(code, 0)
+  t.match(stdout, /^site\/header +templates\/site\/header\.hbs +\d+$/m)
+  t.match(stderr, /^\d+ templates have no mistakes\.$/m)
+  t.match((await run('debug:templates')).stdout, /^site\/footer /m)
+  const directory = createProject(t.testdir(), {
+    'templates/site/wrong.hbs': '{{#if}}',
+    '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',
+  })
+  const wrong = await run('debug:templates', { directory })
+  t.equal(wrong.code, 1)
+  t.match(wrong.stderr, 'site/wrong.hbs: ')
+})

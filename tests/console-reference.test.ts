@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs'
+import { t } from 'tap'
+import { runDocumented, withoutPlaces } from './support/documented-console.ts'
+
+const reference = readFileSync('docs/reference/console.md', 'utf8')
+const prose = reference.replace(/^```[\s\S]*?^```$/gm, '')
+
+t.test('every command has its section in the reference, and every section a command', async t => {
+  const { stdout } = await runDocumented('--help')
+  const commands = [...stdout.matchAll(/^ {2}([a-z]+(?::[a-z-]+)?) +[A-Z]/gm)].map(([, name]) => name)
+  t.ok(commands.length > 10)
+  const sections = [...prose.matchAll(/^## (.+)$/gm)].map(([, name]) => name)
+  t.strictSame(sections, commands.toSorted())
+})
+
+t.test('every option of a command that is not explained by its name is in its section', async t => {
+  for (const section of prose.split(/^## /m).slice(1)) {
+    const name = String(section.split('\n', 1)[0])
+    const { stdout } = await runDocumented(`${name} --help`)
+    const options = [...stdout.matchAll(/^ {2}(--[a-z]+)/gm)].map(([, option]) => String(option))
+    const isShared = (option: string) => ['--json', '--md', '--env'].includes(option)
+    const isFilter = name === 'profiler:stats'
+    for (const option of options.filter(option => !isShared(option) && !isFilter && option !== '--all')) {
+      t.ok(section.includes(option), `${name} ${option}`)
+    }
+  }
+})
+
+t.test('the examples of the reference have the output that stands there', async t => {
+  const blocks = [...reference.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
+    String(block)
+      .split(/^\$ bin\/console /m)
+      .slice(1),
+  )
+  t.ok(blocks.length > 10)
+  for (const block of blocks) {
+    const [line = '', ...output] = block.split('\n')
+    const { stderr, stdout } = await runDocumented(line)
+    const told = output.join('\n').trimEnd()
+    // A line of … stands for any number of lines.
+    const [beginning = '', end] = withoutPlaces(told).split('\n…', 2)
+    const actual = withoutPlaces(stdout + stderr).trimEnd()
+    t.ok(
+      end === undefined ? actual === beginning : actual.startsWith(beginning) && actual.endsWith(end),
+      `${line}\n${actual}`,
+    )
+  }
+})
+
+t.test('the examples of the help can be followed', async t => {
+  const { stdout } = await runDocumented('--help')
+  for (const [, name] of stdout.matchAll(/^ {2}([a-z]+:[a-z-]+) +[A-Z]/gm)) {
+    const help = (await runDocumented(`${name} --help`)).stdout
+    const lines = [...help.matchAll(/^ {2}bin\/console (.+)$/gm)].map(([, line]) => String(line))
+    t.ok(lines.length > 0, `${name} has examples`)
+    for (const line of lines) t.not((await runDocumented(line)).code, 64, line)
+  }
+})

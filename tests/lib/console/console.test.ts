@@ -1,0 +1,254 @@
+import { t } from 'tap'
+import { displayWidth, fitWidth, padWidth } from '../../../lib/console/display-width.ts'
+import { type Document, formatJson, formatMarkdown, formatText } from '../../../lib/console/document.ts'
+import { escapeMarkdown, formatMarkdownTable } from '../../../lib/console/markdown.ts'
+import { hasColours, Output } from '../../../lib/console/output.ts'
+import { paintColours, paintNothing } from '../../../lib/console/paint.ts'
+import { createProgress, formatProgress } from '../../../lib/console/progress.ts'
+import { formatTable, layOut, type Table } from '../../../lib/console/table.ts'
+import { createFakeStream } from '../../support/fake-terminal.ts'
+import { hostileTexts } from '../../support/hostile-texts.ts'
+
+t.test('a text is as wide as its characters are in a terminal', async t => {
+  const cases: [text: string, width: number][] = [
+    ['', 0],
+    ['plain', 5],
+    ['größer', 6],
+    ['gro\u0308ßer', 6],
+    ['漢字', 4],
+    ['ｆｕｌｌ', 8],
+    ['한국어', 6],
+    ['👍🏽', 2],
+    ['👨‍👩‍👧', 2],
+    ['🇩🇪', 2],
+    ['❤️', 2],
+    ['a\u200bb', 2],
+    ['\ud800', 1],
+  ]
+  for (const [text, width] of cases) t.equal(displayWidth(text), width, text)
+})
+
+t.test('what is too wide is cut, and says so', async t => {
+  t.equal(fitWidth('partnership', 11), 'partnership')
+  t.equal(fitWidth('partnership', 5), 'part…')
+  t.equal(fitWidth('lib/http/request.ts:12', 13, 'start'), '…equest.ts:12')
+  t.equal(fitWidth('漢字漢字', 5), '漢字…')
+  t.equal(fitWidth('漢字漢字', 4), '漢…', 'no half of a character')
+  t.equal(fitWidth('漢字', 1), '…')
+  t.equal(fitWidth('text', 0), '')
+  t.equal(padWidth('漢', 4), '漢  ')
+  t.equal(padWidth('7', 3, 'right'), '  7')
+  t.equal(padWidth('longer', 3), 'longer')
+})
+
+const table: Table = {
+  columns: [
+    { title: 'Name' },
+    { title: 'Number', align: 'right', cut: 'never' },
+    { title: 'File', cut: 'start' },
+    { title: 'Note', isOptional: true },
+  ],
+  rows: [
+    ['first', '1', 'bundles/framework/framework-bundle.ts:12', 'a note of some length'],
+    [{ text: 'second', tone: 'error' }, '12,000', 'lib/signals.ts:7', ''],
+    ['third'],
+  ],
+}
+
+t.test('a table is as wide as its texts where there is room', async t => {
+  t.equal(
+    formatTable(table, paintNothing),
+    [
+      'Name    Number  File                                      Note',
+      'first        1  bundles/framework/framework-bundle.ts:12  a note of some length',
+      'second  12,000  lib/signals.ts:7',
+      'third',
+      '',
+    ].join('\n'),
+  )
+  t.equal(formatTable(table, paintNothing, 200), formatTable(table, paintNothing))
+})
+
+t.test('a table fits a terminal: its widest columns are cut, optional ones are left out', async t => {
+  t.equal(
+    formatTable(table, paintNothing, 60),
+    [
+      'Name    Number  File                   Note',
+      'first        1  …amework-bundle.ts:12  a note of some length',
+      'second  12,000  lib/signals.ts:7',
+      'third',
+      '',
+    ].join('\n'),
+  )
+  t.equal(
+    formatTable(table, paintNothing, 34),
+    [
+      'Name    Number  File',
+      'first        1  …work-bundle.ts:12',
+      'second  12,000  lib/signals.ts:7',
+      'third',
+      '',
+    ].join('\n'),
+  )
+  for (let width = 1; width < 100; width++) {
+    for (const line of formatTable(table, paintNothing, width).split('\n')) t.ok(displayWidth(line) <= width)
+  }
+  t.strictSame(layOut({ columns: [], rows: [] }, 10), [])
+})
+
+t.test('colours do not change how wide a table is', async t => {
+  const coloured = formatTable(table, paintColours, 60)
+  t.match(coloured, '\u001b[31msecond\u001b[39m')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the codes of colours
+  t.equal(coloured.replace(/\u001b\[\d+m/g, ''), formatTable(table, paintNothing, 60))
+})
+
+t.test('nothing that was recorded reaches the terminal or Markdown as more than text', async t => {
+  const hostile = [...hostileTexts, '\u001b]0;title\u0007\u001b[2J\u009b31m\u202e', 'a|b\n| c |']
+  const document: Document = {
+    blocks: [
+      { kind: 'title', text: hostile.join(' ') },
+      { kind: 'text', text: hostile.join(' '), tone: 'muted' },
+      { kind: 'fields', fields: hostile.map(text => ['name', text]) },
+      {
+        kind: 'table',
+        table: { columns: [{ title: 'One' }, { title: 'Two' }], rows: hostile.map(text => [text, 'x']) },
+      },
+      { kind: 'code', language: 'json', text: hostile.join(' ') },
+    ],
+    json: hostile,
+  }
+  const control = /[^\P{Cc}\n]|\p{Bidi_Control}|[\u2028\u2029]/u
+  for (const text of [
+    formatText(document, paintNothing),
+    formatText(document, paintNothing, 50),
+    formatMarkdown(document),
+    formatJson(document.json),
+  ]) {
+    t.notMatch(text, control)
+  }
+  t.strictSame(JSON.parse(formatJson(document.json)), hostile)
+  t.strictSame(JSON.parse(formatJson(document.json, false)), hostile)
+  const rows = formatMarkdownTable({
+    columns: [{ title: 'One' }, { title: 'Two' }],
+    rows: hostile.map(text => [text, 'x']),
+  })
+  for (const row of rows.trimEnd().split('\n')) t.equal(row.match(/(?<!\\)(?:\\\\)*\|/g)?.length, 3, row)
+})
+
+t.test('Markdown keeps what it would take for its own', async t => {
+  t.equal(
+    escapeMarkdown('_private_ snake_case *a* [b](c) `d` <e> &amp; a & b \\'),
+    '\\_private\\_ snake_case \\*a\\* \\[b\\](c) \\`d\\` \\<e\\> \\&amp; a & b \\\\',
+  )
+  const document: Document = {
+    blocks: [
+      { kind: 'title', text: 'Title' },
+      { kind: 'text', text: 'Text.' },
+      {
+        kind: 'fields',
+        fields: [
+          ['Name', 'value'],
+          ['Other', { text: 'v', tone: 'ok' }],
+        ],
+      },
+      {
+        kind: 'table',
+        table: { columns: [{ title: 'A' }, { title: 'B', align: 'right' }], rows: [['a', { text: '1', tone: 'ok' }]] },
+      },
+      { kind: 'code', language: 'json', text: '"```"' },
+    ],
+    json: null,
+  }
+  t.equal(
+    formatMarkdown(document),
+    [
+      '## Title\n',
+      'Text.\n',
+      '- Name: value\n- Other: v\n',
+      '| A | B |\n| --- | --: |\n| a | 1 |\n',
+      '````json\n"```"\n````\n',
+    ].join('\n'),
+  )
+  t.equal(formatText(document, paintNothing), 'Title\n\nText.\n\nName   value\nOther  v\n\nA  B\na  1\n\n"```"\n')
+})
+
+t.test('a bar tells how far long work has come', async t => {
+  t.equal(formatProgress('Reading', 50, 200, 80), 'Reading  ██████░░░░░░░░░░░░░░░░░░  25 %  50 of 200')
+  t.equal(formatProgress('Reading', 0, 0, 80), `Reading  ${'░'.repeat(24)}   0 %  0 of 0`)
+  t.equal(formatProgress('Reading', 3, 2, 20), 'Reading 100 %')
+  t.equal(formatProgress('Reading', 1, 2, 8), 'Reading…')
+})
+
+t.test('a bar is shown when work takes long, and removed', async t => {
+  let now = 0
+  const texts: string[] = []
+  const progress = createProgress({ label: 'Reading', width: 80, clock: () => now, write: text => texts.push(text) })
+  progress.update(1, 10)
+  progress.end()
+  t.strictSame(texts, [], 'it was too short')
+  now = 200
+  progress.update(2, 10)
+  progress.update(3, 10)
+  now = 260
+  progress.update(4, 10)
+  progress.end()
+  progress.end()
+  t.equal(texts.length, 3)
+  t.ok(texts[0]?.startsWith(`\rReading  `) && texts[0].endsWith(`2 of 10\u001b[K`))
+  t.equal(texts[2], '\r\u001b[K')
+})
+
+t.test('output knows terminals from pipes', async t => {
+  const terminal = createFakeStream(40)
+  t.ok(hasColours(terminal, {}))
+  t.ok(hasColours(terminal, { NO_COLOR: '' }))
+  t.notOk(hasColours(terminal, { NO_COLOR: '1' }))
+  t.notOk(hasColours(terminal, { TERM: 'dumb' }))
+  t.notOk(hasColours(createFakeStream(), {}))
+
+  const [stdout, stderr] = [createFakeStream(), createFakeStream(40)]
+  const output = new Output({ stdout, stderr, env: {} })
+  output.print({ blocks: [{ kind: 'text', text: 'x'.repeat(100), tone: 'error' }], json: null })
+  t.equal(stdout.text, `${'x'.repeat(100)}\n`)
+  output.note('one\ntwo\u001b')
+  t.equal(stderr.text, '\u001b[90mone\u001b[39m\n\u001b[90mtwo\\u001b\u001b[39m\n')
+  const progress = output.progress('Reading')
+  progress.update(1, 2)
+  progress.end()
+
+  const quiet = new Output({ stdout, stderr: createFakeStream(), env: {} })
+  const none = quiet.progress('Reading')
+  none.update(1, 2)
+  none.end()
+
+  // Some terminals do not tell how wide they are.
+  const unknown = { ...createFakeStream(), isTTY: true }
+  let now = 0
+  const wide = new Output({ stdout: unknown, stderr: unknown, env: { NO_COLOR: '1' }, clock: () => now })
+  wide.print({
+    blocks: [{ kind: 'table', table: { columns: [{ title: 'A' }], rows: [['x'.repeat(100)]] } }],
+    json: null,
+  })
+  t.equal(unknown.text, `A\n${'x'.repeat(79)}…\n`)
+  const bar = wide.progress('Reading')
+  now = 500
+  bar.update(1, 2)
+  t.match(unknown.text, /Reading .* 1 of 2/)
+})
+
+t.test('a table may grow while it is shown', async t => {
+  const open = (format: 'text' | 'json' | 'markdown', width?: number) => {
+    const stdout = createFakeStream(width)
+    const output = new Output({ stdout, stderr: createFakeStream(), env: { NO_COLOR: '1' }, format })
+    const add = output.open({ columns: [{ title: 'Name' }, { title: 'No', align: 'right' }], rows: [['one', '1']] }, [
+      { one: 1 },
+    ])
+    add(['three', '3'], { three: 3 })
+    return stdout.text
+  }
+  t.equal(open('text'), 'Name  No\none    1\nthree   3\n')
+  t.equal(open('text', 80), 'Name  No\none    1\nthr…   3\n')
+  t.equal(open('json'), '{"one":1}\n{"three":3}\n')
+  t.equal(open('markdown'), '| Name | No |\n| --- | --: |\n| one | 1 |\n| three | 3 |\n')
+})

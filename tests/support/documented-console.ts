@@ -1,0 +1,57 @@
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
+import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import { createRecord, type RecordInit } from './create-profile.ts'
+import { type RunResult, runInTerminal } from './fake-terminal.ts'
+
+const origin = 'http://localhost:8000'
+const noon = Date.parse('2026-11-20T12:00Z')
+const booth = { route: 'star_photo_booth', controller: 'star_photo_booth' }
+
+const records: readonly RecordInit[] = [
+  { ...booth, token: '1a2b3c', time: noon, duration: 2.114, url: `${origin}/star-photo-booth` },
+  {
+    token: '77e0d1',
+    time: noon + 4_000,
+    duration: 1.32,
+    route: 'partnership',
+    controller: 'partnership',
+    url: `${origin}/partnership`,
+  },
+  {
+    ...booth,
+    token: '4d5e6f',
+    time: noon + 9_000,
+    duration: 21.37,
+    status: 500,
+    exception: 'TypeError',
+    errors: 1,
+    url: `${origin}/star-photo-booth?page=2`,
+    data: {
+      request: { query: [['page', '2']] },
+      logger: { records: [] },
+      time: { measured: [{ name: 'database', duration: 18_250 }] },
+    },
+  },
+]
+
+/** Runs a command of the reference with records that are always the same; what would never end ends at once. */
+export function runDocumented(line: string): Promise<RunResult> {
+  const storage = new MemoryProfileStorage()
+  for (const record of records) storage.append(createRecord(record), '{}')
+  const profiler = createProfilerBundle({ storage })
+  return runInTerminal(line, {
+    load: async () => [frameworkBundle, siteBundle, profiler],
+    signal: AbortSignal.abort(),
+    env: { APP_ENV: 'dev', APP_HOSTS: 'booths.test' },
+  })
+}
+
+/** An output without what any line or file more in the project changes. */
+export function withoutPlaces(output: string): string {
+  return output
+    .replace(/(?<=\.ts:)\d+/g, '0')
+    .replace(/^\d+(?= templates)/m, '0')
+    .replace(/ +$/gm, '')
+}

@@ -1,0 +1,49 @@
+import { PassThrough } from 'node:stream'
+import { type ConsoleApplication, runConsole } from '../../bin/console.ts'
+import type { OutputStream } from '../../lib/console/output.ts'
+
+/** What a command is run with in a test. */
+export interface RunInit extends ConsoleApplication {
+  /** The columns of a terminal; a pipe where there are none. */
+  readonly width?: number
+  readonly env?: Readonly<Record<string, string>>
+  /** What is typed. */
+  readonly answer?: string
+  readonly signal?: AbortSignal
+  /** Told of everything on stdout so far. */
+  readonly onOutput?: (stdout: string) => void
+}
+
+/** What a command has told. */
+export interface RunResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Takes note of what is written. */
+export function createFakeStream(
+  width?: number,
+  onText: (text: string) => void = () => {},
+): OutputStream & { text: string } {
+  return {
+    text: '',
+    ...(width !== undefined && { isTTY: true, columns: width }),
+    write(text) {
+      this.text += text
+      onText(this.text)
+    },
+  }
+}
+
+/** Runs a command line in this process, in a terminal that is none. */
+export async function runInTerminal(line: string | readonly string[], init: RunInit = {}): Promise<RunResult> {
+  const { answer, env = {}, onOutput, signal = new AbortController().signal, width, ...application } = init
+  const stdin = Object.assign(new PassThrough(), { isTTY: answer !== undefined })
+  stdin.end(answer)
+  const stdout = createFakeStream(width, onOutput)
+  const stderr = createFakeStream(width)
+  const words = typeof line === 'string' ? line.split(' ').filter(word => word !== '') : line
+  const code = await runConsole(words, { stdin, stdout, stderr, env, signal }, application)
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
