@@ -16,7 +16,9 @@ t.test('a listener is known by where it was registered, as a function or as a me
   const tracer = new ProfilerTracer({} as Profiler, new RequestContext(), sites)
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
-    /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(String(sites.find(listener, process.cwd())))
+    /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
+      String(sites.find(listener, process.cwd())),
+    )
   dispatcher.on(Noted, () => undefined)
   dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
   const [first, second] = dispatcher.listeners(Noted).map(lineOf)
