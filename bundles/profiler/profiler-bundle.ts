@@ -88,7 +88,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     register(app) {
       const gc = new GcWatch(() => profiler.open)
       const calls = new CallWatch(() => profiler.find(app.context.current))
-      watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
+      watches.push(
+        gc.start(),
+        watchFetch(calls),
+        watchNodeHttp(calls),
+        watchCrashes(profiler, app.context, app.logger.channel('profiler')),
+      )
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
