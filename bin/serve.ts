@@ -86,7 +86,7 @@ function logCrash({ context, logger }: Application, error: unknown): void {
   if (request === undefined) logger.critical('The process ends: nobody has caught this.', { exception: error })
   else {
     const { method, url } = request
-    const message = 'The process ends: nobody has caught this, from the work for {method} {url}.'
+    const message = 'The work for {method} {url} ends the process: nobody has caught this.'
     logger.critical(message, { method, url, exception: error })
   }
 }

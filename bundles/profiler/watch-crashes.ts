@@ -12,7 +12,7 @@ export function watchCrashes(profiler: Profiler, context: RequestContext, logger
     const culprit = context.current
     profiler.crash(error, culprit)
     const token = profiler.find(culprit)?.token
-    if (token !== undefined) logger.critical('What the process ends of is in the record {token}.', { token })
+    if (token !== undefined) logger.critical('What ends the process is in the record {record}.', { record: token })
   }
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
