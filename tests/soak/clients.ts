@@ -39,7 +39,9 @@ async function visitPage(port: number): Promise<string | undefined> {
 
 async function sendBadRequest(port: number): Promise<string | undefined> {
   const one = oneOf(badRequests)
-  const complaints = complaintsOf(one, await exchange(port, toSending(one)))
+  const isRight = complaintsOf(one, await exchange(port, toSending(one))).length === 0
+  // A machine that is busy with something else answers late, which is not wrong.
+  const complaints = isRight ? [] : complaintsOf(one, await exchange(port, toSending(one), 5))
   return complaints.length === 0 ? undefined : `${one.id}: ${complaints.join(', ')}`
 }
 

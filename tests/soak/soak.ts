@@ -22,7 +22,7 @@ const heapLimit = 6 * mebibyte
 const descriptorLimit = 4
 
 /** Milliseconds that a visit may take. */
-const patience = 10_000
+const patience = 60_000
 
 /** Milliseconds in which the connections of a round are closed on both ends. */
 const quietTime = 700
