@@ -4,7 +4,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 /** What became of many clients that never come to an end. */
 export interface SlowlorisReport {
   readonly sockets: number
-  /** Of a good request, in milliseconds. */
+  /** Milliseconds that good requests took: nine of ten were faster than the first. */
+  readonly slowAnswer: number
   readonly slowestAnswer: number
   /** How many the server has not closed. */
   readonly left: number
@@ -25,17 +26,19 @@ export async function attack(port: number, sockets: number): Promise<SlowlorisRe
     if (index % 100 === 99) await wait(20)
   }
   const start = performance.now()
-  let slowestAnswer = 0
+  const times: number[] = []
   while (open.size > 0 && performance.now() - start < limit) {
     for (const socket of open) if (socket.writable) socket.write('x')
     const asked = performance.now()
     await (await fetch(`http://127.0.0.1:${port}/text`)).text()
-    slowestAnswer = Math.max(slowestAnswer, performance.now() - asked)
+    times.push(performance.now() - asked)
     await wait(1_000)
   }
   const left = open.size
   for (const socket of open) socket.destroy()
-  return { sockets, slowestAnswer, left }
+  times.sort((a, b) => a - b)
+  const slowAnswer = times[Math.floor(times.length * 0.9)] ?? 0
+  return { sockets, slowAnswer, slowestAnswer: times.at(-1) ?? 0, left }
 }
 
 const slowBody = 'POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 60000\r\n\r\nx'

@@ -80,14 +80,15 @@ export async function soak({ environment, seconds, slowSockets, tell }: SoakOpti
 
   if (slowSockets > 0 && isAlive) {
     const before = await readUsage(port)
-    const { left, slowestAnswer } = await attack(port, slowSockets)
+    const { left, slowAnswer, slowestAnswer } = await attack(port, slowSockets)
     const after = await readUsage(port)
     tell(
       `${environment} slowloris  ${slowSockets} sockets, ${left} left, slowest answer ${slowestAnswer.toFixed(0)} ms, ` +
         `RSS ${toMebibytes(before.resident)} → ${toMebibytes(after.resident)}`,
     )
     if (left > 0) complaints.push(`${left} of ${slowSockets} slow clients were not cut off.`)
-    if (slowestAnswer > 1_000) complaints.push(`A good request took ${slowestAnswer} ms during the attack.`)
+    // A single one may be late because of what else the machine does.
+    if (slowAnswer > 1_000) complaints.push(`Good requests took ${slowAnswer.toFixed(0)} ms during the attack.`)
     // Some ten kilobytes for each connection, which the allocator may keep.
     const residentLimit = 64 * mebibyte + slowSockets * 30_000
     if (after.resident - before.resident > residentLimit) complaints.push('The attack has taken too much memory.')
