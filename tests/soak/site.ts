@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -59,6 +59,7 @@ const handlers = createHandlerBundle({
 /** Fewer records than usual: their number is to be at its limit soon. */
 function createProfiler(): Bundle {
   const directory = mkdtempSync(path.join(tmpdir(), 'soak-'))
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
   const storage = new FileProfileStorage({ directory, onProblem: () => undefined, limits: { count: 200 } })
   return createProfilerBundle({ storage, ignoredPaths: ['/usage'] })
 }
