@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 import path from 'node:path'
 import { inspect } from 'node:util'
 import { loadBundles } from '../bundles/index.ts'
-import type { Bundle } from '../kernel/bundle.ts'
+import type { Application, Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-access.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
@@ -67,9 +67,7 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
   const signalled = untilSignal()
-  const crashed = untilCrash(error =>
-    logger.critical('The process ends: nobody has caught this.', { exception: error }),
-  )
+  const crashed = untilCrash(error => logCrash(app, error))
   // When there is a mistake in what has changed, the old stays in use.
   const reload = () => void (async () => kernel.reload())().catch(print)
   if (isDevelopment) process.on('message', reload)
@@ -80,6 +78,17 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   await server.close(isDevelopment ? impatience : patience)
   await kernel.close()
   return code
+}
+
+/** Names the request whose work has failed, where requests are followed. */
+function logCrash({ context, logger }: Application, error: unknown): void {
+  const request = context.current
+  if (request === undefined) logger.critical('The process ends: nobody has caught this.', { exception: error })
+  else {
+    const { method, url } = request
+    const message = 'The work for {method} {url} ends the process: nobody has caught this.'
+    logger.critical(message, { method, url, exception: error })
+  }
 }
 
 /** Serves with several processes that do the same. */

@@ -48,6 +48,18 @@ export const KERNEL_NO_RESPONSE: CodedErrorClass<[returned: string]> = defineErr
   'The controller must return a "Response" object but it returned %s.',
 )
 
+export const KERNEL_RESPONSE_INVALID: CodedErrorClass<[found: string]> = defineError(
+  'KERNEL_RESPONSE_INVALID',
+  500,
+  'What listeners have made of the response is none: it is %s.',
+)
+
+export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(
+  'KERNEL_TOO_DEEP',
+  500,
+  'There are more than %s sub-requests within one another: does one of them ask for itself?',
+)
+
 export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: number]> = defineError(
   'KERNEL_FRAGMENT_FAILED',
   500,

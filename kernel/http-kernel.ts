@@ -6,7 +6,7 @@ import type { Logger } from '../lib/log/logger.ts'
 import { resolveArguments } from './controller/arguments.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import { describeResult } from './controller/describe-result.ts'
-import { KERNEL_NO_RESPONSE } from './errors.ts'
+import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_INVALID, KERNEL_TOO_DEEP } from './errors.ts'
 import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts'
 import { ControllerEvent } from './events/controller-event.ts'
 import { ExceptionEvent } from './events/exception-event.ts'
@@ -27,6 +27,9 @@ export interface HttpKernelServices {
   readonly context: RequestContext
   readonly logger: Logger
 }
+
+/** Whoever nests sub-requests deeper than this has made one that asks for itself, and would never end. */
+const depthLimit = 10
 
 /**
  * Turns a request into a response by dispatching the events of its life; everything else is done by their listeners:
@@ -81,6 +84,7 @@ export class HttpKernel implements RequestKernel {
   /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */
   async #handle(request: Request, type: RequestType, catchErrors: boolean): Promise<Response> {
     try {
+      if (request.depth > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
       const requested = new RequestEvent(this, request, type)
       const requesting = this.#dispatcher.dispatch(requested)
       if (requesting !== undefined) await requesting
@@ -101,7 +105,7 @@ export class HttpKernel implements RequestKernel {
       const response = result instanceof Response ? result : await this.#view(request, type, result)
       return await this.#filterResponse(request, type, response)
     } catch (error) {
-      if (catchErrors) return this.#answerError(request, type, error)
+      if (catchErrors && !isEndless(request, error)) return this.#answerError(request, type, error)
       await this.#finishRequest(request, type)
       throw error
     }
@@ -119,7 +123,7 @@ export class HttpKernel implements RequestKernel {
     const filtering = this.#dispatcher.dispatch(event)
     const finish = () => this.#finishRequest(request, type)
     const finishing = filtering === undefined ? finish() : filtering.then(finish)
-    return finishing === undefined ? event.response : finishing.then(() => event.response)
+    return finishing === undefined ? asResponse(event.response) : finishing.then(() => asResponse(event.response))
   }
 
   #finishRequest(request: Request, type: RequestType): Promise<void> | undefined {
@@ -140,12 +144,12 @@ export class HttpKernel implements RequestKernel {
   async #handleError(request: Request, type: RequestType, thrown: unknown): Promise<Response> {
     const event = new ExceptionEvent(this, request, type, thrown)
     await this.#dispatcher.dispatch(event)
-    const { error, response } = event
-    if (response === undefined) {
+    if (event.response === undefined) {
       await this.#finishRequest(request, type)
-      throw error
+      throw event.error
     }
-    if (!event.keepsStatus && response.status < 300) giveStatusOf(error, response)
+    const response = asResponse(event.response)
+    if (!event.keepsStatus && response.status < 300) giveStatusOf(event.error, response)
     try {
       return await this.#filterResponse(request, type, response)
     } catch (failure) {
@@ -153,6 +157,17 @@ export class HttpKernel implements RequestKernel {
       return response
     }
   }
+}
+
+/** Which the main request answers, once: the error page of each sub-request could only ask for itself once more. */
+function isEndless(request: Request, error: unknown): boolean {
+  return request.depth > 0 && error instanceof KERNEL_TOO_DEEP
+}
+
+/** Listeners need not be written in TypeScript. @throws KERNEL_RESPONSE_INVALID */
+function asResponse(response: unknown): Response {
+  if (response instanceof Response) return response
+  throw new KERNEL_RESPONSE_INVALID([describeResult(response)])
 }
 
 function giveStatusOf(error: unknown, response: Response): void {

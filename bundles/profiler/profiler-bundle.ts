@@ -90,7 +90,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const gc = new GcWatch(() => profiler.open)
       const calls = new CallWatch(() => profiler.find(app.context.current))
       app.signals.on('kernel.booted', () => {
-        watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), watchCrashes(profiler, app.context))
+        const crashes = watchCrashes(profiler, app.context, app.logger.channel('profiler'))
+        watches.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
       })
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)

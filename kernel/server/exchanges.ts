@@ -1,20 +1,41 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Request } from '../../lib/http/request.ts'
 
-/** The requests that are not answered yet; a client may send several over one connection, one behind the other. */
+/** A request, and where its answer goes. */
+export interface Exchange {
+  readonly request: Request
+  readonly target: ServerResponse
+}
+
+/** What is known of an exchange while it lasts. */
+interface OpenExchange extends Exchange {
+  /** By `performance.now()`. */
+  readonly start: number
+  isAnswered: boolean
+}
+
+/** The requests whose answers are not sent yet; a client may send several over one connection, one behind the other. */
 export class Exchanges {
-  /** When each began, by `performance.now()`. */
-  readonly #open = new Map<ServerResponse, number>()
+  readonly #open = new Map<ServerResponse, OpenExchange>()
 
   /** A request has come. */
-  begin(response: ServerResponse): void {
-    this.#open.set(response, performance.now())
+  begin(request: Request, target: ServerResponse): void {
+    this.#open.set(target, { request, target, start: performance.now(), isAnswered: false })
+  }
+
+  /** Whether nobody has answered it yet; who is told so is the one who does. */
+  claim(target: ServerResponse): boolean {
+    const exchange = this.#open.get(target)
+    if (exchange === undefined || exchange.isAnswered) return false
+    exchange.isAnswered = true
+    return true
   }
 
   /** Its answer was sent, or never will be. */
-  end(response: ServerResponse): void {
-    this.#open.delete(response)
+  end(target: ServerResponse): void {
+    this.#open.delete(target)
   }
 
   /** Those whose connection is gone: node tells only the response that was being sent. */
@@ -22,10 +43,10 @@ export class Exchanges {
     return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)
   }
 
-  /** Those that are older than so many milliseconds. */
-  olderThan(age: number): ServerResponse[] {
+  /** Those that have waited for an answer for more than so many milliseconds. */
+  overdue(age: number): Exchange[] {
     const limit = performance.now() - age
-    return [...this.#open].filter(([, start]) => start <= limit).map(([response]) => response)
+    return [...this.#open.values()].filter(({ isAnswered, start }) => !isAnswered && start <= limit)
   }
 
   /** Resolves when every request of a connection that has come whole is answered; gives what is left of the others. */

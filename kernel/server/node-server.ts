@@ -34,6 +34,8 @@ export interface NodeServerServices {
   readonly identity?: TlsIdentity
   /** Milliseconds after which a request that nobody has answered gets a 503; a minute unless told else. */
   readonly answerTimeout?: number
+  /** Milliseconds after which a connection is closed on which nothing moves; two minutes unless told else. */
+  readonly idleTimeout?: number
 }
 
 /** Milliseconds that a server which stops leaves to its clients. */
@@ -68,8 +70,10 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number): Promise<string> {
-    const { identity, signals } = this.#services
+    const { identity, idleTimeout = 120_000, signals } = this.#services
     const server = await createServer((message, target) => void this.#answer(message, target), identity)
+    // Whoever takes nothing of an answer holds what is still to be sent.
+    server.setTimeout(idleTimeout)
     // The client asks before it sends its body: it is told to go on when somebody reads it.
     server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
     server.on('connection', (socket: Socket) => {
@@ -116,12 +120,12 @@ export class NodeServer {
 
   /** Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
-    this.#exchanges.begin(target)
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#services.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
+    this.#exchanges.begin(request, target)
     const response = await this.#services.kernel.handle(request)
     // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
     this.#send(request, response, target)
@@ -142,14 +146,20 @@ export class NodeServer {
     else socket.destroy()
   }
 
+  /** Never throws. */
   #send(request: Request, response: Response, target: ServerResponse): void {
     const { kernel, logger } = this.#services
+    // The client was told that nobody answers.
+    if (!this.#exchanges.claim(target)) {
+      discard(response.body)
+      return
+    }
     const terminate = () => {
       this.#exchanges.end(target)
       void kernel.terminate(request, response, target.writableFinished)
     }
-    // The client has left, or was told that nobody answers.
-    if (target.destroyed || target.headersSent || target.req.socket.destroyed) {
+    // The client has left.
+    if (target.destroyed || target.req.socket.destroyed) {
       discard(response.body)
       terminate()
       return
@@ -161,7 +171,9 @@ export class NodeServer {
       toNode(response, target, this.#report)
     } catch (error) {
       logger.critical('A response could not be sent.', { exception: error })
-      toNode(lastResort(), target, this.#report)
+      // What has begun cannot be taken back.
+      if (target.headersSent) target.destroy()
+      else toNode(lastResort(), target, this.#report)
     }
   }
 
@@ -169,19 +181,18 @@ export class NodeServer {
   #giveUp(): void {
     const { answerTimeout = 60_000, logger } = this.#services
     for (const target of this.#exchanges.abandoned()) target.emit('close')
-    for (const target of this.#exchanges.olderThan(answerTimeout)) {
-      this.#exchanges.end(target)
-      if (target.headersSent || target.destroyed) continue
-      const { method, url } = target.req
+    for (const { request, target } of this.#exchanges.overdue(answerTimeout)) {
+      const { method, url } = request
       logger.critical('A request was not answered in time: {method} {url}.', { method, url })
       const response = lastResort(503)
       response.headers.set('connection', 'close')
-      toNode(response, target, this.#report)
+      this.#send(request, response, target)
     }
   }
 
-  readonly #report = (problem: string): void => {
-    this.#services.logger.error('A response was cut off: {problem}.', { problem })
+  readonly #report = (problem: string, error?: unknown): void => {
+    const context = { problem, ...(error !== undefined && { exception: error }) }
+    this.#services.logger.error('A response was cut off: {problem}.', context)
   }
 }
 

@@ -1,16 +1,19 @@
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { finished, Readable } from 'node:stream'
 import { discard } from '../../lib/http/discard.ts'
+import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { isBodiless } from '../../lib/http/status.ts'
 
-/** Is told why a response was cut off. */
-export type OnProblem = (problem: string) => void
+/** Is told why a response was cut off, and of the error that was thrown, should there be one. */
+export type OnProblem = (problem: string, error?: unknown) => void
 
 /**
  * Sends a response. The only place that computes a Content-Length: of a text or bytes always, of a stream never: whoever
  * knows it sets it, and when it turns out to be wrong the connection is cut off. HEAD gets the headers of GET; 204 and
  * 304 have no body and no length (RFC 9110, section 8.6).
+ *
+ * @throws HTTP_STREAM_USED
  */
 export function toNode(response: Response, target: ServerResponse, onProblem: OnProblem): void {
   const { body, headers, status } = response
@@ -22,6 +25,7 @@ export function toNode(response: Response, target: ServerResponse, onProblem: On
     return
   }
   if (body instanceof Readable) {
+    if (body.destroyed) throw new HTTP_STREAM_USED([])
     writeHead(target, response)
     sendStream(body, target, headers.get('content-length'), onProblem)
     return
@@ -37,32 +41,37 @@ function writeHead(target: ServerResponse, { headers, status }: Response): void 
   target.writeHead(status, headers.toRaw() as string[])
 }
 
-/** A stream that fails, or a client that leaves, ends both: what was sent so far cannot be taken back. */
+/**
+ * A stream that fails, or a client that leaves, ends both: what was sent so far cannot be taken back. What is longer than
+ * its Content-Length would be read as the next response, what is shorter waited for (RFC 9112, section 6.3).
+ */
 function sendStream(body: Readable, target: ServerResponse, length: string | null, onProblem: OnProblem): void {
+  target.on('close', () => discard(body))
   if (target.req.method === 'HEAD') {
-    discard(body)
     target.end()
     return
   }
-  target.on('close', () => discard(body))
-  body.on('error', () => target.destroy())
-  if (length !== null) {
-    keepToLength(body, Number(length), problem => {
-      onProblem(problem)
-      target.destroy()
-    })
+  let left = length === null ? undefined : Number(length)
+  const cutOff: OnProblem = (problem, error) => {
+    onProblem(problem, error)
+    target.destroy()
   }
-  body.pipe(target)
-}
-
-/** What is longer would be read as the next response, what is shorter waited for (RFC 9112, section 6.3). */
-function keepToLength(body: Readable, length: number, fail: (problem: string) => void): void {
-  let left = length
-  body.on('data', (chunk: string | Uint8Array) => {
-    left -= Buffer.byteLength(chunk)
-    if (left < 0) fail(`it is longer than its Content-Length of ${length}`)
+  // Not `pipe`, which throws where nobody catches when a chunk is neither text nor bytes.
+  body.on('data', (chunk: unknown) => {
+    if (target.destroyed) return
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      cutOff('a chunk of it is neither text nor bytes')
+      return
+    }
+    if (left !== undefined) left -= Buffer.byteLength(chunk)
+    if (left !== undefined && left < 0) cutOff(`it is longer than its Content-Length of ${length}`)
+    else if (!target.write(chunk)) body.pause()
   })
-  body.on('end', () => {
-    if (left > 0) fail(`it is ${left} bytes shorter than its Content-Length of ${length}`)
+  target.on('drain', () => body.resume())
+  finished(body, { writable: false }, error => {
+    if (target.destroyed) return
+    if (error) cutOff('its stream has failed', error)
+    else if (left !== undefined && left > 0) cutOff(`it is ${left} bytes shorter than its Content-Length of ${length}`)
+    else target.end()
   })
 }

@@ -60,6 +60,12 @@ export const HTTP_STATUS_INVALID: CodedErrorClass<[status: unknown]> = defineErr
   'The status of a response must be an integer from 200 to 599, not "%s".',
 )
 
+export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(
+  'HTTP_STREAM_USED',
+  500,
+  'The stream of the response was read to its end, or destroyed, before it could be sent.',
+)
+
 export const HTTP_TRANSFER_CODING_UNSUPPORTED: CodedErrorClass<[coding: string]> = defineError(
   'HTTP_TRANSFER_CODING_UNSUPPORTED',
   501,

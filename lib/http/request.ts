@@ -48,6 +48,8 @@ export class Request {
   /** Whether this came from outside, and not from another request; the kernel sets it. */
   isMainRequest = true
   readonly body: RequestBody
+  /** How many requests this one is within: 0 unless it is a sub-request. */
+  readonly depth: number
   /** What a trusted proxy says of this request. */
   readonly forwarded: Forwarded
   readonly #init: RequestInit
@@ -55,13 +57,15 @@ export class Request {
   readonly #host: Host | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
-  #parent: Request | undefined
+  readonly #parent: Request | undefined
   #createSession: (() => Session) | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
 
-  constructor(init: RequestInit) {
+  constructor(init: RequestInit, parent?: Request) {
     this.#init = init
+    this.#parent = parent
+    this.depth = parent === undefined ? 0 : parent.depth + 1
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
@@ -195,9 +199,7 @@ export class Request {
 
   /** The same request with fresh attributes and what `changes` say: the form of a sub-request. Session and body are shared. */
   duplicate(changes: { readonly method?: string; readonly target?: string } = {}): Request {
-    const copy = new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes })
-    copy.#parent = this
-    return copy
+    return new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes }, this)
   }
 }
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type Test, t } from 'tap'
 import { serve } from '../../bin/serve.ts'
+import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
 import type { Bundle } from '../../kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
 
@@ -155,7 +156,7 @@ t.test('an error that nobody has caught ends the process, after what is under wa
     ['/throw', 'thrown later'],
     ['/reject', 'rejected later'],
   ] as const) {
-    const site = startFixture(t, 'crashing-site', ownSecret)
+    const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
     await pause(100)
@@ -167,6 +168,43 @@ t.test('an error that nobody has caught ends the process, after what is under wa
     const record = JSON.parse(String(site.stdout.trim().split('\n').at(-1)))
     t.match(record, { level: 'critical', message: /nobody has caught/ })
     t.match(JSON.stringify(record), message)
+  }
+})
+
+t.test('rt-throw-late: in development the log names the request of such an error, and its record', async t => {
+  for (const target of ['/throw?password=hunter2', '/reject?password=hunter2']) {
+    const directory = t.testdir()
+    const site = startFixture(t, 'crashing-site', { APP_ENV: 'dev', PROFILES: directory })
+    const url = await site.url()
+    const slow = fetch(`${url}/slow`)
+    await pause(100)
+    t.equal(await (await fetch(url + target)).text(), 'nothing is wrong')
+    t.equal(await (await slow).text(), 'slow, and whole')
+    t.equal(await site.end(), 1)
+    const [, named] = /The work for GET (\S+) ends the process: nobody has caught this\./.exec(site.stdout) ?? []
+    t.equal(named, `${url}${target.replace('hunter2', '******')}`)
+    const [, token = ''] = /What ends the process is in the record ([\da-f]{6})\./.exec(site.stdout) ?? []
+    const storage = new FileProfileStorage({ directory, onProblem: () => undefined })
+    const { summary, data } = (await storage.find(token))?.profile ?? {}
+    t.match(summary, { outcome: 'crashed', status: 200, exception: 'Error' })
+    t.match(summary?.url, /\/(throw|reject)\?/)
+    t.match(data?.exception, { exceptions: [{ message: / later$/ }] })
+    t.match((await storage.search({ limit: 10 })).summaries.length, 2)
+    await storage.close()
+    t.notMatch(site.stdout, /hunter2/)
+  }
+})
+
+t.test('rt-throw-late: whatever is rejected, the process ends in order', async t => {
+  for (const value of ['undefined', 'text', 'empty']) {
+    const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
+    const url = await site.url()
+    const slow = fetch(`${url}/slow`)
+    await pause(50)
+    t.equal(await (await fetch(`${url}/odd?value=${value}`)).text(), 'nothing is wrong')
+    t.equal(await (await slow).text(), 'slow, and whole')
+    t.equal(await site.end(), 1, value)
+    t.match(site.stdout, /nobody has caught/)
   }
 })
 

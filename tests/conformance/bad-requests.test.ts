@@ -1,67 +1,17 @@
-import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
-import { exchange, type Received, type Sending } from '../support/exchange.ts'
+import { type BadRequest, badRequests as cases, complaintsOf, toSending } from '../support/bad-requests.ts'
+import { exchange, type Sending } from '../support/exchange.ts'
 import { startServer } from '../support/test-server.ts'
 
 t.setTimeout(300_000)
-
-/** A recorded request that something is wrong with, and what must come of it. */
-interface Case {
-  readonly id: string
-  readonly raw?: string
-  readonly rawBase64?: string
-  readonly splitEvery?: number
-  readonly abort?: 'rst' | 'fin'
-  readonly halfClose?: boolean
-  readonly expect: {
-    /** The first final status: one, one of several, or `null` for no answer. */
-    readonly status?: number | null | readonly (number | null)[]
-    /** All statuses, where one list of several has to come. */
-    readonly statuses?: readonly (readonly number[])[]
-    readonly close?: boolean
-    readonly bodyNotContains?: readonly string[]
-  }
-}
-
-const recorded: readonly Case[] = JSON.parse(readFileSync('tests/conformance/bad-requests.json', 'utf8'))
-
-/** They expect an open connection where ours is closed: see docs/decisions/014. */
-const closedOnPurpose: readonly string[] = ['me-expect-100-404', 'me-expect-100-too-big']
-
-const cases = recorded.map(one =>
-  closedOnPurpose.includes(one.id) ? { ...one, expect: { ...one.expect, close: true } } : one,
-)
 
 const parallel = 8
 const shortEnough = 400
 
 const good = Buffer.from('GET /ok HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-
-function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: Case): Sending {
-  const bytes = rawBase64 === undefined ? Buffer.from(raw, 'latin1') : Buffer.from(rawBase64, 'base64')
-  return {
-    bytes,
-    ...(splitEvery !== undefined && { pieceLength: splitEvery }),
-    ...(abort === 'rst' ? { ending: 'reset' } : abort === 'fin' || halfClose ? { ending: 'close' } : {}),
-  }
-}
-
-/** What of an answer is not as it must be. */
-function complaintsOf({ abort, expect }: Case, { isClosed, statuses, text }: Received): string[] {
-  const final = statuses.find(status => status >= 200) ?? null
-  const complaints: string[] = []
-  const wanted = expect.status
-  if (wanted !== undefined && ![wanted].flat().includes(final)) complaints.push(`status ${final}, not ${wanted}`)
-  if (expect.statuses?.some(list => String(list) === String(statuses)) === false)
-    complaints.push(`statuses ${statuses}`)
-  if (expect.close !== undefined && abort === undefined && expect.close !== isClosed)
-    complaints.push(`closed: ${isClosed}`)
-  for (const part of expect.bodyNotContains ?? []) if (text.includes(part)) complaints.push(`contains ${part}`)
-  return complaints
-}
 
 /** Does a task for each item, several at once. */
 async function forEach<item>(items: readonly item[], task: (item: item) => Promise<void>): Promise<void> {
@@ -82,7 +32,7 @@ for (const environment of ['dev', 'prod'] as const) {
   t.test(`${environment}: bad requests are answered as they must be, and good ones after each`, async t => {
     const port = await serve(t, environment)
     t.ok(cases.length > 300, 'there are some')
-    const run = async (one: Case, sending: Sending) => {
+    const run = async (one: BadRequest, sending: Sending) => {
       const complaints = complaintsOf(one, await exchange(port, sending))
       const { statuses } = await exchange(port, { bytes: good })
       t.strictSame([complaints, statuses], [[], [200]], one.id)

@@ -23,8 +23,12 @@ const silent = 1500
 const quiet = 160
 const limit = 6000
 
-/** Sends bytes and gives what comes back until the server closes the connection or falls silent. Never rejects. */
-export async function exchange(port: number, { bytes, ending, pieceLength }: Sending): Promise<Received> {
+/**
+ * Sends bytes and gives what comes back until the server closes the connection or falls silent. Never rejects. With more
+ * patience, silence may last so many times as long.
+ */
+export async function exchange(port: number, sending: Sending, patience = 1): Promise<Received> {
+  const { bytes, ending, pieceLength } = sending
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
   const chunks: Buffer[] = []
   let isClosed = false
@@ -33,15 +37,15 @@ export async function exchange(port: number, { bytes, ending, pieceLength }: Sen
       isClosed = true
       resolve()
     }
-    let timer = setTimeout(resolve, limit)
+    let timer = setTimeout(resolve, patience * limit)
     socket.on('data', chunk => {
       chunks.push(chunk)
       clearTimeout(timer)
-      timer = setTimeout(resolve, quiet)
+      timer = setTimeout(resolve, patience * quiet)
     })
     socket.on('sent', () => {
       clearTimeout(timer)
-      timer = setTimeout(resolve, silent)
+      timer = setTimeout(resolve, patience * silent)
     })
     socket.on('end', close).on('error', close).on('close', close)
   })

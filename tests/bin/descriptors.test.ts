@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process'
+import { connect } from 'node:net'
+import { t } from 'tap'
+import { pause, SiteProcess } from './site-process.ts'
+
+t.setTimeout(180_000)
+
+t.test('rt-max-conns: more connections than file descriptors hurt for as long as they last', async t => {
+  const command = 'ulimit -n 200; exec "$0" bin/start.js --port=0 --env=prod'
+  const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production' }
+  const parameters = ['-u', 'NODE_OPTIONS', 'sh', '-c', command, process.execPath]
+  const site = new SiteProcess(t, spawn('env', parameters, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))
+  const url = await site.url()
+  const port = Number(new URL(url).port)
+  const sockets = Array.from({ length: 400 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+  await pause(300)
+  t.equal(site.child.exitCode, null)
+  for (const socket of sockets) socket.destroy()
+  t.equal((await fetch(`${url}/partnership`)).status, 200)
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})

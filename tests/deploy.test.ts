@@ -1,0 +1,205 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import { Agent, request as httpsRequest } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { type Test, t } from 'tap'
+import { Response } from '../lib/http/response.ts'
+import { pause, startSite } from './bin/site-process.ts'
+import { createHandlerBundle } from './support/handler-bundle.ts'
+import { startServer } from './support/test-server.ts'
+
+t.setTimeout(180_000)
+
+const guide = readFileSync('docs/guides/deploy.md', 'utf8')
+
+/** The first block of code in a language. */
+function blockOf(language: string): string {
+  return new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? ''
+}
+
+const settings = {
+  APP_ENV: 'prod',
+  APP_SECRET: 'of one’s own, and long enough for production',
+  APP_HOSTS: 'example.org',
+  TRUSTED_PROXIES: '127.0.0.1',
+}
+
+t.test('the guide sets what is tested here', async t => {
+  for (const [name, value] of Object.entries(settings)) {
+    t.match(guide, name === 'APP_SECRET' ? `${name}=$(openssl` : `${name}=${value}\n`)
+  }
+  for (const option of blockOf('ini').match(/ --[a-z-]+/g) ?? []) {
+    t.ok(readFileSync('bin/options.ts', 'utf8').includes(`${option.trim()} <`), option)
+  }
+})
+
+const skip = spawnSync('nginx', ['-v']).status === 0 ? false : 'there is no nginx on this machine'
+
+/** Runs the guide's configuration before a port, on two ports of its own; gives the one of TLS. */
+async function startNginx(t: Test, site: number): Promise<{ plain: number; secure: number }> {
+  const folder = t.testdir()
+  const [plain, secure] = [await findPort(), await findPort()]
+  const replacements: readonly (readonly [string, string])[] = [
+    ['server 127.0.0.1:8000;', `server 127.0.0.1:${site};`],
+    ['listen 80;', `listen 127.0.0.1:${plain};`],
+    ['listen 443 ssl', `listen 127.0.0.1:${secure} ssl`],
+    ['/etc/ssl/certs/example.org.pem', path.resolve('tests/fixtures/tls/cert.pem')],
+    ['/etc/ssl/private/example.org.key', path.resolve('tests/fixtures/tls/key.pem')],
+  ]
+  let servers = blockOf('nginx')
+  for (const [from, to] of replacements) {
+    t.ok(servers.includes(from), from)
+    servers = servers.replace(from, to)
+  }
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `${name}_temp_path ${folder};`)
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  const configuration = `${user} daemon off; pid nginx.pid; error_log stderr;
+    events {} http { access_log off; ${temporary.join(' ')} ${servers} }`
+  writeFileSync(path.join(folder, 'nginx.conf'), configuration)
+  const child = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'stderr'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let errors = ''
+  child.stderr.on('data', chunk => {
+    errors += chunk
+  })
+  const ended = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await ended
+  })
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const answer = await ask({ port: plain, path: '/' }, httpRequest).catch(() => undefined)
+    if (answer !== undefined) return { plain, secure }
+    await pause(50)
+  }
+  throw new Error(`nginx has not started: ${errors}`)
+}
+
+async function findPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+interface Answer {
+  readonly status: number | undefined
+  readonly headers: IncomingMessage['headers']
+  readonly text: string
+}
+
+function ask(
+  options: RequestOptions & { body?: string },
+  request = httpsRequest as typeof httpRequest,
+): Promise<Answer> {
+  const { body, ...rest } = options
+  const headers = { host: 'example.org', ...rest.headers }
+  return new Promise((resolve, reject) => {
+    const insecure = { rejectUnauthorized: false }
+    const message = request({ host: '127.0.0.1', ...rest, ...insecure, headers }, response => {
+      text(response).then(text => resolve({ status: response.statusCode, headers: response.headers, text }), reject)
+    })
+    message.on('error', reject)
+    message.end(body)
+  })
+}
+
+t.test('behind the nginx of the guide', { skip }, async t => {
+  const site = startSite(t, ['--port=0', '--workers=2'], settings)
+  const direct = Number(new URL(await site.url()).port)
+  const { plain, secure } = await startNginx(t, direct)
+
+  await t.test('pages come by TLS, and plain HTTP leads there', async t => {
+    const page = await ask({ port: secure, path: '/partnership' })
+    t.match(page, { status: 200, text: '</body></html>' })
+    const answer = await ask({ port: plain, path: '/partnership?a=b' }, httpRequest)
+    t.match(answer, { status: 301, headers: { location: 'https://example.org/partnership?a=b' } })
+  })
+
+  await t.test('a redirect of the site keeps scheme and host', async t => {
+    const answer = await ask({ port: secure, path: '/partnership/?a=b', headers: { host: `example.org:${secure}` } })
+    t.match(answer, { status: 301, headers: { location: `https://example.org:${secure}/partnership?a=b` } })
+  })
+
+  await t.test('there is no debug output, whatever a client claims', async t => {
+    for (const headers of [
+      {},
+      { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'localhost', forwarded: 'for=127.0.0.1;host=localhost' },
+    ]) {
+      for (const target of ['/nope', '/_profiler', '/_profiler/', '/_wdt/abcdef']) {
+        const answer = await ask({ port: secure, path: target, headers })
+        t.match(answer, { status: 404, text: /Oops! An Error Occurred/ }, target)
+        t.notMatch(JSON.stringify(answer), /x-debug|No route found|node_modules/, target)
+      }
+    }
+  })
+
+  await t.test('other hosts, health checks from outside and large bodies are refused', async t => {
+    t.match(await ask({ port: secure, path: '/partnership', headers: { host: 'localhost' } }), { status: 400 })
+    t.match(await ask({ port: secure, path: '/_health' }), { status: 404 })
+    const health = await ask({ port: direct, path: '/_health', headers: { host: `127.0.0.1:${direct}` } }, httpRequest)
+    t.match(health, { status: 200, text: '{"status":"ready"}' })
+    const large = await ask({ port: secure, path: '/partnership', method: 'POST', body: 'x'.repeat(12 * 2 ** 20) })
+    t.equal(large.status, 413)
+    t.equal((await ask({ port: secure, path: '/partnership', method: 'POST', body: 'x'.repeat(2 ** 20) })).status, 405)
+  })
+
+  await t.test('a reload loses no request', async t => {
+    const workersOf = () => execFileSync('ps', ['-o', 'pid=', '--ppid', String(site.child.pid)], { encoding: 'utf8' })
+    const before = workersOf().trim().split(/\s+/)
+    const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+    t.teardown(() => agent.destroy())
+    let isOver = false
+    let count = 0
+    const failures: unknown[] = []
+    const work = async () => {
+      while (!isOver) {
+        const answer = await ask({ port: secure, path: '/partnership', agent }).catch(error => error)
+        count++
+        if (answer.status !== 200) failures.push(answer)
+      }
+    }
+    const load = Promise.all(Array.from({ length: 8 }, work))
+    site.child.kill('SIGHUP')
+    for (let now = before; now.length !== 2 || now.some(pid => before.includes(pid)); ) {
+      await pause(50)
+      now = workersOf().trim().split(/\s+/)
+    }
+    isOver = true
+    await load
+    t.strictSame(failures, [])
+    t.ok(count > 100, `${count} requests were answered`)
+  })
+
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})
+
+t.test(
+  'the site learns the address, scheme and host of a client from nginx, and not from the client',
+  { skip },
+  async t => {
+    const handlers = createHandlerBundle({
+      '/who': ({ clientIp, headers, url }) => Response.json([clientIp, url, headers.get('upgrade')]),
+    })
+    const { port } = await startServer(t, settings, [handlers])
+    const { secure } = await startNginx(t, port)
+    const claims = {
+      forwarded: 'for=203.0.113.9;proto=http;host=evil.test',
+      'x-forwarded-for': '203.0.113.9',
+      'x-forwarded-host': 'evil.test',
+      'x-forwarded-proto': 'http',
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+    }
+    const { text } = await ask({ port: secure, path: '/who', localAddress: '127.0.0.2', headers: claims })
+    t.strictSame(JSON.parse(text), ['127.0.0.2', 'https://example.org/who', null])
+  },
+)

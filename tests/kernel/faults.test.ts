@@ -1,0 +1,254 @@
+import { readFileSync } from 'node:fs'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import type { ProfileSummary } from '../../bundles/profiler/profile.ts'
+import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
+import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import { NodeServer } from '../../kernel/server/node-server.ts'
+import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import { lifecycle } from '../support/bare-kernel.ts'
+import { bodyNames, faultyBundle, nonsenseEvents, throwableNames, valueNames } from '../support/faulty-bundle.ts'
+import { probeBundle } from '../support/probe-bundle.ts'
+import { createProject } from '../support/project.ts'
+
+t.setTimeout(120_000)
+
+const events = lifecycle.map(({ eventName }) => eventName)
+
+/** What came of a request. */
+type Answer =
+  | { readonly status: number; readonly headers: IncomingMessage['headers']; readonly body: string }
+  | 'closed'
+
+interface Site extends TestKernel {
+  readonly url: string
+  readonly storage: MemoryProfileStorage
+  ask(target: string): Promise<Answer>
+}
+
+interface SiteOptions {
+  readonly directory?: string
+  readonly answerTimeout?: number
+}
+
+async function startSite(t: Test, environment: string, options: SiteOptions = {}): Promise<Site> {
+  const { answerTimeout, directory } = options
+  const storage = new MemoryProfileStorage()
+  const profiler = environment === 'dev' ? [createProfilerBundle({ storage })] : []
+  const bundles = [frameworkBundle, siteBundle, probeBundle, ...profiler, faultyBundle]
+  const kernel = await createTestKernel({
+    bundles,
+    variables: { APP_ENV: environment },
+    ...(directory && { directory }),
+  })
+  t.teardown(() => kernel.close())
+  const server = new NodeServer({
+    ...kernel.app,
+    trustedProxies: new TrustedProxies(),
+    ...(answerTimeout && { answerTimeout }),
+  })
+  const url = await server.listen('127.0.0.1', 0)
+  t.teardown(() => server.close({ deadline: 100 }))
+  const agent = new Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  return { ...kernel, url, storage, ask: target => ask(agent, url + target) }
+}
+
+function ask(agent: Agent, url: string): Promise<Answer> {
+  return new Promise(resolve => {
+    const message = httpRequest(url, { agent }, response => {
+      const { headers, statusCode = 0 } = response
+      text(response).then(
+        body => resolve({ status: statusCode, headers, body }),
+        () => resolve('closed'),
+      )
+    })
+    message.on('error', () => resolve('closed'))
+    message.end()
+  })
+}
+
+/** Goes on asking what each answer of belongs to one request, until it is told to stop: how often, and what was wrong. */
+function startGoodRequests({ ask }: Site): { stop(): Promise<{ count: number; wrong: Answer[] }> } {
+  let isOver = false
+  let count = 0
+  const wrong: Answer[] = []
+  const work = async () => {
+    while (!isOver) {
+      const id = `id-${count++}`
+      const answer = await ask(`/own/${id}`)
+      const isRight = answer !== 'closed' && answer.body === `${id} ${id}` && answer.headers['x-own'] === id
+      if (!isRight) wrong.push(answer)
+    }
+  }
+  const all = Promise.all([work(), work()])
+  return {
+    async stop() {
+      isOver = true
+      await all
+      return { count, wrong }
+    },
+  }
+}
+
+/** A misbehaviour, and the statuses that may come of it. */
+interface Fault {
+  readonly at: string
+  readonly how: string
+  readonly scope?: 'all'
+  readonly expect: number | 'closed'
+}
+
+/** Every event, with what it needs to be dispatched at all. */
+function pathOf(at: string): string {
+  if (at === 'kernel.exception' || at === 'error_controller') return '/boom'
+  return at === 'kernel.view' ? '/array' : '/faulty'
+}
+
+function listFaults(): Fault[] {
+  const throwing = throwableNames.flatMap(name => [`throw-${name}`, `reject-${name}`])
+  const failures: Fault[] = [...events, 'controller', 'argument', 'error_controller'].flatMap(at =>
+    throwing.map(how => ({ at, how, expect: at === 'kernel.terminate' ? 200 : 500 })),
+  )
+  const ofSubRequests: Fault[] = events
+    .filter(at => at !== 'kernel.terminate' && at !== 'kernel.view')
+    .map(at => ({ at, how: 'throw-error', scope: 'all', expect: 500 }))
+  const hanging: Fault[] = [...events, 'controller', 'argument', 'error_controller'].map(at => ({
+    at,
+    how: 'hang',
+    expect: at === 'kernel.terminate' ? 200 : 503,
+  }))
+  const loops: Fault[] = ['loop', 'loop-later'].map(how => ({ at: 'error_controller', how, expect: 500 }))
+  const returning: Fault[] = events.flatMap(at =>
+    valueNames.map(name => {
+      const isHarmless = name !== 'hostile-thenable' || at === 'kernel.terminate'
+      const usual = at === 'kernel.exception' || at === 'kernel.view' ? 500 : 200
+      return { at, how: `return-${name}`, expect: isHarmless ? usual : 500 }
+    }),
+  )
+  const returned: Fault[] = ['controller', 'error_controller'].flatMap(at =>
+    valueNames.map(name => ({ at, how: `return-${name}`, expect: 500 })),
+  )
+  const misplaced: Fault[] = nonsenseEvents.map(at => ({ at, how: `nonsense-${at}`, expect: 500 }))
+  const twice: Fault[] = ['kernel.request', 'kernel.view', 'kernel.exception'].map(at => ({
+    at,
+    how: 'twice',
+    expect: at === 'kernel.exception' ? 500 : 200,
+  }))
+  return [...failures, ...ofSubRequests, ...hanging, ...loops, ...returning, ...returned, ...misplaced, ...twice]
+}
+
+for (const environment of ['dev', 'prod']) {
+  t.test(`${environment}: rt-throw-sync, rt-listener-throws, rt-double-answer: each fault is answered`, async t => {
+    const site = await startSite(t, environment, { answerTimeout: 5_000 })
+    const good = startGoodRequests(site)
+    const faults = listFaults()
+    t.ok(faults.length > 400, `there are ${faults.length}`)
+    const queue = faults.values()
+    const work = async () => {
+      for (const { at, expect, how, scope } of queue) {
+        const id = [at, how, scope].filter(Boolean).join(' ')
+        const query = new URLSearchParams({ at, how, ...(scope && { scope }) })
+        const answer = await site.ask(`${pathOf(at)}?${query}`)
+        const again = await site.ask('/text')
+        if (answer === 'closed' || again === 'closed') t.fail(`${id}: closed`)
+        else {
+          const length = Number(answer.headers['content-length'])
+          const isWhole = length > 0 && length === Buffer.byteLength(answer.body)
+          t.strictSame([answer.status, isWhole, again.body], [expect, true, 'text'], id)
+          if (environment === 'prod') t.notMatch(answer.body, /touched|just text|faulty-bundle|throw/, id)
+          if (how === 'twice') t.equal(answer.body, 'second')
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: 20 }, work))
+    const { count, wrong } = await good.stop()
+    t.strictSame(wrong, [], `${count} good requests meanwhile were answered rightly`)
+    t.ok(count > 100)
+  })
+
+  t.test(`${environment}: bodies that cannot be sent end in a 500, or where the answer has begun`, async t => {
+    const site = await startSite(t, environment)
+    for (const name of bodyNames) {
+      const answer = await site.ask(`/body/${name}`)
+      if (answer !== 'closed') t.match(answer, { status: 500, body: /Internal Server Error/ }, name)
+      // Of bytes that are no Uint8Array the head is gone already, unless a listener has looked at them.
+      if (name !== 'buffer') t.equal(answer === 'closed', !['number', 'object', 'destroyed'].includes(name), name)
+      t.match(await site.ask('/text'), { status: 200, body: 'text' }, name)
+    }
+    const failed = site.records.filter(({ message }) => message === 'A response was cut off: its stream has failed.')
+    t.ok(failed.length >= 3, 'the log says so')
+  })
+
+  t.test(`${environment}: who asks for itself ends in a 500`, async t => {
+    const { ask, records } = await startSite(t, environment)
+    t.match(await ask('/self'), { status: 500 })
+    t.match(records.find(({ level }) => level === 'critical')?.message, /more than 10 sub-requests/)
+    t.ok(records.filter(({ level }) => level === 'critical').length === 1, 'it is told once')
+    t.match(await ask('/text'), { status: 200 })
+  })
+
+  t.test(`${environment}: rt-template-throws: a template that fails in the middle leaves no half page`, async t => {
+    const page = readFileSync('templates/framework/error.hbs', 'utf8')
+    const failing = page.replace('</body>', '{{path "no-such-route"}}</body>')
+    t.not(failing, page)
+    const directory = createProject(t.testdir(), { 'templates/framework/error.hbs': failing })
+    const { ask } = await startSite(t, environment, { directory })
+    t.match(await ask('/boom'), { status: 500, body: 'Internal Server Error\n' })
+    t.match(await ask('/nope'), { status: 500, body: 'Internal Server Error\n' })
+    t.match(await ask('/text'), { status: 200, body: 'text' })
+  })
+}
+
+t.test('rt-throw-sync, rt-message-1m, rt-message-surrogate: what was thrown is described in a record', async t => {
+  const { ask, storage } = await startSite(t, 'dev')
+  for (const name of throwableNames) {
+    const answer = await ask(`/faulty?at=controller&how=throw-${name}`)
+    const summary = await findSummary(storage, `throw-${name}`)
+    t.match(summary, { status: 500, outcome: 'complete', exception: /./ }, name)
+    const stored = await storage.find(String(summary?.token))
+    t.match(stored?.profile.data.exception, { exceptions: [{ name: /./, message: String }] }, name)
+    if (answer === 'closed' || !['long', 'surrogate'].includes(name)) continue
+    const header = String(answer.headers['x-debug-exception'])
+    t.ok(Buffer.byteLength(decodeURIComponent(header)) <= 2000 && header.length > 1000, 'the header is there, and cut')
+    t.ok(answer.body.length < 128 * 1024, `the page has ${answer.body.length} characters`)
+  }
+})
+
+t.test('a request that nobody answers has a record, and is forgotten', async t => {
+  const { ask, storage } = await startSite(t, 'dev', { answerTimeout: 300 })
+  t.match(await ask('/faulty?at=controller&how=hang'), { status: 503 })
+  t.match(await findSummary(storage, 'how=hang'), { status: 503, outcome: 'complete' })
+})
+
+async function findSummary(storage: MemoryProfileStorage, part: string): Promise<ProfileSummary | undefined> {
+  const filters = [
+    { field: 'url', test: 'contains', value: part },
+    { field: 'parent', test: 'among', value: new Set(['']) },
+  ] as const
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const { summaries } = await storage.search({ filters, limit: 1 })
+    if (summaries[0] !== undefined) return summaries[0]
+    await wait(5)
+  }
+  return undefined
+}
+
+t.test('rt-template-throws: where the debug error page fails in the middle, the plain one is shown', async t => {
+  const page = readFileSync('templates/profiler/error-page.hbs', 'utf8')
+  const failing = page.replace('</main>', '{{path "no-such-route"}}</main>')
+  t.not(failing, page)
+  const directory = createProject(t.testdir(), { 'templates/profiler/error-page.hbs': failing })
+  const { ask, records } = await startSite(t, 'dev', { directory })
+  t.match(await ask('/boom'), { status: 500, body: /Boom &quot;quoted&quot;/ })
+  t.match(
+    records.find(({ message }) => /debug error page could not be made/.test(message)),
+    { level: 'error' },
+  )
+  t.match(await ask('/text'), { status: 200 })
+})

@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import { soak } from './soak.ts'
+
+// A program: soaks the site in production and in development, both at once, and says whether it has stayed what it was.
+
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '10' }, sockets: { type: 'string', default: '5000' } },
+})
+
+const seconds = Number(values.minutes) * 60
+/** This process has them all, and some more. */
+const descriptors = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' })) || Number.POSITIVE_INFINITY
+const most = Math.min(Number(values.sockets), Math.floor(descriptors / 2))
+const tell = (line: string) => process.stdout.write(`${line}\n`)
+
+const complaints = await Promise.all([
+  soak({ environment: 'prod', seconds, slowSockets: most, tell }),
+  soak({ environment: 'dev', seconds, slowSockets: Math.floor(most / 10), tell }),
+])
+for (const complaint of complaints.flat()) tell(complaint)
+const isPassed = complaints.flat().length === 0
+tell(isPassed ? 'The soak is passed.' : 'The soak is not passed.')
+process.exit(isPassed ? 0 : 1)

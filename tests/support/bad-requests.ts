@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import type { Received, Sending } from './exchange.ts'
+
+/** A recorded request that something is wrong with, and what must come of it. */
+export interface BadRequest {
+  readonly id: string
+  readonly raw?: string
+  readonly rawBase64?: string
+  readonly splitEvery?: number
+  readonly abort?: 'rst' | 'fin'
+  readonly halfClose?: boolean
+  readonly expect: {
+    /** The first final status: one, one of several, or `null` for no answer. */
+    readonly status?: number | null | readonly (number | null)[]
+    /** All statuses, where one list of several has to come. */
+    readonly statuses?: readonly (readonly number[])[]
+    readonly close?: boolean
+    readonly bodyNotContains?: readonly string[]
+  }
+}
+
+const recorded: readonly BadRequest[] = JSON.parse(readFileSync('tests/conformance/bad-requests.json', 'utf8'))
+
+/** They expect an open connection where ours is closed: see docs/decisions/014. */
+const closedOnPurpose: readonly string[] = ['me-expect-100-404', 'me-expect-100-too-big']
+
+/** All that were recorded. */
+export const badRequests: readonly BadRequest[] = recorded.map(one =>
+  closedOnPurpose.includes(one.id) ? { ...one, expect: { ...one.expect, close: true } } : one,
+)
+
+/** What of it is sent, and how. */
+export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: BadRequest): Sending {
+  const bytes = rawBase64 === undefined ? Buffer.from(raw, 'latin1') : Buffer.from(rawBase64, 'base64')
+  return {
+    bytes,
+    ...(splitEvery !== undefined && { pieceLength: splitEvery }),
+    ...(abort === 'rst' ? { ending: 'reset' } : abort === 'fin' || halfClose ? { ending: 'close' } : {}),
+  }
+}
+
+/** What of an answer is not as it must be. */
+export function complaintsOf({ abort, expect }: BadRequest, { isClosed, statuses, text }: Received): string[] {
+  const final = statuses.find(status => status >= 200) ?? null
+  const complaints: string[] = []
+  const wanted = expect.status
+  if (wanted !== undefined && ![wanted].flat().includes(final)) complaints.push(`status ${final}, not ${wanted}`)
+  if (expect.statuses?.some(list => String(list) === String(statuses)) === false)
+    complaints.push(`statuses ${statuses}`)
+  if (expect.close !== undefined && abort === undefined && expect.close !== isClosed)
+    complaints.push(`closed: ${isClosed}`)
+  for (const part of expect.bodyNotContains ?? []) if (text.includes(part)) complaints.push(`contains ${part}`)
+  return complaints
+}
