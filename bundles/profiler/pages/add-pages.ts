@@ -8,6 +8,8 @@ import type { RecordingPolicy } from '../recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
+import { createDataRoutes } from './create-data-routes.ts'
+import { createExportRoutes } from './create-export-routes.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
@@ -41,10 +43,12 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
   const definitions = [
     ...createWritingRoutes(services).map(route => ({ ...route, methods: ['POST'] as const })),
-    ...[createToolbarRoute(services), ...createReadingRoutes(services, assets, new LiveStreams(app))].map(route => ({
-      ...route,
-      methods: ['GET'] as const,
-    })),
+    ...[
+      createToolbarRoute(services),
+      ...createDataRoutes(services),
+      ...createExportRoutes(services, assets),
+      ...createReadingRoutes(services, assets, new LiveStreams(app)),
+    ].map(route => ({ ...route, methods: ['GET'] as const })),
   ]
   return definitions.map(definition => {
     const controller = whenIdle(app.profiler, definition.controller)

@@ -6,7 +6,7 @@ import type { StorageUsage } from '../store/profile-storage.ts'
 import { createRows } from './create-rows.ts'
 import { createSearchForm } from './create-search-form.ts'
 import { formatCount } from './format.ts'
-import { home } from './links.ts'
+import { home, listDataLink } from './links.ts'
 import type { PageServices } from './page-services.ts'
 import { defaultOrder, type ListRequest, parseListRequest, sortableFields } from './parse-list-request.ts'
 import { searchList } from './search-list.ts'
@@ -23,6 +23,10 @@ export async function renderList(request: Request, { pages, policy, storage }: P
     rows: createRows(summaries, { isGrouped, list: { pinned, parameters: `${new URLSearchParams(parameters)}` } }),
     // What is pinned later is no news, and other pages than the first only move.
     liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
+    alternates: [
+      { type: 'application/json', link: listDataLink('json', parameters) },
+      { type: 'text/markdown', link: listDataLink('md', parameters) },
+    ],
     columns: createColumns(wanted),
     notes,
     form: createSearchForm(wanted),

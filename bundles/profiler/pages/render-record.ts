@@ -5,9 +5,10 @@ import type { Profile, ProfileSummary } from '../profile.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findChildren } from './find-children.ts'
-import { findRelatives, type Relatives } from './find-relatives.ts'
+import { type FoundRecord, findRecord } from './find-record.ts'
 import { formatCount, formatTime } from './format.ts'
-import { changeLink, compareWithPreviousLink, latestLink, listLink, recordLink } from './links.ts'
+import { changeLink, compareWithPreviousLink, latestLink, listLink, recordDataLink, recordLink } from './links.ts'
+import { listExports } from './list-exports.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
@@ -20,19 +21,14 @@ import { toSummaryView } from './to-summary-view.ts'
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
 export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
-  // A client may know the token of its response before the profile is made.
-  await services.profiler.whenKept(token)
-  const found = await services.storage.find(token)
+  const found = await findRecord(token, services)
   if (found === undefined) return renderMissing(token, request, services)
 
-  const { profile, facts, isPinned } = found
+  const { profile, isPinned } = found
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
-  const relatives = await findRelatives(services.storage, profile)
   const subject = {
-    profile,
-    facts,
-    ...relatives,
+    ...found,
     query: request.query,
     findChildren: (of: Profile) => findChildren(services.storage, of),
   }
@@ -41,8 +37,13 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
     summary,
-    ...describeRelatives(profile, relatives, request.query.get('panel') || undefined),
+    ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),
+    alternates: [
+      { type: 'application/json', link: recordDataLink(token, 'json', panel?.name) },
+      { type: 'text/markdown', link: recordDataLink(token, 'md', panel?.name) },
+    ],
+    exports: listExports(token),
     compareLink: compareWithPreviousLink(token),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
@@ -70,8 +71,9 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
 }
 
 /** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
-function describeRelatives({ summary, children }: Profile, relatives: Relatives, panel: string | undefined): object {
-  const { newerCount } = relatives
+function describeRelatives(record: FoundRecord, panel: string | undefined): object {
+  const { newerCount, profile } = record
+  const { children, summary } = profile
   const neighbour = (found: ProfileSummary | undefined) =>
     found === undefined ? false : { ...toSummaryView(found), link: recordLink(found.token, panel) }
   const view = (token: string, found: ProfileSummary | undefined) => ({
@@ -80,16 +82,16 @@ function describeRelatives({ summary, children }: Profile, relatives: Relatives,
     found: found === undefined ? false : toSummaryView(found),
   })
   return {
-    parent: summary.parent === null ? false : view(summary.parent, relatives.parent),
+    parent: summary.parent === null ? false : view(summary.parent, record.parent),
     subRequests: children.map(token =>
       view(
         token,
-        relatives.children.find(child => child.token === token),
+        record.children.find(child => child.token === token),
       ),
     ),
-    older: neighbour(relatives.older),
-    newer: neighbour(relatives.newer),
-    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${relatives.hasMore ? ' and more' : ''}`,
+    older: neighbour(record.older),
+    newer: neighbour(record.newer),
+    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${record.hasMore ? ' and more' : ''}`,
     sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
   }
 }

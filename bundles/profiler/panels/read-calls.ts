@@ -13,6 +13,8 @@ export interface StoredCall {
   readonly uploaded: number | undefined
   readonly head: number | undefined
   readonly end: number | undefined
+  /** 0 without a response. */
+  readonly status: number
   readonly bytes: number | undefined
   readonly isCounted: boolean
   readonly error: string
@@ -53,6 +55,7 @@ function toCall(call: Readonly<Record<string, unknown>>, index: number, twin: nu
     uploaded: asOptionalNumber(call.uploaded),
     head: asOptionalNumber(call.head),
     end: asOptionalNumber(call.end),
+    status: asNumber(call.status),
     bytes: asOptionalNumber(call.bytes),
     isCounted: call.isCounted === true,
     error: asText(call.error),
