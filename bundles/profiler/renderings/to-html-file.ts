@@ -44,7 +44,6 @@ export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServi
     policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
     stylesheet: new HtmlFragment(stylesheet),
     summary,
-    isPinned: subject.isPinned,
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
     sections,
   })

@@ -3,21 +3,21 @@ import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } f
 import type { Section } from './section.ts'
 import { toBlock, toList, toSpan } from './text.ts'
 
-/** So many sources of an error are enough to know where it comes from. */
-const excerptLimit = 3
+/** So many sources are enough to know where it comes from. */
+const excerptLimit = 5
 
-/** What was thrown, with its causes, the frames of the application, and the sources of the first ones. */
+/** What was thrown, with its causes, the frames of the application, and their sources. */
 export const exceptionSection: Section = {
   panel: 'exception',
   write({ profile }, limit) {
     const exceptions = readExceptions(profile)
-    const excerpts = readExcerpts(profile)
     if (exceptions.length === 0) return []
-    return ['## Exceptions', ...exceptions.flatMap(exception => writeException(exception, excerpts, limit))]
+    const sources = new Sources(readExcerpts(profile))
+    return ['## Exceptions', ...exceptions.flatMap(exception => writeException(exception, sources, limit))]
   },
 }
 
-function writeException(exception: StoredException, excerpts: readonly RecordedExcerpt[], limit: number): string[] {
+function writeException(exception: StoredException, sources: Sources, limit: number): string[] {
   const { code, frames, message, name, note, relation, status } = exception
   const facts = [
     ...(code === '' ? [] : [`code ${toSpan(code)}`]),
@@ -31,7 +31,6 @@ function writeException(exception: StoredException, excerpts: readonly RecordedE
     ...(shown.length < frames.length ? [`${frames.length - shown.length} frames of others are left out`] : []),
     ...toRest(exception),
   ]
-  const sources = shown.flatMap(frame => excerpts.find(({ file, line }) => isAt(frame, file, line)) ?? [])
   return [
     `### ${relation === '' ? '' : `${relation}: `}${toSpan(name)}`,
     ...(facts.length === 0 ? [] : [facts.join(', ')]),
@@ -40,12 +39,29 @@ function writeException(exception: StoredException, excerpts: readonly RecordedE
       ? []
       : [toList(shown, limit, frame => `${toSpan(frame.call)} at ${toSpan(toPlace(frame))}`)]),
     ...(left.length === 0 ? [] : [`(${left.join('; ')})`]),
-    ...sources.slice(0, excerptLimit).flatMap(writeExcerpt),
+    ...shown.flatMap(frame => sources.take(frame)).flatMap(writeExcerpt),
   ]
 }
 
-function isAt(frame: RecordedFrame, file: string, line: number): boolean {
-  return frame.file === file && frame.line === line
+/** The sources of all exceptions: each is shown once, and stands for those near it. */
+class Sources {
+  readonly #excerpts: readonly RecordedExcerpt[]
+  readonly #taken: RecordedExcerpt[] = []
+
+  constructor(excerpts: readonly RecordedExcerpt[]) {
+    this.#excerpts = excerpts
+  }
+
+  /** The source around a call, unless it is not known, or one that was taken shows that line as well. */
+  take({ file, line = 0 }: RecordedFrame): RecordedExcerpt[] {
+    const isTaken = this.#taken.some(
+      ({ file: other, lines, start }) => other === file && line >= start && line < start + lines.length,
+    )
+    const excerpt = this.#excerpts.find(other => other.file === file && other.line === line)
+    if (isTaken || excerpt === undefined || this.#taken.length === excerptLimit) return []
+    this.#taken.push(excerpt)
+    return [excerpt]
+  }
 }
 
 function writeExcerpt({ file, line, lines, start }: RecordedExcerpt): string[] {
