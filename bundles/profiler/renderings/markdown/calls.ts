@@ -1,7 +1,7 @@
 import { formatDuration } from '../../panels/format-duration.ts'
 import { formatSize } from '../../panels/format-soft.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../../panels/read-calls.ts'
-import { asText } from '../../panels/read-soft.ts'
+import { asNumber, asText } from '../../panels/read-soft.ts'
 import type { Section } from './section.ts'
 import { toList, toSpan } from './text.ts'
 
@@ -29,7 +29,7 @@ function writeCall(call: StoredCall): string {
     ...(error === '' ? [] : [toSpan(error)]),
     ...(caller.file === undefined
       ? []
-      : [`by ${toSpan(asText(caller.function))} at ${toSpan(`${asText(caller.file)}:${caller.line}`)}`]),
+      : [`by ${toSpan(asText(caller.function))} at ${toSpan(`${asText(caller.file)}:${asNumber(caller.line)}`)}`]),
     ...(twin === undefined ? [] : ['asked for before']),
   ]
   return facts.join('; ')

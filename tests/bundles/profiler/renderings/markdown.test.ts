@@ -157,6 +157,89 @@ t.test('a text reads as it was recorded; what would not be seen is written as an
   t.match(told('x'.repeat(600)), /x…`$/)
 })
 
+t.test('what is unusual is told', async t => {
+  const call = {
+    method: 'GET',
+    url: 'http://a/',
+    start: 1,
+    end: 2,
+    status: 200,
+    caller: { function: 'ask', file: 'a.ts', line: 7 },
+  }
+  const render = { parent: 0, start: 0, duration: 1 }
+  const data = {
+    request: { body: { type: 'text/plain', length: null, state: 'read', note: 'not shown' } },
+    response: { size: null, isStreamed: true },
+    session: { isStateless: true, useCount: 0 },
+    http: { calls: [call, call, { ...call, caller: undefined }], omitted: 4 },
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, null],
+        [null, 'a.b', 1, 1, -1, 0, [], ['set attribute x']],
+      ],
+    },
+    exception: { exceptions: [{ name: 'Odd', message: '', note: 'the cause is the error itself', frames: [] }] },
+    time: {
+      measured: [
+        {
+          name: 'query',
+          category: 'sql',
+          duration: 9,
+          periods: [
+            [1, 4],
+            [6, 5],
+          ],
+        },
+      ],
+    },
+    router: { outcome: 'redirect', route: 'slash', location: '/slash/', allow: ['GET'] },
+    templates: {
+      renders: [
+        { name: 'page', parent: -1, start: 0, duration: 9, keys: ['title'], hasFailed: true },
+        { ...render, name: 'row' },
+        { ...render, name: 'row' },
+      ],
+    },
+  }
+  const summary = {
+    status: 0,
+    route: null,
+    controller: null,
+    contentType: null,
+    outcome: 'crashed',
+    parent: 'abcdef',
+  } as const
+  const profile = createProfile(data, summary)
+  const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
+  const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: related, children: [] })
+  for (const line of [
+    '# No response: `GET http://localhost:8000/somewhere?q=1`',
+    '- Token: `abc123`, pinned',
+    '- Sub-request of `abcdef` 200 `http://localhost:8000/somewhere?q=1` 5.000 ms',
+    '`text/plain`, of unknown length, state `read`',
+    '`not shown`',
+    'Body: size not known, streamed',
+    '- Stateless: yes',
+    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
+    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; asked for before',
+    '4 more were not recorded.',
+    '- `kernel.request` not over',
+    '- `a.b` 0.001 ms; before it `set attribute x`',
+    '`the cause is the error itself`',
+    '- `query` (`sql`) 0.009 ms, 2 times',
+    'Sent on to `/slash/`.',
+    'Allowed methods: `GET`',
+    '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
+    '  - `row` 2.000 ms (own 1.000 ms); 2 times',
+  ]) {
+    t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
+  }
+  const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
+  const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
+  t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
+  t.match(list, '; crashed; sub-request of `abcdef`; pinned')
+})
+
 t.test('long lists are cut, and say how much is left', async t => {
   const row = (index: number) => ({ at: index, level: 'info', channel: 'app', message: `line ${index}` })
   const records = Array.from({ length: 1200 }, (_, index) => row(index))
