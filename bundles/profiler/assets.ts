@@ -46,6 +46,11 @@ export class Assets {
     return version === this.#version ? files.get(name) : undefined
   }
 
+  /** The text of the stylesheet, for a page that takes it along. */
+  get stylesheet(): string {
+    return String(this.#read().get('profiler.css')?.content)
+  }
+
   /** Reads the files anew when they are asked for next. */
   forget(): void {
     this.#files = undefined

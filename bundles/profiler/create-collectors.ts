@@ -27,7 +27,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),
-    createHttpCollector(redactor),
+    createHttpCollector(redactor, directory),
     new ServerCollector(app, process),
     new ConfigCollector(app),
   ]

@@ -6,6 +6,33 @@ export function recordLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
+/** The forms in which programs read what the pages show; the endings of addresses. */
+export const dataForms = ['json', 'md'] as const
+
+/** One of them. */
+export type DataForm = (typeof dataForms)[number]
+
+/** A record as data; without a panel, all of it. */
+export function recordDataLink(token: string, form: DataForm, panel?: string): string {
+  return `${home}${encode(token)}.${form}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
+}
+
+/** What a search finds, as data. */
+export function listDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
+  return `${home}search.${form}?${new URLSearchParams(parameters)}`
+}
+
+/** What a record can be taken away as. */
+export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
+
+/** One of them. */
+export type ExportKind = (typeof exportKinds)[number]
+
+/** A record as a file to keep. */
+export function exportLink(token: string, kind: ExportKind): string {
+  return `${home}${encode(token)}/export/${kind}`
+}
+
 /** The toolbar's view of a record; the path is Symfony's. */
 export function toolbarLink(token: string): string {
   return `/_wdt/${encode(token)}`

@@ -19,6 +19,8 @@ export async function findAssets(pages: Iterable<string>, ask: Ask): Promise<Map
 function linksOf(html: string): string[] {
   return parseTags(html).flatMap(({ attributes, name }) => {
     const wanted = { link: 'href', script: 'src', img: 'src' }[name]
+    // Another form of the page is not loaded with it.
+    if (attributes.some(([key, value]) => key === 'rel' && value === 'alternate')) return []
     return attributes.flatMap(([key, value]) => (key === wanted ? [unescapeHtml(value)] : []))
   })
 }

@@ -1,4 +1,5 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { locateFrame } from '../../../lib/stack/locate-frame.ts'
 import { parseStack, type StackFrame } from '../../../lib/stack/parse-stack.ts'
 import type { OutgoingCall } from '../recording/call-trace.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
@@ -6,14 +7,14 @@ import type { ProfileCollector } from '../recording/profile-collector.ts'
 const urlLength = 2000
 const errorLength = 500
 
-/** Tells which HTTP requests the application has sent, how they ended, and who sent them. */
-export function createHttpCollector(redactor: Redactor): ProfileCollector {
+/** Tells which HTTP requests the application has sent, how they ended, and who sent them; files below the directory relative to it. */
+export function createHttpCollector(redactor: Redactor, directory: string): ProfileCollector {
   return {
     name: 'http',
     collect({ calls }) {
       if (calls === undefined) return undefined
       return {
-        calls: calls.calls.map(call => describe(call, redactor)),
+        calls: calls.calls.map(call => describe(call, redactor, directory)),
         omitted: calls.count - calls.calls.length,
       }
     },
@@ -21,7 +22,7 @@ export function createHttpCollector(redactor: Redactor): ProfileCollector {
 }
 
 /** What is not there yet is left out: without an end the request was still under way. */
-function describe(call: OutgoingCall, redactor: Redactor): Record<string, unknown> {
+function describe(call: OutgoingCall, redactor: Redactor, directory: string): Record<string, unknown> {
   const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, origin } = call
   return {
     client,
@@ -36,12 +37,14 @@ function describe(call: OutgoingCall, redactor: Redactor): Record<string, unknow
     bytes,
     isCounted,
     error: error === undefined ? undefined : redactor.text(error).slice(0, errorLength),
-    caller: findCaller(parseStack(origin)),
+    caller: findCaller(parseStack(origin), directory),
   }
 }
 
 /** The innermost function of the application that waits below the client; the profiler's own lie above it. */
-function findCaller(frames: readonly StackFrame[]): StackFrame | undefined {
+function findCaller(frames: readonly StackFrame[], directory: string): Record<string, unknown> | undefined {
   const publisher = frames.findIndex(({ file }) => file === 'node:diagnostics_channel')
-  return frames.slice(publisher + 1).find(({ origin }) => origin === 'application')
+  const frame = frames.slice(publisher + 1).find(({ origin }) => origin === 'application')
+  if (frame === undefined) return undefined
+  return { function: frame.function, file: locateFrame(frame, directory).file, line: frame.line, column: frame.column }
 }

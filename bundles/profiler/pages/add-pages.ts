@@ -8,6 +8,8 @@ import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
+import { createDataRoutes } from './create-data-routes.ts'
+import { createExportRoutes } from './create-export-routes.ts'
 import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createSupplyRoutes } from './create-supply-routes.ts'
@@ -50,6 +52,8 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
     ...createWritingRoutes(services).map(page => add('POST', settled(page))),
     ...createSupplyRoutes(assets, new LiveStreams(app)).map(page => add('GET', page)),
     add('GET', settled(createToolbarRoute(services))),
+    ...createDataRoutes(services).map(page => add('GET', settled(page))),
+    ...createExportRoutes(services, assets).map(page => add('GET', settled(page))),
     ...createReadingRoutes(services).map(page => add('GET', settled(page))),
   ]
 }

@@ -4,11 +4,13 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { home, listLink, recordLink } from '../links.ts'
 import { PROFILER_FILE_CLOSED } from './errors.ts'
+import { negotiate } from './form.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { parseListRequest } from './parse-list-request.ts'
 import { protect } from './protect.ts'
 import { renderCompare } from './render-compare.ts'
+import { renderLatestData, renderListData, renderRecordData } from './render-data.ts'
 import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
@@ -16,7 +18,6 @@ import { searchList } from './search-list.ts'
 
 /** Creates what only reads records: the list, and the pages of one or two of them. */
 export function createReadingRoutes(services: PageServices): PageRoute[] {
-  const { storage } = services
   const token = routeParameter('token')
   return [
     {
@@ -32,12 +33,11 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
     {
       name: '_profiler_latest',
       path: `${home}latest`,
-      controller: defineController('profiler_latest', [currentRequest], async request => {
-        const { summaries } = await storage.search({ limit: 1 })
-        const [latest] = summaries
-        if (latest === undefined) return renderMissing(undefined, request, services)
-        return renderRecord(latest.token, request, services)
-      }),
+      controller: defineController('profiler_latest', [currentRequest], request =>
+        negotiate(request, form =>
+          form === 'html' ? renderLatest(request, services) : renderLatestData(form, request, services),
+        ),
+      ),
     },
     {
       name: '_profiler_compare',
@@ -56,7 +56,9 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler_search_results',
       path: `${home}:token/search/results`,
       controller: defineController('profiler_search_results', [currentRequest], request =>
-        renderList(request, services),
+        negotiate(request, form =>
+          form === 'html' ? renderList(request, services) : renderListData(form, request, services),
+        ),
       ),
     },
     {
@@ -64,10 +66,19 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler',
       path: `${home}:token`,
       controller: defineController('profiler', [token, currentRequest], (token, request) =>
-        renderRecord(token, request, services),
+        negotiate(request, form =>
+          form === 'html' ? renderRecord(token, request, services) : renderRecordData(token, form, request, services),
+        ),
       ),
     },
   ]
+}
+
+async function renderLatest(request: Request, services: PageServices): Promise<Response> {
+  const { summaries } = await services.storage.search({ limit: 1 })
+  const [latest] = summaries
+  if (latest === undefined) return renderMissing(undefined, request, services)
+  return renderRecord(latest.token, request, services)
 }
 
 /** Sends on to a record when its token is asked for, else to the list, whose address names what was found first. */

@@ -2,7 +2,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import { formatBytes } from '../format/format-bytes.ts'
 import { formatCount } from '../format/format-count.ts'
-import { home } from '../links.ts'
+import { home, listDataLink } from '../links.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { StorageUsage } from '../store/profile-storage.ts'
 import { createRows } from './create-rows.ts'
@@ -23,6 +23,10 @@ export async function renderList(request: Request, { pages, policy, storage }: P
     rows: createRows(summaries, { isGrouped, list: { pinned, parameters: `${new URLSearchParams(parameters)}` } }),
     // What is pinned later is no news, and other pages than the first only move.
     liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
+    alternates: [
+      { type: 'application/json', link: listDataLink('json', parameters) },
+      { type: 'text/markdown', link: listDataLink('md', parameters) },
+    ],
     columns: createColumns(wanted),
     notes,
     form: createSearchForm(wanted),

@@ -2,13 +2,14 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatTime } from '../format/format-time.ts'
-import { changeLink, compareWithPreviousLink, latestLink, listLink, recordLink } from '../links.ts'
+import { changeLink, compareWithPreviousLink, latestLink, listLink, recordDataLink, recordLink } from '../links.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findChildren } from './find-children.ts'
-import { findRelatives, type Relatives } from './find-relatives.ts'
+import { type FoundRecord, findRecord } from './find-record.ts'
+import { listExports } from './list-exports.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
@@ -21,19 +22,14 @@ import { toSummaryView } from './to-summary-view.ts'
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
 export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
-  // A client may know the token of its response before the profile is made.
-  await services.profiler.whenKept(token)
-  const found = await services.storage.find(token)
+  const found = await findRecord(token, services)
   if (found === undefined) return renderMissing(token, request, services)
 
-  const { profile, facts, isPinned } = found
+  const { profile, isPinned } = found
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
-  const relatives = await findRelatives(services.storage, profile)
   const subject = {
-    profile,
-    facts,
-    ...relatives,
+    ...found,
     query: request.query,
     findChildren: (of: Profile) => findChildren(services.storage, of),
   }
@@ -42,8 +38,13 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
     summary,
-    ...describeRelatives(profile, relatives, request.query.get('panel') || undefined),
+    ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),
+    alternates: [
+      { type: 'application/json', link: recordDataLink(token, 'json', panel?.name) },
+      { type: 'text/markdown', link: recordDataLink(token, 'md', panel?.name) },
+    ],
+    exports: listExports(token),
     compareLink: compareWithPreviousLink(token),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
@@ -74,8 +75,9 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
 const shownChildren = 25
 
 /** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
-function describeRelatives({ summary, children }: Profile, relatives: Relatives, panel: string | undefined): object {
-  const { newerCount } = relatives
+function describeRelatives(record: FoundRecord, panel: string | undefined): object {
+  const { newerCount, profile } = record
+  const { children, summary } = profile
   const neighbour = (found: ProfileSummary | undefined) =>
     found === undefined ? false : { ...toSummaryView(found), link: recordLink(found.token, panel) }
   const view = (token: string, found: ProfileSummary | undefined) => ({
@@ -84,17 +86,17 @@ function describeRelatives({ summary, children }: Profile, relatives: Relatives,
     found: found === undefined ? false : toSummaryView(found),
   })
   return {
-    parent: summary.parent === null ? false : view(summary.parent, relatives.parent),
+    parent: summary.parent === null ? false : view(summary.parent, record.parent),
     subRequests: children.slice(0, shownChildren).map(token =>
       view(
         token,
-        relatives.children.find(child => child.token === token),
+        record.children.find(child => child.token === token),
       ),
     ),
     moreSubRequests: Math.max(0, children.length - shownChildren),
-    older: neighbour(relatives.older),
-    newer: neighbour(relatives.newer),
-    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${relatives.hasMore ? ' and more' : ''}`,
+    older: neighbour(record.older),
+    newer: neighbour(record.newer),
+    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${record.hasMore ? ' and more' : ''}`,
     sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
   }
 }

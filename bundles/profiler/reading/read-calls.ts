@@ -14,10 +14,10 @@ export interface StoredCall {
   readonly uploaded: number | undefined
   readonly head: number | undefined
   readonly end: number | undefined
+  /** 0 without a response. */
+  readonly status: number
   readonly bytes: number | undefined
   readonly isCounted: boolean
-  /** 0 when there was no response. */
-  readonly status: number
   readonly error: string
   readonly caller: Readonly<Record<string, unknown>>
   readonly outcome: { readonly text: string; readonly level: string }
@@ -56,9 +56,9 @@ function toCall(call: Readonly<Record<string, unknown>>, index: number, twin: nu
     uploaded: asOptionalNumber(call.uploaded),
     head: asOptionalNumber(call.head),
     end: asOptionalNumber(call.end),
+    status: asNumber(call.status),
     bytes: asOptionalNumber(call.bytes),
     isCounted: call.isCounted === true,
-    status: asNumber(call.status),
     error: asText(call.error),
     caller: asObject(call.caller),
     outcome: outcomeOf(call),

@@ -132,7 +132,7 @@ t.test('the items of a list are one line, each at its time; long trees are cut',
   t.match(html, '<code>title</code> <code>list</code>')
   const many = Array.from({ length: 300 }, (_, index) => item(index, `item-${index}`))
   const cut = await kernel.show('templates', createProfile({ templates: { renders: [page, ...many] } }))
-  t.match(cut, 'And 101 lines more')
+  t.match(cut, 'And 101 more lines')
   t.equal(cut.match(/id="render-/g)?.length, 200)
 })
 
@@ -189,7 +189,7 @@ t.test('the panel tells what threw from what it went through', async t => {
   const page = await kernel.show('templates', subject.profile)
   t.equal(page.match(/threw/g)?.length, 1)
   t.equal(page.match(/not finished/g)?.length, 2)
-  t.match(page, '3 calls more were counted')
+  t.match(page, '3 more calls were counted')
   t.match(page, 'Waited for fragments')
 })
 

@@ -1,0 +1,44 @@
+import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
+import { defineController } from '../../../kernel/controller/controller.ts'
+import { dataForms, home } from '../links.ts'
+import type { PageRoute } from './page-route.ts'
+import type { PageServices } from './page-services.ts'
+import { renderLatestData, renderListData, renderRecordData } from './render-data.ts'
+
+/** Creates the stable addresses of what the pages show, as JSON and as Markdown. */
+export function createDataRoutes(services: PageServices): PageRoute[] {
+  const form = routeParameter('form', {
+    expected: dataForms.join(' or '),
+    convert: text => dataForms.find(form => form === text),
+  })
+  // With another ending it is a token that is not known.
+  const requirements = { form: dataForms.join('|') }
+  return [
+    {
+      name: '_profiler_search_data',
+      path: `${home}search.:form`,
+      requirements,
+      controller: defineController('profiler_search_data', [form, currentRequest], (form, request) =>
+        renderListData(form, request, services),
+      ),
+    },
+    {
+      name: '_profiler_latest_data',
+      path: `${home}latest.:form`,
+      requirements,
+      controller: defineController('profiler_latest_data', [form, currentRequest], (form, request) =>
+        renderLatestData(form, request, services),
+      ),
+    },
+    {
+      name: '_profiler_data',
+      path: `${home}:token.:form`,
+      requirements,
+      controller: defineController(
+        'profiler_data',
+        [routeParameter('token'), form, currentRequest],
+        (token, form, request) => renderRecordData(token, form, request, services),
+      ),
+    },
+  ]
+}

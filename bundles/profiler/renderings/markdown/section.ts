@@ -1,0 +1,9 @@
+import type { RecordSubject } from '../record-subject.ts'
+
+/** A part of a record as Markdown. */
+export interface Section {
+  /** The panel that shows the same. */
+  readonly panel: string
+  /** Its blocks, the headings (from level 2) among them; none where nothing was recorded. `limit` is that of its lists. */
+  write(subject: RecordSubject, limit: number): readonly string[]
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import { Request } from '../../../lib/http/request.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
+import type { View } from '../../../lib/view/view.ts'
+import { hasContent } from '../pages/create-menu.ts'
+import { renderPanel } from '../pages/render-panel.ts'
+import { toSummaryView } from '../pages/to-summary-view.ts'
+import type { ProfilePanel } from '../panels/panel.ts'
+import type { Profile } from '../profile.ts'
+import { detachLinks } from './detach-links.ts'
+import type { RecordSubject } from './record-subject.ts'
+
+/** What a file is made with. */
+export interface HtmlFileServices {
+  readonly view: View
+  readonly logger: Logger
+  /** In the order in which they are shown. */
+  readonly panels: readonly ProfilePanel[]
+  /** The text of `profiler.css`. */
+  readonly stylesheet: string
+  /** Reads the profiles of the sub-requests of a profile, as far as they are there. */
+  readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
+}
+
+/**
+ * Makes one HTML file of a record, with all its panels and the stylesheet, to be kept or sent to somebody. It has no
+ * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
+ */
+export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
+  const { findChildren, logger, panels, stylesheet, view } = services
+  const { profile } = subject
+  const { token } = profile.summary
+  const request = new Request({ method: 'GET', target: '/' })
+  const panelSubject = { ...subject, query: new URLSearchParams(), findChildren }
+  const sections: object[] = []
+  for (const panel of panels.filter(panel => hasContent(panel, profile))) {
+    const { content, problem } = await renderPanel(panel, panelSubject, request, { logger, view })
+    sections.push({ name: panel.name, label: panel.label, content, problem })
+  }
+  const summary = toSummaryView(profile.summary)
+  const html = await view.render('profiler/file', {
+    title: `${summary.status} ${summary.method} ${summary.target}`,
+    policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
+    stylesheet: new HtmlFragment(stylesheet),
+    summary,
+    failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
+    sections,
+  })
+  return detachLinks(html, token)
+}
+
+/** Of the text as the parser of a browser will see it. */
+function hashOf(style: string): string {
+  return `sha256-${createHash('sha256').update(style).digest('base64')}`
+}

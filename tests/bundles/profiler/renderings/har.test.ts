@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { t } from 'tap'
+import { toHar } from '../../../../bundles/profiler/renderings/to-har.ts'
+import { createProfile } from '../../../support/create-profile.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { askRichly, richBundle } from '../../../support/rich-bundle.ts'
+import { serveKernel } from '../../../support/test-server.ts'
+
+const validate = new Ajv2020({ allErrors: true }).compile(
+  JSON.parse(readFileSync('tests/fixtures/har.schema.json', 'utf8')),
+)
+
+t.test('a HAR has the request, and then those that the application has sent', async t => {
+  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const { url } = await serveKernel(t, kernel)
+  const tokens = Object.fromEntries((await askRichly(url)).map(({ name, token }) => [name, token]))
+  const read = async (token: string | undefined) => {
+    const har = JSON.parse(await (await fetch(`${url}/_profiler/${token}/export/har`)).text())
+    t.ok(validate(har), JSON.stringify(validate.errors))
+    return har.log.entries
+  }
+  const [form, ...calls] = await read(tokens.form)
+  t.match(form.request, { method: 'POST', httpVersion: 'HTTP/1.1', bodySize: 435 })
+  t.strictSame(form.request.cookies, [
+    { name: 'theme', value: '******' },
+    { name: 'seen', value: '******' },
+  ])
+  t.match(form.request.queryString, [{ name: 'page', value: '2' }])
+  t.equal(form.request.postData.mimeType, 'application/x-www-form-urlencoded')
+  t.match(form.request.postData.params, [{}, {}, { name: 'password', value: '******' }])
+  t.notMatch(JSON.stringify(form), 'hunter2')
+  t.match(form.response, { status: 200, statusText: 'OK', content: { mimeType: 'text/html; charset=UTF-8', text: '' } })
+  t.match(form.response.cookies, [{ name: 'theme', value: '******' }])
+  t.strictSame(
+    calls.map(({ request, response }: { request: object; response: { status: number } }) => [request, response.status])
+      .length,
+    3,
+  )
+  t.match(calls[0], {
+    request: { method: 'GET' },
+    response: { status: 200, content: { size: 4 } },
+    comment: /^Sent by/,
+  })
+  t.equal(calls[0].request.queryString.length, 1)
+  t.match(calls[2], { request: { url: 'http://127.0.0.1:6/refused' }, response: { status: 0, statusText: '' } })
+  for (const { time, timings } of calls) {
+    t.ok(Math.abs(timings.blocked + timings.send + timings.wait + timings.receive - time) < 0.001)
+  }
+  const [json] = await read(tokens.json)
+  t.strictSame(JSON.parse(json.request.postData.text), { name: 'Ada', list: [1, { deep: 'text' }] })
+  const [upload] = await read(tokens.upload)
+  t.match(upload.request.postData.params, [
+    { name: 'name', value: 'Ada' },
+    { name: 'document', fileName: 'cv.txt', contentType: 'text/plain' },
+  ])
+  const [missing] = await read(tokens.missing)
+  t.match(missing, { request: { bodySize: 0 }, response: { status: 404 } })
+  const redirect = await fetch(`${url}/redir`, { redirect: 'manual' })
+  const [redirected] = await read(String(redirect.headers.get('x-debug-token')))
+  t.equal(redirected.response.redirectURL, '/noslash')
+})
+
+t.test('whatever has become of a record on the disk, its HAR is one', async t => {
+  const json = fc.jsonValue()
+  const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'set-cookie', '…', 'x'), json))
+  const request = fc.oneof(
+    json,
+    fc.record({ headers: pairs, query: pairs, body: fc.oneof(json, fc.record({ form: pairs, json: fc.array(json) })) }),
+  )
+  const property = fc.property(request, json, json, (request, response, http) => {
+    const har = toHar(
+      createProfile({ request, response, http: { calls: [http] } }, { url: 'http://a/', status: 0, contentType: null }),
+    )
+    const [first] = har.log.entries
+    return validate({ log: { ...har.log, entries: [first] } })
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})
