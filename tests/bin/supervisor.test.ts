@@ -136,7 +136,7 @@ t.test('no change is lost while it restarts, and folders may be new', async t =>
     writeFileSync(inCopy('lib/new/deep/version.ts'), `export const version: string = 'version ${version}'\n`)
     await pause(100)
   }
-  add(bundle, "\nimport { version } from '../../kernel/version.ts'\nprocess.stdout.write(version)\n")
+  add(bundle, "\nimport { version } from '../../lib/new/deep/version.ts'\nprocess.stdout.write(version)\n")
   await site.until(/version 10/)
   url = await site.url()
   writeFileSync(inCopy('lib/new/deep/version.ts'), "export const version: string = 'version 11'\n")

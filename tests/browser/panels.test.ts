@@ -190,7 +190,7 @@ t.test(
       t.equal(await page.evaluate(`getComputedStyle(document.querySelector('${marked}')).outlineStyle`), 'solid')
     }
     t.ok(await page.getByRole('link', { name: 'same as 1' }).isVisible())
-    await page.getByText('curl', { exact: true }).first().click()
+    await page.locator('.panel').getByText('curl', { exact: true }).first().click()
     t.match(await page.locator('#curl-0').innerText(), `curl --url ${url}/text`)
     t.ok(await page.getByRole('button', { name: 'Copy' }).first().isVisible())
     t.strictSame(complaints, [])

@@ -41,14 +41,13 @@ export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }:
 
 /** What of an answer is not as it must be. */
 export function complaintsOf({ abort, expect }: BadRequest, { isClosed, statuses, text }: Received): string[] {
-  const final = statuses.find(status => status >= 200) ?? null
-  const complaints: string[] = []
-  const wanted = expect.status
-  if (wanted !== undefined && ![wanted].flat().includes(final)) complaints.push(`status ${final}, not ${wanted}`)
-  if (expect.statuses?.some(list => String(list) === String(statuses)) === false)
-    complaints.push(`statuses ${statuses}`)
-  if (expect.close !== undefined && abort === undefined && expect.close !== isClosed)
-    complaints.push(`closed: ${isClosed}`)
-  for (const part of expect.bodyNotContains ?? []) if (text.includes(part)) complaints.push(`contains ${part}`)
-  return complaints
+  const [final = null] = statuses.filter(status => status >= 200)
+  const isClosedAsExpected = expect.close === undefined || abort !== undefined || expect.close === isClosed
+  const complaints: readonly (readonly [isFine: boolean, complaint: string])[] = [
+    [expect.status === undefined || [expect.status].flat().includes(final), `status ${final}, not ${expect.status}`],
+    [expect.statuses?.some(list => String(list) === String(statuses)) !== false, `statuses ${statuses}`],
+    [isClosedAsExpected, `closed: ${isClosed}`],
+    ...(expect.bodyNotContains ?? []).map(part => [!text.includes(part), `contains ${part}`] as const),
+  ]
+  return complaints.filter(([isFine]) => !isFine).map(([, complaint]) => complaint)
 }
