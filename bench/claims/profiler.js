@@ -35,7 +35,9 @@ export const profiler = {
   ],
   measure: async options => {
     const ofPage = { server: 'development', target: targets.page, status: 200 }
-    const ofMiss = { server: 'development', target: targets.notFound, status: 404 }
+    // Recording alone: both answer the same. A browser gets an error page of the profiler's own, which says much more.
+    const accept = 'application/problem+json'
+    const ofMiss = { server: 'development', target: targets.notFound, status: 404, accept }
     const measured = await measureLanes(
       [
         { ...ofPage, name: 'page' },

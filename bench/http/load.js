@@ -8,6 +8,7 @@ import { browserHeaders, host } from './work.js'
  * @typedef {object} Load
  * @property {number} port
  * @property {string} target
+ * @property {string} [accept] what the client prefers; what a browser does unless told else
  * @property {number} requests
  * @property {number} connections
  * @property {number} status
@@ -95,7 +96,7 @@ function createReader({ status, length }) {
 }
 
 /** @param {Load} load */
-function toText({ port, target }) {
-  const fields = Object.entries({ host: `${host}:${port}`, ...browserHeaders })
+function toText({ port, target, accept = browserHeaders.accept }) {
+  const fields = Object.entries({ host: `${host}:${port}`, ...browserHeaders, accept })
   return `GET ${target} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
 }
