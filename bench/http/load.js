@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { browserHeaders, host } from './work.js'
 
 /**
- * What to ask, and what to expect of each response; its length is that of the body in bytes.
+ * What to ask, and what to expect of each response; its length is that of the body in bytes, if it is always the same.
  *
  * @typedef {object} Load
  * @property {number} port
@@ -12,7 +12,7 @@ import { browserHeaders, host } from './work.js'
  * @property {number} requests
  * @property {number} connections
  * @property {number} status
- * @property {number} length
+ * @property {number} [length]
  */
 
 /** @type {NodeJS.MessageListener} */
@@ -87,8 +87,8 @@ function createReader({ status, length }) {
       const head = chunk.toString('latin1', 0, end)
       if (end === -1 || !head.startsWith(start)) throw new Error(`Expected "${start}", got ${head.slice(0, 200)}`)
       const announced = Number(/\ncontent-length: *(\d+)/i.exec(head)?.[1])
-      if (announced !== length) throw new Error(`Expected ${length} bytes, got ${announced}`)
-      missing = length - (chunk.length - end - 4)
+      if (length !== undefined && announced !== length) throw new Error(`Expected ${length} bytes, got ${announced}`)
+      missing = announced - (chunk.length - end - 4)
     }
     if (missing < 0) throw new Error('Got more than one response.')
     return missing === 0

@@ -12,6 +12,7 @@ import { browserHeaders, host } from './work.js'
  * @property {string} [feature] handed to the server
  * @property {string} target
  * @property {number} status expected
+ * @property {boolean} [isVarying] whether the length of its answers is not always the same
  * @property {string} [accept] what the client prefers; what a browser does unless told else
  */
 
@@ -57,11 +58,11 @@ export async function measureLanes(lanes, { rounds, requests, hasSameBody = fals
  * @param {Lane} lane
  * @param {Child} load
  */
-async function start({ name, server, feature, target, status, accept = browserHeaders.accept }, load) {
+async function start({ name, server, feature, target, status, isVarying, accept = browserHeaders.accept }, load) {
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
-    server === 'development' ? developmentFlags : [],
+    server === 'development' ? ['--enable-source-maps', ...developmentFlags] : [],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders
@@ -73,7 +74,7 @@ async function start({ name, server, feature, target, status, accept = browserHe
     body,
     cpu: async () => Number((await child.ask({})).cpu),
     send: (/** @type {number} */ requests) =>
-      load.ask({ port, target, status, accept, requests, connections, length: body.length }),
+      load.ask({ port, target, status, accept, requests, connections, ...(!isVarying && { length: body.length }) }),
     end: () => child.end(),
   }
 }
