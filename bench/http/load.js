@@ -3,15 +3,16 @@ import { connect } from 'node:net'
 import { browserHeaders, host } from './work.js'
 
 /**
- * What to ask, and what to expect of each response; its length is that of the body in bytes.
+ * What to ask, and what to expect of each response; its length is that of the body in bytes, if it is always the same.
  *
  * @typedef {object} Load
  * @property {number} port
  * @property {string} target
+ * @property {string} [accept] what the client prefers; what a browser does unless told else
  * @property {number} requests
  * @property {number} connections
  * @property {number} status
- * @property {number} length
+ * @property {number} [length]
  */
 
 /** @type {NodeJS.MessageListener} */
@@ -86,8 +87,8 @@ function createReader({ status, length }) {
       const head = chunk.toString('latin1', 0, end)
       if (end === -1 || !head.startsWith(start)) throw new Error(`Expected "${start}", got ${head.slice(0, 200)}`)
       const announced = Number(/\ncontent-length: *(\d+)/i.exec(head)?.[1])
-      if (announced !== length) throw new Error(`Expected ${length} bytes, got ${announced}`)
-      missing = length - (chunk.length - end - 4)
+      if (length !== undefined && announced !== length) throw new Error(`Expected ${length} bytes, got ${announced}`)
+      missing = announced - (chunk.length - end - 4)
     }
     if (missing < 0) throw new Error('Got more than one response.')
     return missing === 0
@@ -95,7 +96,7 @@ function createReader({ status, length }) {
 }
 
 /** @param {Load} load */
-function toText({ port, target }) {
-  const fields = Object.entries({ host: `${host}:${port}`, ...browserHeaders })
+function toText({ port, target, accept = browserHeaders.accept }) {
+  const fields = Object.entries({ host: `${host}:${port}`, ...browserHeaders, accept })
   return `GET ${target} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
 }

@@ -12,6 +12,8 @@ import { browserHeaders, host } from './work.js'
  * @property {string} [feature] handed to the server
  * @property {string} target
  * @property {number} status expected
+ * @property {boolean} [isVarying] whether the length of its answers is not always the same
+ * @property {string} [accept] what the client prefers; what a browser does unless told else
  */
 
 /** More than the load process needs to keep a server busy, fewer than would make it wait for memory. */
@@ -56,15 +58,15 @@ export async function measureLanes(lanes, { rounds, requests, hasSameBody = fals
  * @param {Lane} lane
  * @param {Child} load
  */
-async function start({ name, server, feature, target, status }, load) {
+async function start({ name, server, feature, target, status, isVarying, accept = browserHeaders.accept }, load) {
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
-    server === 'development' ? developmentFlags : [],
+    server === 'development' ? ['--enable-source-maps', ...developmentFlags] : [],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders
-  const response = await fetch(`http://${host}:${port}${target}`, { headers })
+  const response = await fetch(`http://${host}:${port}${target}`, { headers: { ...headers, accept } })
   const body = Buffer.from(await response.arrayBuffer())
   if (response.status !== status) throw new Error(`${name} answers ${target} with ${response.status}.`)
   return {
@@ -72,7 +74,7 @@ async function start({ name, server, feature, target, status }, load) {
     body,
     cpu: async () => Number((await child.ask({})).cpu),
     send: (/** @type {number} */ requests) =>
-      load.ask({ port, target, status, requests, connections, length: body.length }),
+      load.ask({ port, target, status, accept, requests, connections, ...(!isVarying && { length: body.length }) }),
     end: () => child.end(),
   }
 }

@@ -34,6 +34,11 @@ export function nameOfError(error: unknown): string {
   return isError(error) ? nameOf(error) : 'Thrown value'
 }
 
+/** An error's name and message, as {@link flattenError} gives them, without a look at what led to it. Never throws. */
+export function describeError(error: unknown): string {
+  return `${nameOfError(error)}: ${messageOf(error)}`
+}
+
 /** What is shared by an error and all that it leads to. */
 interface Budget {
   left: number
@@ -41,12 +46,12 @@ interface Budget {
 }
 
 function flatten(error: unknown, outer: readonly unknown[], budget: Budget): FlatError {
-  if (!isError(error)) return { name: nameOfError(error), message: describe(error), frames: [] }
+  if (!isError(error)) return { name: nameOfError(error), message: messageOf(error), frames: [] }
   const code = readProperty(error, 'code')
   const status = readProperty(error, 'status')
   return {
     name: nameOf(error),
-    message: text(readProperty(error, 'message')) ?? '',
+    message: messageOf(error),
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     ...(Number.isInteger(status) && { status: Number(status) }),
     frames: budget.hasFrames ? parseStack(error) : [],
@@ -86,6 +91,10 @@ function isError(value: unknown): value is object {
 
 function nameOf(error: unknown): string {
   return text(readProperty(error, 'name')) || text(readProperty(readProperty(error, 'constructor'), 'name')) || 'Error'
+}
+
+function messageOf(error: unknown): string {
+  return isError(error) ? (text(readProperty(error, 'message')) ?? '') : describe(error)
 }
 
 function text(value: unknown): string | undefined {

@@ -14,7 +14,6 @@ import { host } from '../work.js'
  * @param {string} [feature] `profiled` records every request into files of its own
  */
 export async function start(feature) {
-  process.setSourceMapsEnabled(true)
   const { app } = await bootKernel(feature === 'profiled' ? [createProfiler()] : [], 'dev')
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)

@@ -5,6 +5,10 @@ import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 /** Names and values, in their order and with those that come twice. */
 export type Pairs = (readonly [name: string, value: unknown])[]
 
+/** What the profiler itself says of times: never twice the same, so it would be searched anew each time, and no secret. */
+const ownTiming =
+  /^profile;desc="[\da-f]{6}"(?:, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
+
 /**
  * Copies headers for a profile: masked, but cookies keep their names and how they are set. It is done for each request
  * twice, so names, in which no secret can be recognised (RFC 9110, section 5.6.2), are taken as they are.
@@ -31,6 +35,8 @@ function copyValue(name: string, value: string, copier: MaskingCopier): unknown 
     case 'x-debug-token-link':
     case 'x-previous-debug-token':
       return value
+    case 'server-timing':
+      return ownTiming.test(value) ? value : copier.value(name, value)
     default:
       return copier.value(name, value)
   }

@@ -31,7 +31,7 @@ export class RouterCollector implements ProfileCollector {
   readonly name = 'router'
   readonly #routes: Iterable<Route>
   readonly #redactor: Redactor
-  #nearest: NearestRoutes | undefined
+  #routesToMiss: NearestRoutes | undefined
 
   constructor({ routes, redactor }: { readonly routes: Iterable<Route>; readonly redactor: Redactor }) {
     this.#routes = routes
@@ -39,15 +39,16 @@ export class RouterCollector implements ProfileCollector {
   }
 
   /** Nothing of what had its controller without being routed (a forward, an error page), or never came that far. */
-  collect({ request, thrown }: Pass): RouterData | undefined {
+  collect(pass: Pass): RouterData | undefined {
+    const { request, thrown } = pass
     const route = request.attributes.get('_route')
     if (typeof route === 'string') return this.#found(route, request)
     for (const error of thrown) {
       const code = readProperty(error, 'code')
-      if (code === KERNEL_NO_ROUTE.code) return this.#missed('not-found', request)
+      if (code === KERNEL_NO_ROUTE.code) return this.#missed('not-found', pass)
       if (code === KERNEL_METHOD_NOT_ALLOWED.code) {
         const allow = String(readProperty(readProperty(error, 'headers'), 'allow')).split(', ')
-        return { ...this.#missed('method-not-allowed', request), allow }
+        return { ...this.#missed('method-not-allowed', pass), allow }
       }
     }
     return undefined
@@ -64,11 +65,12 @@ export class RouterCollector implements ProfileCollector {
     return { outcome: 'redirect', route, parameters, location }
   }
 
-  #missed(outcome: 'not-found' | 'method-not-allowed', request: Request) {
+  #missed(outcome: 'not-found' | 'method-not-allowed', pass: Pass) {
     // With the first request all bundles have added their routes.
-    this.#nearest ??= new NearestRoutes(shownRoutes(this.#routes))
-    const found = this.#nearest.find(request, nearestLimit)
-    return { outcome, nearest: found.map(near => maskNearRoute(near, this.#redactor)), total: this.#nearest.size }
+    this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
+    const routes = this.#routesToMiss
+    pass.nearest ??= routes.find(pass.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
+    return { outcome, nearest: pass.nearest, total: routes.size }
   }
 }
 

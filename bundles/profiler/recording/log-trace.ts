@@ -161,6 +161,6 @@ function measure(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 8
   let size = 2
-  for (const [name, item] of Object.entries(value)) size += name.length + measure(item)
+  for (const name of Object.keys(value)) size += name.length + measure((value as Record<string, unknown>)[name])
   return size
 }

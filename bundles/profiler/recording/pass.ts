@@ -2,6 +2,7 @@ import type { CollectedRequest } from '../../../kernel/collector.ts'
 import type { RequestType } from '../../../kernel/request-type.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
+import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { SessionMethod } from '../../../lib/session/session-use.ts'
 import type { StackFrame } from '../../../lib/stack/parse-stack.ts'
 import type { Outcome } from '../profile.ts'
@@ -50,6 +51,8 @@ export class Pass implements CollectedRequest {
   isSaved = false
   /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
   isOver = false
+  /** The routes that came nearest where none was found: the error page and the record both tell of them. */
+  nearest: readonly NearRoute[] | undefined
   /** What collectors have told of it, as soon as they were asked. */
   collected: CollectedData | undefined
   /** What was dispatched, and who has heard of it. */

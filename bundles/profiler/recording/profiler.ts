@@ -247,5 +247,5 @@ function withAncestors(pass: Pass | undefined): Pass[] {
 
 /** Children before their parents: whoever reads backwards sees a parent first. */
 function withDescendants(pass: Pass): Pass[] {
-  return [...pass.children.flatMap(withDescendants), pass]
+  return pass.children.length === 0 ? [pass] : [...pass.children.flatMap(withDescendants), pass]
 }

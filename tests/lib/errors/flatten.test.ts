@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { defineError } from '../../../lib/errors/coded-error.ts'
 import { errorChain } from '../../../lib/errors/error-chain.ts'
-import { type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
+import { describeError, type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
   const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')
@@ -88,6 +88,15 @@ t.test('hostile errors do no harm', async t => {
   t.same(flattenError(new Proxy({}, traps)), { name: 'Thrown value', message: 'an object', frames: [] })
   const errors = new Proxy([], { get: refuse })
   t.notOk(flattenError(Object.assign(new Error('x'), { errors })).errors)
+})
+
+t.test('an error is described by the name and message that it has as plain data', async t => {
+  const cause = new Error('never looked at')
+  const thrown = [new TypeError('x', { cause }), { message: 'alike' }, new Proxy({}, {}), 'text', null, () => 'x']
+  for (const error of thrown) {
+    const { message, name } = flattenError(error)
+    t.equal(describeError(error), `${name}: ${message}`)
+  }
 })
 
 function* chainOf(error: FlatError): Generator<FlatError> {

@@ -8,6 +8,8 @@ import { ServerCollector } from '../../../../bundles/profiler/collectors/server.
 import type { SessionData } from '../../../../bundles/profiler/collectors/session.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
+import { RenderTrace } from '../../../../bundles/profiler/recording/render-trace.ts'
+import { toServerTiming } from '../../../../bundles/profiler/recording/server-timing.ts'
 import type { StoredProfile } from '../../../../bundles/profiler/store/profile-storage.ts'
 import type { Application, Bundle } from '../../../../kernel/bundle.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
@@ -238,6 +240,26 @@ t.test('the response', async t => {
       ['x-debug-token', 'abcdef'],
     ])
   })
+
+  t.test(
+    'times are kept as the profiler tells them; those of the application are masked like anything else',
+    async t => {
+      const pass = passOf(createRequest())
+      pass.renders = new RenderTrace()
+      const render = pass.renders.begin('page', {}, 1)
+      if (render !== undefined) pass.renders.end(render, 2.5)
+      const told = toServerTiming(pass)
+      t.match(told, /Total.*Templates/)
+      const response = new Response(null, { headers: { 'server-timing': told } })
+      const own = 'profile;desc="abcdef", total;desc="Total";dur=1'
+      for (const value of [`${own}, db;desc="password=hunter2"`, 'db;desc="password=hunter2";dur=5']) {
+        response.headers.append('Server-Timing', value)
+      }
+      const values = collectResponse(response)?.headers.map(([, value]) => value)
+      t.equal(values?.[0], told)
+      t.notMatch(JSON.stringify(values), /hunter2/)
+    },
+  )
 
   t.test('no more than 500 headers are kept', async t => {
     const response = new Response()
