@@ -74,6 +74,9 @@ t.test('rows are opened by a click anywhere, walked with keys, and pinned where 
   const { ask, complaints, page, url } = await open(t)
   const latest = await ask('/missing-x')
   await page.reload()
+  // Then it looks once more for what came meanwhile.
+  await page.getByText('Live', { exact: true }).waitFor()
+  await page.waitForTimeout(300)
   await page.keyboard.press('j')
   await page.keyboard.press('j')
   await page.keyboard.press('k')

@@ -102,7 +102,11 @@ export class ListLoader {
     for (const row of rowsOf(fresh)) if (marksNew && !known.has(row.dataset.token)) row.classList.add('is-new')
     for (const box of fresh.querySelectorAll<HTMLInputElement>('.select input')) box.checked = selected.has(box.value)
     update(fresh)
+    const focused = results.contains(document.activeElement) && document.activeElement?.closest('tr')?.dataset.token
     results.replaceChildren(...fresh.childNodes)
+    // Whoever walks through the list stays where they are.
+    if (focused)
+      results.querySelector<HTMLElement>(`tr[data-token="${focused}"] .entry`)?.focus({ preventScroll: true })
     results.dataset.live = fresh.dataset.live
     document.title = page.title
     if (keepsAddress) history.replaceState(null, '', address)
