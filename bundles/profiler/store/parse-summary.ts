@@ -8,7 +8,8 @@ export function isToken(value: unknown): value is string {
 
 /** Makes a summary of what was read from a file; `undefined` when a field is missing or wrong. Other fields are dropped. */
 export function parseSummary(value: unknown): ProfileSummary | undefined {
-  if (!isObject(value)) return undefined
+  // Nothing is inherited: what JSON gives has no other prototype.
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return undefined
   // Field by field, written out: a loop over a table takes several times as long, and there are many to read.
   const {
     token,

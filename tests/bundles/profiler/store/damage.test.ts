@@ -486,6 +486,7 @@ t.test(
     t.strictSame(parseSummary({ ...summary, more: 1 }), summary)
     t.equal(parseSummary(null), undefined)
     t.equal(parseSummary([summary]), undefined)
+    t.equal(parseSummary(Object.create(summary)), undefined, 'nothing is inherited')
   },
 )
 
