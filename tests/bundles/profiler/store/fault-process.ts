@@ -1,3 +1,4 @@
+import { fail } from 'node:assert'
 // A process on a disk with something wrong; it is started by processes.test.ts with: directory, scenario. Prints JSON.
 import { execFileSync } from 'node:child_process'
 import {
@@ -15,7 +16,8 @@ import path from 'node:path'
 import { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
 import { createRecord, createRecords, facts, tokenOf } from './records.ts'
 
-const [root = '', scenario = ''] = process.argv.slice(2)
+// Without a folder of its own it would leave its files where it is started.
+const [root = fail('A folder is missing.'), scenario = ''] = process.argv.slice(2)
 
 /** What is wrong, and how it is mended. */
 const scenarios: Readonly<Record<string, readonly [damage: () => void, mend: () => void]>> = {
