@@ -1,4 +1,3 @@
-import { readProcessUsage } from '../recording/process-usage.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 import { roundTime } from '../recording/round-time.ts'
 
@@ -8,7 +7,7 @@ export const memoryCollector: ProfileCollector = {
   collect(pass) {
     const { usage } = pass
     if (usage === undefined) return undefined
-    const { heap, heapLimit, system, user } = readProcessUsage(usage.most === 0)
+    const { heap, heapLimit, system, user } = usage.readProcess()
     const { active, idle } = performance.eventLoopUtilization(usage.loop)
     usage.end = performance.now()
     return {

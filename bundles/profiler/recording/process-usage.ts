@@ -8,24 +8,24 @@ export interface ProcessUsage {
   /** Microseconds of CPU time. */
   readonly user: number
   readonly system: number
+  /** By `performance.now()`. */
+  readonly readAt: number
 }
 
 /** Milliseconds that a reading is good for while several requests are in flight: then it says little of one of them. */
-const lifetime = 10
+export const sharedLifetime = 10
 
 let last: ProcessUsage | undefined
-let readAt = 0
 
 /**
- * What the process has used: by now for a request that is alone, else up to 10 ms ago, because to ask the system for each
- * of many requests would cost more than most of what is recorded.
+ * What the process has used, by now or up to so many milliseconds ago: to ask the system for each of many requests would
+ * cost more than most of what is recorded, up to 12 µs.
  */
-export function readProcessUsage(isAlone: boolean): ProcessUsage {
+export function readProcessUsage(lifetime: number): ProcessUsage {
   const now = performance.now()
-  if (last === undefined || isAlone || now - readAt > lifetime) {
+  if (last === undefined || now - last.readAt > lifetime) {
     const { heap_size_limit: heapLimit, used_heap_size: heap } = getHeapStatistics()
-    last = { ...process.cpuUsage(), heap, heapLimit }
-    readAt = now
+    last = { ...process.cpuUsage(), heap, heapLimit, readAt: now }
   }
   return last
 }

@@ -49,26 +49,35 @@ export class ResponseWatch {
   }
 }
 
-function compareFields(fieldsBefore: readonly string[], fieldsAfter: readonly string[]): string[] {
-  const before = byName(fieldsBefore)
-  const after = byName(fieldsAfter)
+/** Most changes append a field, so what both lists begin with is skipped. */
+function compareFields(before: readonly string[], after: readonly string[]): string[] {
+  let same = 0
+  while (same < before.length && before[same] === after[same]) same++
+  const start = same - (same % 2)
   const changes: string[] = []
-  for (const [name, value] of after) {
-    const old = before.get(name)
+  for (const name of new Set([...namesFrom(after, start), ...namesFrom(before, start)])) {
+    const old = valuesOf(before, name)
+    const value = valuesOf(after, name)
     if (old === undefined) changes.push(`set header ${name}`)
+    else if (value === undefined) changes.push(`removed header ${name}`)
     else if (old !== value) changes.push(`changed header ${name}`)
   }
-  for (const name of before.keys()) if (!after.has(name)) changes.push(`removed header ${name}`)
   return changes
 }
 
-/** Values by lower-case names; a line break, which no value has, stands between several. */
-function byName(fields: readonly string[]): Map<string, string> {
-  const values = new Map<string, string>()
+function namesFrom(fields: readonly string[], start: number): string[] {
+  const names: string[] = []
+  for (let at = start; at < fields.length; at += 2) names.push(String(fields[at]).toLowerCase())
+  return names
+}
+
+/** All values of a field; a line break, which no value has, stands between several. */
+function valuesOf(fields: readonly string[], name: string): string | undefined {
+  let values: string | undefined
   for (let at = 0; at < fields.length; at += 2) {
-    const name = String(fields[at]).toLowerCase()
-    const known = values.get(name)
-    values.set(name, known === undefined ? String(fields[at + 1]) : `${known}\n${fields[at + 1]}`)
+    const field = String(fields[at])
+    if (field.length !== name.length || field.toLowerCase() !== name) continue
+    values = values === undefined ? fields[at + 1] : `${values}\n${fields[at + 1]}`
   }
   return values
 }

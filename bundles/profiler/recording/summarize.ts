@@ -2,7 +2,7 @@ import { nameOfError } from '../../../lib/errors/flatten.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ProfileSummary } from '../profile.ts'
 import type { Pass } from './pass.ts'
-import { readProcessUsage } from './process-usage.ts'
+import { readProcessUsage, sharedLifetime } from './process-usage.ts'
 import { roundTime } from './round-time.ts'
 
 /** What the list shows of a pass, masked. */
@@ -24,7 +24,7 @@ export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     time: pass.time,
     duration: roundTime(pass.duration ?? pass.elapsed()),
-    memory: readProcessUsage(false).heap,
+    memory: readProcessUsage(sharedLifetime).heap,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
     errors: logs.errors,
     warnings: logs.warnings,

@@ -1,5 +1,5 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
-import { type ProcessUsage, readProcessUsage } from './process-usage.ts'
+import { type ProcessUsage, readProcessUsage, sharedLifetime } from './process-usage.ts'
 import { roundTime } from './round-time.ts'
 
 /** One run of the garbage collector, in milliseconds from the start of the pass. */
@@ -21,6 +21,9 @@ export interface GcPauses {
 
 const pauseLimit = 20
 
+/** Milliseconds that a reading is good for while requests follow one another so closely that nobody looks at the figures of one. */
+const closeLifetime = 1
+
 /** Something whose usage is noted while it is in flight. */
 interface InFlight {
   readonly usage: UsageTrace | undefined
@@ -38,11 +41,20 @@ export class UsageTrace {
   end: number = Number.POSITIVE_INFINITY
   /** Also when the request is over: the garbage collector tells of its runs two turns of the event loop later. */
   readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
+  readonly #isExact: boolean
 
   constructor(others: number) {
-    this.process = readProcessUsage(others === 0)
+    const now = performance.now()
+    this.process = readProcessUsage(others === 0 ? closeLifetime : sharedLifetime)
+    this.#isExact = this.process.readAt >= now
     this.others = others
     this.most = others
+  }
+
+  /** What the process has used by now, as exactly as what it had used before. */
+  readProcess(): ProcessUsage {
+    const lifetime = this.#isExact ? 0 : closeLifetime
+    return readProcessUsage(this.most === 0 ? lifetime : sharedLifetime)
   }
 
   /** Takes note of the garbage collector's run. */
