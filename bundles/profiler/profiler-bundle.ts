@@ -12,6 +12,7 @@ import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
 import { ErrorPage } from './error-page/error-page.ts'
+import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData } from './recording/collect-data.ts'
@@ -98,6 +99,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
       for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
+      controllers.add(addMcp({ ...app, profiler, storage }))
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
