@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
-import type { Controller } from '../../kernel/controller/controller.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -45,7 +44,7 @@ export interface ProfilerOptions extends RecordingOptions {
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const collectors: ProfileCollector[] = []
-  const controllers = new Set<Controller>()
+  const controllers = new Set<unknown>()
   const watches: (() => void)[] = []
   const policy = new RecordingPolicy(options)
   const sites = new ListenerSites()
@@ -100,7 +99,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const assets = createAssets(app)
       for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       controllers.add(addMcp({ ...app, profiler, storage }))
-      const isOwn = (controller: Controller) => controllers.has(controller)
+      const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)

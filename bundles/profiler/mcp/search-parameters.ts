@@ -12,6 +12,14 @@ import {
 } from './parameter.ts'
 import type { Parameters } from './read-arguments.ts'
 
+/** More records than this are listed page by page. */
+const most = 100
+
+const moment: TextRules = {
+  isFit: text => parseMoment(text, 'first') !== undefined,
+  expected: 'a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970',
+}
+
 /** Which records are wanted: the filters of the web and of the console, by the names of the latter. */
 export const filterParameters: Parameters = toParameters(filterOptions)
 
@@ -22,14 +30,6 @@ export const pagingParameters: Parameters = toParameters(pagingOptions)
 export function readSearch(values: Readonly<Record<string, unknown>>): ListRequest {
   const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== false)
   return parseSearch({ options: Object.fromEntries(given.map(([name, value]) => [name, String(value)])) })
-}
-
-/** More records than this are listed page by page. */
-const most = 100
-
-const moment: TextRules = {
-  isFit: text => parseMoment(text, 'first') !== undefined,
-  expected: 'a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970',
 }
 
 function toParameters(options: readonly CommandOption[]): Parameters {
