@@ -97,8 +97,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
-      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
+      // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp({ ...app, profiler, storage }))
+      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)

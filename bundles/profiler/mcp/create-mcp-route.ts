@@ -32,8 +32,6 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
   return {
     name: '_profiler_mcp',
     path: `${home}mcp`,
-    // Before the page of a record, for which it would be a token.
-    priority: 1,
     defaults: { _body_limit: bodyLimit },
     condition: request => acceptsProgram(request) && debugGate.allows(request),
     controller: defineController('profiler_mcp', [currentRequest], async (request: Request) => {
