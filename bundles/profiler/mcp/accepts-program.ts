@@ -1,9 +1,9 @@
 import type { Fetch } from '../pages/accepts-fetch.ts'
 
 /**
- * Whether an agent may ask: programs say nothing of where they come from. Browsers always do when they send (the Origin
- * of RFC 6454, and Fetch Metadata): no page of another site is let in, nor one that has taken our name (DNS rebinding),
- * as that name is none the gate of debug output knows.
+ * Whether an agent may ask, going by where it says that it is. Programs say nothing; browsers do whenever they send (the
+ * Origin of RFC 6454, and Fetch Metadata), and no page of another site is let in. One that has taken our address under a
+ * name of its own (DNS rebinding) is of the same origin: the gate of debug output refuses that name.
  */
 export function acceptsProgram({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
   const from = headers.get('origin')

@@ -7,7 +7,6 @@ import { textParameter } from '../parameter.ts'
 import { findSubject, panelsOf } from '../record-parameter.ts'
 import { readSearch } from '../search-parameters.ts'
 import { defineTool, readsRecords, type Tool } from '../tool.ts'
-import { ToolError } from '../tool-error.ts'
 import type { ToolServices } from '../tool-services.ts'
 
 /** Creates the tool that tells what failed last. */
@@ -30,7 +29,7 @@ export function createLastException(services: ToolServices): Tool {
       const { summaries } = await searchList(services.storage, { ...wanted, query })
       const isWanted = status === undefined ? isFailure : hasThrown
       const found = summaries.find(isWanted)
-      if (found === undefined) throw new ToolError(explain(summaries.find(hasThrown)))
+      if (found === undefined) return [explain(summaries.find(hasThrown))]
       const subject = await findSubject(found.token, services)
       const forms = { json: () => toJson(subject, 'exception'), md: () => toMarkdown(subject, 'exception') }
       return answer(forms, options, `For read_panel there are: ${panelsOf(subject.profile, services).join(', ')}.`)

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import { t } from 'tap'
 import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
@@ -59,3 +61,15 @@ t.test('Ctrl-C ends it as well', async t => {
 t.test('where there is no profiler there is no such command', async t => {
   t.equal((await runInTerminal('mcp', { load: async () => [frameworkBundle] })).code, 64)
 })
+
+t.test(
+  'nobody pays for the package before an agent asks: it is imported then, and for its types only elsewhere',
+  async t => {
+    const folder = 'bundles/profiler/mcp'
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+    t.ok(sources.length > 15)
+    for (const file of sources) {
+      t.notMatch(readFileSync(path.join(folder, file), 'utf8'), /^import (?!type ).*@modelcontextprotocol/m, file)
+    }
+  },
+)

@@ -65,7 +65,7 @@ const tokensOf = (text: string) => [...text.matchAll(/^- `(00000\w)`/gm)].map(([
 t.test('every tool says what it is for and what it takes, and only reads', async t => {
   const { tools } = await createToolset()
   for (const { annotations, description, name, parameters, title } of tools) {
-    t.match(name, /^[a-z]+_[a-z]+$/)
+    t.match(name, /^[a-z_]+$/)
     t.ok(title.length < 40)
     t.ok(description.length < 250, name)
     t.match(annotations, { readOnlyHint: true, destructiveHint: false, openWorldHint: false })
@@ -124,11 +124,12 @@ t.test('the last exception is that of the last failure, or of the last of a stat
   t.match(failure, /For read_panel there are: request, time, exception, config\.$/)
   t.match(await ask('last_exception', { status: '404' }), 'Token: `00000d`')
   t.match(await ask('last_exception', { route: 'buy', format: 'json' }), '"token":"00000c"')
-  await t.rejects(ask('last_exception', { url: 'nowhere' }), { message: 'No such exception is on record.' })
+  t.equal(await ask('last_exception', { url: 'nowhere' }), 'No such exception is on record.')
   const other = await createToolset([{ token: '00000d', status: 404, exception: 'HttpError' }])
-  await t.rejects(other.ask('last_exception'), {
-    message: 'No such failure is on record; the latest exception was answered with 404: ask with status "404".',
-  })
+  t.equal(
+    await other.ask('last_exception'),
+    'No such failure is on record; the latest exception was answered with 404: ask with status "404".',
+  )
   const crashed = await createToolset([{ token: '00000f', status: 0, outcome: 'crashed', exception: 'Error' }])
   t.match(await crashed.ask('last_exception'), 'Token: `00000f`')
 })
