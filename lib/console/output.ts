@@ -58,6 +58,11 @@ export class Output {
     this.#options.stdout.write(this.#format(document))
   }
 
+  /** Writes a text as it is: what a program reads that talks with the command. */
+  write(text: string): void {
+    this.#options.stdout.write(text)
+  }
+
   /** Writes a table, and gives what adds rows to it later; programs get a line of JSON for each row. */
   open(table: Table, json: readonly unknown[]): AddRow {
     const { columns, rows } = table
