@@ -4,7 +4,15 @@ import path from 'node:path'
 import { type Test, t } from 'tap'
 import { startCopy } from './bin/site-process.ts'
 import { withoutPlaces } from './support/documented-console.ts'
-import { applyDiff, type GuideBlock, isExcerpt, isOutput, readCommands, readGuide } from './support/guide.ts'
+import {
+  applyDiff,
+  type GuideBlock,
+  isExcerpt,
+  isOutput,
+  parseGuide,
+  readCommands,
+  readGuide,
+} from './support/guide.ts'
 import { GuideProject } from './support/guide-project.ts'
 
 t.setTimeout(300_000)
@@ -36,6 +44,11 @@ t.test('every block of code in the guides is what it says', async t => {
       await followGuide(t, blocks, files, project)
     })
   }
+})
+
+t.test('a block or a change that would be passed over is a mistake', async t => {
+  t.throws(() => parseGuide('- a list\n  ```ts\n  hidden()\n  ```\n'), /cannot be read/)
+  t.throws(() => applyDiff('one\ntwo', '--- list.ts\n three\n+four\n'), /no line "three"/)
 })
 
 /** Puts the files of a guide into the project, and changes those that it changes. */

@@ -15,16 +15,20 @@ export interface GuideCommand {
   readonly output: string
 }
 
-/** Reads the blocks of a guide. A fence that is not at the beginning of a line makes it fail: nobody would test it. */
+/** Reads the blocks of a guide. */
 export function readGuide(file: string): GuideBlock[] {
-  const markdown = readFileSync(file, 'utf8')
+  return parseGuide(readFileSync(file, 'utf8'))
+}
+
+/** Reads the blocks of a guide's text. @throws Error when a fence is not where it is looked for: nobody would test it */
+export function parseGuide(markdown: string): GuideBlock[] {
   const blocks = [...markdown.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
     language,
     text,
     file: /^(?:\/\/|\/\*|\{\{!--|---) (\S+\.\w+)(?: \*\/| --\}\})?\n/.exec(text)?.[1],
   }))
-  const fences = markdown.match(/```/g) ?? []
-  if (fences.length !== 2 * blocks.length) throw new Error(`${file} has a block that cannot be read.`)
+  const fences = [...markdown.matchAll(/```/g)]
+  if (fences.length !== 2 * blocks.length) throw new Error('There is a block that cannot be read.')
   return blocks
 }
 
