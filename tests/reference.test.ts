@@ -19,6 +19,7 @@ import { readRows, readSections } from './support/reference.ts'
 const events = readSections('docs/reference/events.md')
 const configuration = readSections('docs/reference/configuration.md')
 const api = readSections('docs/reference/api.md')
+const symfony = readSections('docs/guides/from-symfony.md')
 const textOf = (sections: ReadonlyMap<string, string>, title: string) => sections.get(title) ?? ''
 
 t.test('the listeners of each event are those of a running kernel, in their order', async t => {
@@ -90,6 +91,15 @@ t.test('events come in the order that the reference tells', async t => {
       order.split(', ').map(name => `kernel.${name}`),
       sequence,
       what,
+    )
+  }
+})
+
+t.test('the priorities that those who come from Symfony are told are among them', async t => {
+  for (const [event = '', what = '', , here = ''] of readRows(textOf(symfony, 'Priorities'))) {
+    t.ok(
+      readRows(textOf(events, event)).some(([priority]) => priority === here),
+      `${event}: ${what}`,
     )
   }
 })
