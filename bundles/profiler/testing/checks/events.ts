@@ -61,7 +61,7 @@ function whyNotCalled(
   const registered = [...new Set(asObjects(asObject(facts.events).listeners).map(({ name }) => asText(name)))]
   if (!registered.some(isWanted)) {
     const nearest = nearestNames(listener, registered)
-    const hint = nearest.length === 0 ? '' : `: did you mean ${nearest.join(' or ')}?`
+    const hint = nearest.length === 0 ? '' : `: did you mean ${toEnumeration(nearest)}?`
     return `no listener of that name is registered${hint}`
   }
   const skipping = readEventTree(profile).nodes.find(
