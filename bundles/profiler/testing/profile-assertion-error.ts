@@ -5,15 +5,15 @@ export interface ProfileFailure {
   readonly message: string
   readonly expected: unknown
   readonly actual: unknown
-  readonly record: string
+  readonly record: readonly string[]
   /** The function that was called: the stack begins with its caller. */
   readonly caller: (...values: never[]) => unknown
 }
 
 /** A request was not as expected; test runners show the record with the difference. */
 export class ProfileAssertionError extends AssertionError {
-  /** What matters of the record, as Markdown. */
-  readonly record: string
+  /** What matters of the record, as lines of Markdown. */
+  readonly record: readonly string[]
 
   constructor({ actual, caller, expected, message, record }: ProfileFailure) {
     super({ message, expected, actual, operator: caller.name, stackStartFn: caller })

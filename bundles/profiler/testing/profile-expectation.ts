@@ -135,7 +135,7 @@ export class ProfileExpectation {
       message: `Expected ${method} ${url} ${affirmed ? 'not ' : ''}to ${check.claim}, but ${found} (record ${token}).`,
       expected: affirmed ? { not: expected } : expected,
       actual,
-      record: cut(this.toMarkdown(check.panel)),
+      record: toExcerpt(this.toMarkdown(check.panel)),
       caller,
     })
   }
@@ -145,9 +145,9 @@ function nameOf(event: string | EventClass): string {
   return typeof event === 'string' ? event : event.eventName
 }
 
-function cut(markdown: string): string {
-  const lines = markdown.trimEnd().split('\n')
+/** As lines, which all test runners show as such; without the empty ones. */
+function toExcerpt(markdown: string): string[] {
+  const lines = markdown.split('\n').filter(line => line !== '')
   const rest = lines.length - excerptLimit
-  if (rest <= 0) return lines.join('\n')
-  return [...lines.slice(0, excerptLimit), `… and ${rest} more lines: toMarkdown() gives them all.`].join('\n')
+  return rest <= 0 ? lines : [...lines.slice(0, excerptLimit), `… and ${rest} more lines: toMarkdown() gives them all.`]
 }
