@@ -55,3 +55,16 @@ t.test('an address that is not there is answered by the error page', async t => 
   profile.answered(404).threw('KERNEL_NO_ROUTE').madeSubRequests(1)
   profile.subRequests[0]?.rendered('framework/error')
 })
+
+t.test('a claim that is not true says what was found', async t => {
+  const kernel = await createProfiledTestKernel({ bundles: [frameworkBundle, shopBundle] })
+  t.teardown(kernel.close)
+
+  const profile = await kernel.expectProfile(await kernel.client.get('/offer'))
+  const mistyped = () => profile.called('PriceListner.onResponse')
+  t.throws(
+    mistyped,
+    /^Expected GET .*\/offer to call the listener PriceListner.onResponse, but no listener of that name/,
+  )
+  t.throws(mistyped, /did you mean PriceListener.onResponse/)
+})
