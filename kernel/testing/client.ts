@@ -32,6 +32,7 @@ export interface ClientRequestInit extends Omit<TestRequestInit, 'session'> {
 export interface TestResponse {
   readonly status: number
   readonly headers: Headers
+  /** The body as it was sent; empty for HEAD. */
   readonly bytes: Uint8Array
   /** The body as UTF-8. */
   readonly text: string
@@ -45,6 +46,7 @@ export interface TestResponse {
 
 /** A client that talks to a kernel in the same process, and keeps cookies. It comes from this machine, unless told else. */
 export class TestClient {
+  /** What responses have set, and requests send. */
   readonly cookies: CookieJar = new CookieJar()
   readonly #kernel: HttpKernel
   readonly #options: TestClientOptions
@@ -56,27 +58,32 @@ export class TestClient {
     this.#options = options
   }
 
+  /** Sends a GET. */
   get(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('GET', target, init)
   }
 
-  /** Asks for the headers alone. */
+  /** Sends a HEAD: the response has no body. */
   head(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('HEAD', target, init)
   }
 
+  /** Sends a POST. */
   post(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('POST', target, init)
   }
 
+  /** Sends a PUT. */
   put(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('PUT', target, init)
   }
 
+  /** Sends a PATCH. */
   patch(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('PATCH', target, init)
   }
 
+  /** Sends a DELETE. */
   delete(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('DELETE', target, init)
   }
