@@ -1,14 +1,24 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { readGuideCode } from './support/guide-code.ts'
 
-t.test('the code of a guide is what the tests run, all of it and in its order', async t => {
-  for (const name of ['testing', 'errors']) {
-    const files = readGuideCode(readFileSync(`docs/guides/${name}.md`, 'utf8'))
-    t.ok(files.size > 0, name)
-    for (const [path, code] of files) {
-      t.match(path, /^tests\/guides\/[a-z-]+\.test\.ts$/, `${name}: every block is run`)
-      t.equal(code, readFileSync(path, 'utf8'), path)
-    }
-  }
+/** The guides whose code is in a folder that the tests run: each block is a whole file. */
+const guides = ['testing', 'errors']
+const folder = 'tests/guides'
+
+t.test('each block of code in a guide is a file that the tests run, and each such file stands in a guide', async t => {
+  const shown = guides.flatMap(name => {
+    const guide = readFileSync(`docs/guides/${name}.md`, 'utf8')
+    const blocks = [...guide.matchAll(/^```.*\n([\s\S]*?)^```$/gm)]
+    return blocks.map(([, block = '']) => {
+      const [, file = '', code] = /^\/\/ (\S+)\n([\s\S]*)$/.exec(block) ?? []
+      t.equal(code, readFileSync(file, 'utf8'), file)
+      return file
+    })
+  })
+  t.strictSame(
+    shown.toSorted(),
+    readdirSync(folder)
+      .map(name => `${folder}/${name}`)
+      .toSorted(),
+  )
 })

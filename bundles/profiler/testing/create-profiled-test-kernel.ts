@@ -6,16 +6,15 @@ import {
 import type { Request } from '../../../lib/http/request.ts'
 import { findRelatives } from '../pages/find-relatives.ts'
 import type { Profile } from '../profile.ts'
-import { createProfilerBundle } from '../profiler-bundle.ts'
+import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
 import { findPass } from '../recording/passes.ts'
-import type { RecordingOptions } from '../recording/recording-policy.ts'
 import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
 import type { StoredProfile } from '../store/profile-storage.ts'
 import { ProfileExpectation } from './profile-expectation.ts'
 import { waitForRecord } from './wait-for-record.ts'
 
-/** How a kernel for tests that is profiled differs from that of `bin/serve`, and which requests it records. */
-export interface ProfiledTestKernelOptions extends TestKernelOptions, RecordingOptions {}
+/** How a kernel for tests that is profiled differs from that of `bin/serve`, and what it records. */
+export interface ProfiledTestKernelOptions extends TestKernelOptions, Omit<ProfilerOptions, 'storage'> {}
 
 /** A response of the test client; or of `fetch`, as long as it names its record. */
 export interface ProfiledResponse {
