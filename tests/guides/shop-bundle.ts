@@ -2,6 +2,7 @@ import type { Bundle } from '../../kernel/bundle.ts'
 import { queryValue } from '../../kernel/controller/arguments.ts'
 import { defineController } from '../../kernel/controller/controller.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
+import { setCookie } from '../../lib/http/cookies.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 
@@ -20,12 +21,13 @@ export const shopBundle: Bundle = {
 async function addToCart(request: Request): Promise<Response> {
   const item = (await request.formData()).get('item')
   if (typeof item !== 'string') throw new HttpError(422, 'Say which item.')
-  await request.session.set('item', item)
-  return Response.redirect('/cart', 303)
+  const response = Response.redirect('/cart', 303)
+  setCookie(response.headers, 'item', item)
+  return response
 }
 
-async function showCart(request: Request): Promise<Response> {
-  return Response.text(`In your cart: ${(await request.session.get('item')) ?? 'nothing'}`)
+function showCart(request: Request): Response {
+  return Response.text(`In your cart: ${request.cookies.get('item') ?? 'nothing'}`)
 }
 
 async function countPhotos(request: Request): Promise<Response> {

@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { createTestKernel } from '../../kernel/testing/create-test-kernel.ts'
-import { linkProject } from '../support/project.ts'
 import { shopBundle } from './shop-bundle.ts'
 
 t.test('a search says what was found', async t => {
@@ -14,10 +13,9 @@ t.test('a search says what was found', async t => {
   t.equal((await client.get('/search')).status, 400)
 })
 
-t.test('a form, a redirect and the session', async t => {
+t.test('a form, a redirect and a cookie', async t => {
   const { client, close, createClient, records } = await createTestKernel({
     bundles: [frameworkBundle, shopBundle],
-    directory: linkProject(t),
   })
   t.teardown(close)
 
