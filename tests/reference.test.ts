@@ -8,9 +8,10 @@ import { MemoryProfileStorage } from '../bundles/profiler/store/memory-profile-s
 import { ViewEvent } from '../kernel/events/view-event.ts'
 import { createTestKernel, type TestKernelOptions } from '../kernel/testing/create-test-kernel.ts'
 import * as factories from '../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../kernel/testing/recording-dispatcher.ts'
 import { parseConfig } from '../lib/env/config.ts'
 import { Response } from '../lib/http/response.ts'
-import { lifecycle, recordSequence } from './support/bare-kernel.ts'
+import { lifecycle } from './support/bare-kernel.ts'
 import { runDocumented } from './support/documented-console.ts'
 import { readGuide } from './support/guide.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
@@ -76,20 +77,19 @@ t.test('events come in the order that the reference tells', async t => {
       throw new Error('broken')
     },
   })
-  const { app, client, close } = await createTestKernel({ bundles: [frameworkBundle, handlers] })
+  const dispatcher = new RecordingDispatcher()
+  const { app, client, close } = await createTestKernel({ bundles: [frameworkBundle, handlers], dispatcher })
   t.teardown(close)
   app.dispatcher.on(ViewEvent, event => event.respond(new Response('made')))
-  const sequence: string[] = []
-  recordSequence(app.dispatcher, sequence)
   const targets = ['/response', '/else', '/_health', '/nowhere', '/throws']
   const rows = readRows(textOf(events, 'What happens when'))
   t.equal(rows.length, targets.length)
   for (const [index, [what = '', order = '']] of rows.entries()) {
-    sequence.length = 0
+    dispatcher.forget()
     await client.get(String(targets[index]))
     t.strictSame(
       order.split(', ').map(name => `kernel.${name}`),
-      sequence,
+      dispatcher.sequence,
       what,
     )
   }

@@ -3,7 +3,7 @@ import { type Test, t } from 'tap'
 import { createMcpRoute } from '../../../../bundles/profiler/mcp/create-mcp-route.ts'
 import { loadSdk } from '../../../../bundles/profiler/mcp/load-sdk.ts'
 import { defineTool, readsRecords } from '../../../../bundles/profiler/mcp/tool.ts'
-import type { TestRequestInit } from '../../../../kernel/testing/client.ts'
+import type { ClientRequestInit } from '../../../../kernel/testing/client.ts'
 import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
@@ -111,7 +111,7 @@ t.test('the agent is told of its mistakes, and of those of a tool', async t => {
 })
 
 /** Asks as programs do that say nothing of where they come from. */
-function post({ client }: ProfiledKernel, init: TestRequestInit = {}) {
+function post({ client }: ProfiledKernel, init: ClientRequestInit = {}) {
   return client.post(path, {
     ...(init.body === undefined && { json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
     ...init,
@@ -168,7 +168,7 @@ t.test('messages are JSON, one at a time, of a bounded length; nothing of it is 
   t.equal(told.status, 202)
   t.equal(told.text, '')
   const long = { jsonrpc: '2.0', id: 1, method: 'x'.repeat(64 * 1024) }
-  const refused: [status: number, init: TestRequestInit][] = [
+  const refused: [status: number, init: ClientRequestInit][] = [
     [413, { json: long }],
     [400, { body: '{', headers: { 'content-type': 'application/json' } }],
     [400, { json: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] }],
