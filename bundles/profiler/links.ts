@@ -53,6 +53,11 @@ export function listChangeLink(token: string, change: 'pin' | 'unpin', parameter
   return `${home}${encode(token)}/${change}?list=${encode(parameters)}`
 }
 
+/** What makes the request of a record once more; before that, it asks for what was never stored. */
+export function replayLink(token: string): string {
+  return `${home}${encode(token)}/replay`
+}
+
 /** Two records side by side. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`

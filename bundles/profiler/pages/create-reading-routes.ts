@@ -14,6 +14,7 @@ import { renderLatestData, renderListData, renderRecordData } from './render-dat
 import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
+import { renderReplay } from './render-replay.ts'
 import { searchList } from './search-list.ts'
 
 /** Creates what only reads records: the list, and the pages of one or two of them. */
@@ -43,6 +44,13 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler_compare',
       path: `${home}compare`,
       controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
+    },
+    {
+      name: '_profiler_replay_form',
+      path: `${home}:token/replay`,
+      controller: defineController('profiler_replay_form', [token, currentRequest], (token, request) =>
+        renderReplay(token, request, services),
+      ),
     },
     {
       // Sources are shown where they were thrown from; no file is ever opened for a request.
