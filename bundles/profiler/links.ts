@@ -22,6 +22,17 @@ export function listDataLink(form: DataForm, parameters: Readonly<Record<string,
   return `${home}search.${form}?${new URLSearchParams(parameters)}`
 }
 
+/** How the requests of each route went. */
+export function routesLink(parameters: Readonly<Record<string, string>> = {}): string {
+  const query = String(new URLSearchParams(parameters))
+  return `${home}routes${query === '' ? '' : `?${query}`}`
+}
+
+/** The same as data. */
+export function routesDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
+  return routesLink(parameters).replace(/routes/, `routes.${form}`)
+}
+
 /** What a record can be taken away as. */
 export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
 

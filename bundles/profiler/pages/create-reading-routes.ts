@@ -2,7 +2,7 @@ import { currentRequest, routeParameter } from '../../../kernel/controller/argum
 import { defineController } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { home, listLink, recordLink } from '../links.ts'
+import { home, listLink, recordLink, routesLink } from '../links.ts'
 import { PROFILER_FILE_CLOSED } from './errors.ts'
 import { negotiate } from './form.ts'
 import type { PageRoute } from './page-route.ts'
@@ -15,6 +15,7 @@ import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
 import { renderReplay } from './render-replay.ts'
+import { renderRoutes } from './render-routes.ts'
 import { searchList } from './search-list.ts'
 
 /** Creates what only reads records: the list, and the pages of one or two of them. */
@@ -38,6 +39,13 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
         negotiate(request, form =>
           form === 'html' ? renderLatest(request, services) : renderLatestData(form, request, services),
         ),
+      ),
+    },
+    {
+      name: '_profiler_routes',
+      path: routesLink(),
+      controller: defineController('profiler_routes', [currentRequest], request =>
+        negotiate(request, form => renderRoutes(form, request, services)),
       ),
     },
     {

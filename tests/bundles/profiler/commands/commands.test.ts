@@ -187,6 +187,7 @@ t.test('percentiles are values that there were', async t => {
     { length: 200 },
     (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
   )
+  const worst = (duration: number) => ({ token: 'abc123', status: 200, duration })
   t.strictSame(gatherStatistics(summaries), [
     {
       route: 'somewhere',
@@ -196,7 +197,9 @@ t.test('percentiles are values that there were', async t => {
       p99: 198,
       errors: 1,
       errorRate: 0.005,
-      worst: { token: 'abc123', duration: 200 },
+      worst: worst(200),
+      slowest: [200, 199, 198].map(worst),
+      failed: [worst(1)],
     },
   ])
 })

@@ -165,7 +165,9 @@ t.test('what of a body was not kept is said, and can be supplied', async t => {
     note({ type: '', length: null, state: 'broken' }),
     'missing: The body was not kept: nothing is sent in its place.',
   )
-  t.match(note({ type: 'multipart/form-data', state: 'read', form: [['a', 'b']] }), /^missing/, 'without its boundary')
+  const multipart = { type: 'multipart/form-data', state: 'read', form: [['a', 'b']] }
+  t.match(note(multipart), /^missing/, 'without its boundary')
+  t.equal(note(multipart, [['content-type', 'multipart/form-data; boundary=x']]), 'whole: ')
 
   const request = { headers: [['content-type', 'text/plain']], body: { type: 'text/plain', length: 12, state: 'read' } }
   t.equal(await remake(request, post, { body: 'supplied' }).text(), 'supplied')
