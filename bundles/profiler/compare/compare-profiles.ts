@@ -8,6 +8,7 @@ import { type LogUse, readLogUses } from './read-log-uses.ts'
 import { readPairs } from './read-pairs.ts'
 import { readTimings, type Timing } from './read-timings.ts'
 import { readCallUses, readExceptionUses, readTemplateUses } from './read-uses.ts'
+import { toSteadyValue } from './steady-value.ts'
 
 /** What of two profiles is the same and what is not, part by part. Names are compared in lower case, where case means nothing. */
 export interface Comparison {
@@ -46,18 +47,16 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     read: (profile: Profile) => ReadonlyMap<string, value>,
     isSame?: (first: value, second: value) => boolean,
   ) => compareMaps(read(first), read(second), isSame)
-  const comparePairs = (part: 'request' | 'response', name: string, hasCase: boolean, without = neverCompared) =>
-    compare(({ data }) => readPairs(asObject(asObject(data)[part])[name], hasCase, without))
-  const compareHeaders = (part: 'request' | 'response') =>
-    comparePairs(part, 'headers', false, [...neverCompared, lengthHeader])
+  const compareSent = (name: string) =>
+    compare(({ data }) => readPairs(asObject(asObject(data).request)[name], true, neverCompared))
   return {
     summary: compare(readSummary),
     timings: compare(readTimings),
-    query: comparePairs('request', 'query', true),
-    attributes: comparePairs('request', 'attributes', true),
-    requestHeaders: compareHeaders('request'),
+    query: compareSent('query'),
+    attributes: compareSent('attributes'),
+    requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
-    responseHeaders: compareHeaders('response'),
+    responseHeaders: compare(profile => readHeaders('response', profile)),
     // What is known of one alone says nothing of the other.
     responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
     exceptions: compare(readExceptionUses),
@@ -66,6 +65,12 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     calls: compare(readCallUses),
     logs: compare(readLogUses, ({ times }, other) => times === other.times),
   }
+}
+
+function readHeaders(part: 'request' | 'response', { data, summary }: Profile): Map<string, string[]> {
+  const headers = readPairs(asObject(asObject(data)[part]).headers, false, [...neverCompared, lengthHeader])
+  if (part === 'request') return headers
+  return new Map([...headers].map(([name, values]) => [name, values.map(value => toSteadyValue(name, value, summary))]))
 }
 
 /** When it was, and what it took, is no difference of this kind. */

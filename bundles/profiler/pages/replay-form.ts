@@ -54,7 +54,7 @@ export function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInpu
   const content = form.get(fields.body)
   return {
     headers: new Map(supplied),
-    ...(target.startsWith('/') && { target }),
+    ...(plan.isTargetMasked && target.startsWith('/') && { target }),
     ...(body && typeof content === 'string' && { body: withLineBreaks(content, body.value) }),
   }
 }

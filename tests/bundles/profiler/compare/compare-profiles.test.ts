@@ -260,6 +260,33 @@ t.test('the verdict counts what has come out another way, and tells apart what w
   )
 })
 
+t.test('nonces, and answers that are fresh for this moment only, are new by their nature', async t => {
+  const time = Date.parse('2026-11-20T12:00:00.900Z')
+  const of = (time: number, expires: string, policy: string) =>
+    createProfile(
+      {
+        request: { headers: [['expires', '0']] },
+        response: {
+          headers: [
+            ['Expires', expires],
+            ['content-security-policy', policy],
+          ],
+        },
+      },
+      { time },
+    )
+  const first = of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'nonce-abc' 'self'")
+  const second = of(time + 60_000, 'Fri, 20 Nov 2026 12:01:00 GMT', "script-src 'nonce-def' 'self'")
+  t.ok(judgeComparison(compareProfiles(first, second)).isSame)
+  for (const other of [
+    of(time, 'Fri, 20 Nov 2026 12:00:09 GMT', "script-src 'nonce-abc' 'self'"),
+    of(time, '0', "script-src 'nonce-abc' 'self'"),
+    of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'self'"),
+  ]) {
+    t.notOk(judgeComparison(compareProfiles(first, other)).isSame)
+  }
+})
+
 t.test('what is the same but for the wire is the same: lengths of what was compressed, and error pages', async t => {
   const of = (length: string, size: number, ...more: string[][]) =>
     createProfile({ response: { size, headers: [['content-length', length], ...more] } })

@@ -10,7 +10,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import { createProfile, createRecord } from '../../../support/create-profile.ts'
 import { plainEquals, textOf } from '../../../support/html.ts'
 import { createProfiledKernel, type ProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { createProject } from '../../../support/project.ts'
+import { createProject, linkProject } from '../../../support/project.ts'
 import { serveKernel } from '../../../support/test-server.ts'
 import { turns } from '../../../support/turns.ts'
 
@@ -259,6 +259,22 @@ t.test('a sub-request is not replayed, nor what nobody knows', async t => {
   t.match(textOf((await client.get('/_profiler/00000a/replay')).text), 'What was recorded is no URL.')
   t.equal((await client.get('/_profiler/ffffff/replay')).status, 404)
   t.equal((await client.post('/_profiler/ffffff/replay', ours)).status, 404)
+})
+
+t.test('a replay with its session is the same, and its redirect leads nobody anywhere', async t => {
+  const kernel = await createProfiledKernel(t, { directory: linkProject(t) })
+  const { client, profileOf } = kernel
+  await client.get('/count')
+  const counted = await client.get('/count')
+  const [, session = ''] = /^session=(.*)$/.exec(client.cookies.toHeader()) ?? []
+  const form = { 'secret-header-cookie': `session=${session}` }
+  t.match(verdictOf(await replay(kernel, tokenOf(counted), { form })), /^Nothing changed but times\. Replay again/)
+  t.match(verdictOf(await replay(kernel, tokenOf(counted))), /response header.*set-cookie/, 'it is somebody else')
+
+  const redirected = tokenOf(await client.get('/redir'))
+  t.match((await profileOf(await client.get('/noslash'))).data.redirects, [{ token: redirected }])
+  await replay(kernel, redirected)
+  t.equal((await profileOf(await client.get('/noslash'))).data.redirects, undefined)
 })
 
 t.test('other sites replay nothing', async t => {
