@@ -8,9 +8,10 @@ import {
 import type { Output } from '../../../lib/console/output.ts'
 import type { ReplayInput } from '../replay/create-replay-request.ts'
 import { type PossibleReplay, planReplay } from '../replay/plan-replay.ts'
+import { readOriginal } from '../replay/replay-mark.ts'
 import type { Replayer } from '../replay/replayer.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
-import { findRecord, missing, tokenArgument } from './find-record.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import { findRecord, latest, missing, tokenArgument } from './find-record.ts'
 import { toCompareDocument } from './to-compare-document.ts'
 
 /** What the command works with. */
@@ -51,7 +52,7 @@ async function replay(
     output.error(reason)
     return exitCodes.failure
   }
-  const original = await findRecord(storage, word)
+  const original = await findOriginal(storage, word)
   if (original === undefined) return fail(missing(word))
   const plan = planReplay(original.profile)
   if (!plan.isPossible) return fail(plan.parent === '' ? plan.reason : `${plan.reason} (${plan.parent})`)
@@ -68,6 +69,21 @@ async function replay(
   const { document, verdict } = toCompareDocument(original.profile, repeated.profile)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure
+}
+
+/** Whoever replays a replay has replayed a replay, but not for long. */
+const chainLimit = 10
+
+/** The latest request is one that came from outside: what is replayed once more is compared with what it was at first. */
+async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
+  let found = await findRecord(storage, word)
+  for (let step = 0; word === latest && step < chainLimit; step++) {
+    const token = found && readOriginal(found.profile)
+    const original = token === undefined ? undefined : await storage.find(token)
+    if (original === undefined) break
+    found = original
+  }
+  return found
 }
 
 /** @throws CommandUsageError */
