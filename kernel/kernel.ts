@@ -21,7 +21,7 @@ declare module '../lib/signals.ts' {
   interface SignalMap {
     /** Files were changed, and those that are served or rendered have been read again. */
     'files.changed': undefined
-    /** All is registered and checked, and requests may come; never said where only a console command runs. */
+    /** All is registered and checked, and requests may come; not said where a console command runs that sends none. */
     'kernel.booted': undefined
   }
 }

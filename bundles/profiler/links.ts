@@ -22,6 +22,17 @@ export function listDataLink(form: DataForm, parameters: Readonly<Record<string,
   return `${home}search.${form}?${new URLSearchParams(parameters)}`
 }
 
+/** How the requests of each route went. */
+export function routesLink(parameters: Readonly<Record<string, string>> = {}): string {
+  const query = String(new URLSearchParams(parameters))
+  return `${home}routes${query === '' ? '' : `?${query}`}`
+}
+
+/** The same as data. */
+export function routesDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
+  return routesLink(parameters).replace(/routes/, `routes.${form}`)
+}
+
 /** What a record can be taken away as. */
 export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
 
@@ -51,6 +62,11 @@ export function changeLink(token: string, change: 'pin' | 'unpin', panel: string
 /** What pins or unpins a record, and leads back to the list that these parameters describe. */
 export function listChangeLink(token: string, change: 'pin' | 'unpin', parameters: string): string {
   return `${home}${encode(token)}/${change}?list=${encode(parameters)}`
+}
+
+/** What makes the request of a record once more; before that, it asks for what was never stored. */
+export function replayLink(token: string): string {
+  return `${home}${encode(token)}/replay`
 }
 
 /** Two records side by side. */

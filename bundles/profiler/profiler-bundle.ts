@@ -29,6 +29,7 @@ import { createTraceableView } from './recording/traceable-view.ts'
 import { watchCrashes } from './recording/watch-crashes.ts'
 import { watchFetch } from './recording/watch-fetch.ts'
 import { watchNodeHttp } from './recording/watch-node-http.ts'
+import { Replayer } from './replay/replayer.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { RecentRedirects } from './toolbar/recent-redirects.ts'
@@ -97,15 +98,17 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
+      const replayer = new Replayer({ ...app, profiler })
       // Before the pages: to that of a record, every word is a token.
-      controllers.add(addMcp({ ...app, profiler, storage }))
-      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
+      controllers.add(addMcp({ ...app, profiler, storage, replayer }))
+      const own = addPages({ ...app, profiler, storage, policy, assets, replayer })
+      for (const controller of own) controllers.add(controller)
       const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands(storage))
+      app.commands.push(...createCommands(storage, { replayer, boot: () => prepareForRequests(app) }))
       addErrorPage(app, { profiler, assets, collectors })
     },
 
@@ -115,6 +118,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       await storage.close()
     },
   }
+}
+
+/** As a kernel is that was booted: a console command has only one that was assembled. */
+function prepareForRequests({ signals, view }: Application): void {
+  view.load()
+  signals.emit('kernel.booted', undefined)
 }
 
 function createStorage({ directory, logger }: Foundation): ProfileStorage {

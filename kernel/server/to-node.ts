@@ -9,16 +9,25 @@ import { isBodiless } from '../../lib/http/status.ts'
 export type OnProblem = (problem: string, error?: unknown) => void
 
 /**
- * Sends a response. The only place that computes a Content-Length: of a text or bytes always, of a stream never: whoever
- * knows it sets it, and when it turns out to be wrong the connection is cut off. HEAD gets the headers of GET; 204 and
- * 304 have no body and no length (RFC 9110, section 8.6).
+ * Computes the Content-Length, in this one place: of a text or bytes always, of a stream never: whoever knows it sets it.
+ * HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
+ */
+export function setContentLength({ body, headers, status }: Response): void {
+  if (isBodiless(status)) headers.delete('content-length')
+  else if (!(body instanceof Readable)) {
+    headers.set('content-length', String(body === null ? 0 : Buffer.byteLength(body)))
+  }
+}
+
+/**
+ * Sends a response. When the length of a stream turns out to be wrong, the connection is cut off.
  *
  * @throws HTTP_STREAM_USED
  */
 export function toNode(response: Response, target: ServerResponse, onProblem: OnProblem): void {
   const { body, headers, status } = response
+  setContentLength(response)
   if (isBodiless(status)) {
-    headers.delete('content-length')
     discard(body)
     writeHead(target, response)
     target.end()
@@ -30,7 +39,6 @@ export function toNode(response: Response, target: ServerResponse, onProblem: On
     sendStream(body, target, headers.get('content-length'), onProblem)
     return
   }
-  headers.set('content-length', String(body === null ? 0 : Buffer.byteLength(body)))
   writeHead(target, response)
   // Node itself leaves the body of an answer to HEAD away.
   target.end(body ?? undefined)

@@ -26,6 +26,8 @@ export interface Config {
   readonly editorPaths: readonly PathMapping[]
   /** Whether the profiler's server answers coding agents (MCP) at `/_profiler/mcp`. */
   readonly isMcpOn: boolean
+  /** Whether agents may have requests replayed there. */
+  readonly isMcpReplayOn: boolean
   readonly databaseUrl: string | undefined
   readonly mailerDsn: string | undefined
   /** Set together with {@link Config.recaptcha3Secret}, or not at all. */
@@ -64,6 +66,7 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
     editorUrl: settings.EDITOR_URL || undefined,
     editorPaths: Object.freeze(settings.EDITOR_PATHS),
     isMcpOn: settings.PROFILER_MCP ?? false,
+    isMcpReplayOn: settings.PROFILER_MCP_REPLAY ?? false,
     databaseUrl: settings.DATABASE_URL || undefined,
     mailerDsn: settings.MAILER_DSN || undefined,
     recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,

@@ -33,6 +33,7 @@ export interface Settings {
   readonly EDITOR_URL: string
   readonly EDITOR_PATHS: readonly PathMapping[]
   readonly PROFILER_MCP: boolean | undefined
+  readonly PROFILER_MCP_REPLAY: boolean | undefined
   readonly DATABASE_URL: string
   readonly MAILER_DSN: string
   readonly RECAPTCHA3_KEY: string
@@ -96,6 +97,7 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
         transform(entries => entries.map(parsePathMapping).filter(mapping => mapping !== undefined)),
       ),
       PROFILER_MCP: flag,
+      PROFILER_MCP_REPLAY: flag,
       DATABASE_URL: pipe(
         setting,
         check(isUrl, 'is not a URL; it reads like postgres://user:password@localhost/name, or is empty.'),

@@ -67,6 +67,7 @@ const readers: Readonly<Record<keyof Settings, Reader>> = {
   EDITOR_URL: ({ editorUrl }) => editorUrl ?? '',
   EDITOR_PATHS: ({ editorPaths }) => editorPaths.map(({ from, to }) => `${from}=${to}`).join(', '),
   PROFILER_MCP: ({ isMcpOn }) => (isMcpOn ? 'on' : 'off'),
+  PROFILER_MCP_REPLAY: ({ isMcpReplayOn }) => (isMcpReplayOn ? 'on' : 'off'),
   DATABASE_URL: ({ databaseUrl }) => masked(databaseUrl),
   MAILER_DSN: ({ mailerDsn }) => masked(mailerDsn),
   RECAPTCHA3_KEY: ({ recaptcha3Key }) => masked(recaptcha3Key),

@@ -3,15 +3,17 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
 import { createProfilerList } from './profiler-list.ts'
 import { createProfilerPurge } from './profiler-purge.ts'
+import { createProfilerReplay, type ReplayServices } from './profiler-replay.ts'
 import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
 
 /** Creates the commands of the profiler. */
-export function createCommands(storage: ProfileStorage): ConsoleCommand[] {
+export function createCommands(storage: ProfileStorage, replaying: Omit<ReplayServices, 'storage'>): ConsoleCommand[] {
   return [
     createProfilerCompare(storage),
     createProfilerList(storage),
     createProfilerPurge(storage),
+    createProfilerReplay({ ...replaying, storage }),
     createProfilerShow(storage),
     createProfilerStats(storage),
   ]

@@ -35,7 +35,7 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
         return exitCodes.failure
       }
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
-      output.print(toCompareDocument(first, second))
+      output.print(toCompareDocument(first, second).document)
       return exitCodes.success
     },
   }

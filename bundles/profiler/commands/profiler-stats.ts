@@ -4,10 +4,8 @@ import { formatDuration } from '../format/format-duration.ts'
 import { searchList } from '../pages/search-list.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { loadAll } from './profiler-list.ts'
-import { gatherStatistics, type RouteStatistics } from './route-statistics.ts'
+import { gatherStatistics, measureStatistics, type RouteStatistics, statisticFields } from './route-statistics.ts'
 import { filterOptions, parseSearch } from './search-options.ts'
-
-const orders = ['count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
 
 /** Creates the command that tells how fast and how well each route answers. */
 export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
@@ -19,7 +17,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       {
         name: 'sort',
         value: 'field',
-        choices: orders,
+        choices: statisticFields,
         description: 'what to sort by, the most first; count unless told else',
       },
     ],
@@ -34,8 +32,10 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
       const { summaries } = await searchList(storage, { ...wanted, query })
       const main = summaries.filter(({ parent }) => parent === null)
-      const order = orders.find(order => order === input.options.sort) ?? 'count'
-      const statistics = gatherStatistics(main).sort((one, other) => measure(other, order) - measure(one, order))
+      const field = statisticFields.find(field => field === input.options.sort) ?? 'count'
+      const statistics = gatherStatistics(main).sort(
+        (one, other) => measureStatistics(other, field) - measureStatistics(one, field),
+      )
       const table = { columns, rows: statistics.map(toRow) }
       output.print({
         blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table }],
@@ -44,10 +44,6 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       return exitCodes.success
     },
   }
-}
-
-function measure(statistics: RouteStatistics, order: (typeof orders)[number]): number {
-  return order === 'worst' ? statistics.worst.duration : statistics[order]
 }
 
 const columns: readonly Column[] = [

@@ -12,45 +12,72 @@ export interface RouteStatistics {
   readonly errors: number
   readonly errorRate: number
   /** The slowest. */
-  readonly worst: { readonly token: string; readonly duration: number }
+  readonly worst: WorstRecord
+  /** The slowest three, the slowest first. */
+  readonly slowest: readonly WorstRecord[]
+  /** Of those that count as errors, the latest three, the latest first. */
+  readonly failed: readonly WorstRecord[]
+}
+
+/** A record to be looked at. */
+export interface WorstRecord {
+  readonly token: string
+  readonly status: number
+  readonly duration: number
+}
+
+/** What statistics can be sorted by. */
+export const statisticFields = ['count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
+
+/** One of them. */
+export type StatisticField = (typeof statisticFields)[number]
+
+/** What statistics are sorted by: the number of a field. */
+export function measureStatistics(statistics: RouteStatistics, field: StatisticField): number {
+  return field === 'worst' ? statistics.worst.duration : statistics[field]
 }
 
 /** Gathers summaries of main requests by route; most requests first. */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
-  const groups = new Map<string | null, Group>()
+  const groups = new Map<string | null, ProfileSummary[]>()
   for (const summary of summaries) {
-    let group = groups.get(summary.route)
-    if (group === undefined) {
-      group = { durations: [], errors: 0, worst: summary }
-      groups.set(summary.route, group)
-    }
-    group.durations.push(summary.duration)
-    if (summary.status >= 500 || summary.outcome === 'crashed') group.errors++
-    if (summary.duration > group.worst.duration) group.worst = summary
+    const group = groups.get(summary.route)
+    if (group === undefined) groups.set(summary.route, [summary])
+    else group.push(summary)
   }
   const statistics = [...groups].map(([route, group]) => summarize(route, group))
   return statistics.sort((one, other) => other.count - one.count)
 }
 
-interface Group {
-  readonly durations: number[]
-  errors: number
-  worst: ProfileSummary
-}
+const worstLimit = 3
 
-function summarize(route: string | null, { durations, errors, worst }: Group): RouteStatistics {
-  const sorted = Float64Array.from(durations).sort()
-  const { duration, token } = worst
+function summarize(route: string | null, group: readonly ProfileSummary[]): RouteStatistics {
+  const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+  const slowest = group.toSorted((one, other) => other.duration - one.duration).slice(0, worstLimit)
+  const failed = group.filter(isError)
+  const latest = failed.toSorted((one, other) => other.time - one.time).slice(0, worstLimit)
+  // Of none there are no statistics.
+  const [worst] = slowest as [ProfileSummary]
   return {
     route,
     count: sorted.length,
     p50: percentile(sorted, 50),
     p95: percentile(sorted, 95),
     p99: percentile(sorted, 99),
-    errors,
-    errorRate: errors / sorted.length,
-    worst: { token, duration },
+    errors: failed.length,
+    errorRate: failed.length / sorted.length,
+    worst: toWorst(worst),
+    slowest: slowest.map(toWorst),
+    failed: latest.map(toWorst),
   }
+}
+
+function isError({ outcome, status }: ProfileSummary): boolean {
+  return status >= 500 || outcome === 'crashed'
+}
+
+function toWorst({ duration, status, token }: ProfileSummary): WorstRecord {
+  return { token, status, duration }
 }
 
 /** By the nearest rank: always a value that there was. */

@@ -1,25 +1,35 @@
 import type { Block, Document } from '../../../lib/console/document.ts'
 import type { Column } from '../../../lib/console/table.ts'
 import { compareProfiles } from '../compare/compare-profiles.ts'
+import { type Verdict, writeChanges } from '../compare/judge-comparison.ts'
 import { toCompareView } from '../pages/to-compare-view.ts'
 import type { Profile } from '../profile.ts'
 
-/** Makes what is told of two records: what is different in them, part by part. */
-export function toCompareDocument(first: Profile, second: Profile): Document {
+/** What is told of two records, and the verdict that it begins with. */
+export interface CompareDocument {
+  readonly document: Document
+  readonly verdict: Verdict
+}
+
+/** Makes what is told of two records: the verdict, then what is different, part by part. */
+export function toCompareDocument(first: Profile, second: Profile): CompareDocument {
   const comparison = compareProfiles(first, second)
-  const { isSame, parts, records } = toCompareView(first, second, comparison)
+  const { parts, records, verdict } = toCompareView(first, second, comparison)
+  const { asked, changes, isSame, title } = verdict
   const blocks: Block[] = [
+    { kind: 'text', text: isSame ? title : `${title} ${writeChanges(changes)}.`, tone: isSame ? 'ok' : 'warning' },
+    ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Asked another way: ${writeChanges(asked)}.` } as const]),
     { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
     ...parts.flatMap(toBlocks),
   ]
-  if (isSame) blocks.push({ kind: 'text', text: 'Both have done the same.', tone: 'ok' })
-  return { blocks, json: { first: first.summary, second: second.summary, comparison } }
+  const json = { verdict, first: first.summary, second: second.summary, comparison }
+  return { document: { blocks, json }, verdict }
 }
 
 type View = ReturnType<typeof toCompareView>
 
-function describe({ duration, method, statusText, target, token }: View['records'][number]): string {
-  return `${token}  ${statusText}  ${method} ${target}  ${duration}`
+function describe({ duration, method, role, statusText, target, token }: View['records'][number]): string {
+  return [token, statusText, `${method} ${target}`, duration, ...(role === '' ? [] : [role])].join('  ')
 }
 
 /** What is the same is not told. */

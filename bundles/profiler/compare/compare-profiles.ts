@@ -1,10 +1,14 @@
 import type { Profile, ProfileSummary } from '../profile.ts'
 import { asObject } from '../reading/read-soft.ts'
-import { type Change, type Compared, compareMaps } from './compare-maps.ts'
+import { replayAttribute } from '../replay/replay-mark.ts'
+import { type Compared, compareMaps } from './compare-maps.ts'
+import { readRequestBody, readResponseBody } from './read-bodies.ts'
 import { type ListenerUse, readListenerUses } from './read-listener-uses.ts'
 import { type LogUse, readLogUses } from './read-log-uses.ts'
 import { readPairs } from './read-pairs.ts'
 import { readTimings, type Timing } from './read-timings.ts'
+import { readCallUses, readExceptionUses, readTemplateUses } from './read-uses.ts'
+import { toSteadyValue } from './steady-value.ts'
 
 /** What of two profiles is the same and what is not, part by part. Names are compared in lower case, where case means nothing. */
 export interface Comparison {
@@ -13,8 +17,13 @@ export interface Comparison {
   readonly query: readonly Compared<readonly string[]>[]
   readonly attributes: readonly Compared<readonly string[]>[]
   readonly requestHeaders: readonly Compared<readonly string[]>[]
+  readonly requestBody: readonly Compared<string>[]
   readonly responseHeaders: readonly Compared<readonly string[]>[]
+  readonly responseBody: readonly Compared<string>[]
+  readonly exceptions: readonly Compared<number>[]
   readonly listeners: readonly Compared<ListenerUse>[]
+  readonly templates: readonly Compared<number>[]
+  readonly calls: readonly Compared<readonly string[]>[]
   readonly logs: readonly Compared<LogUse>[]
 }
 
@@ -26,7 +35,11 @@ export const neverCompared: readonly string[] = [
   'x-previous-debug-token',
   'server-timing',
   '_stopwatch_token',
+  replayAttribute,
 ]
+
+/** It tells the length of what was sent, compressed or not; bodies are compared by themselves. */
+const lengthHeader = 'content-length'
 
 /** Compares two profiles, which may be damaged: what cannot be read is taken for missing. */
 export function compareProfiles(first: Profile, second: Profile): Comparison {
@@ -34,24 +47,30 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     read: (profile: Profile) => ReadonlyMap<string, value>,
     isSame?: (first: value, second: value) => boolean,
   ) => compareMaps(read(first), read(second), isSame)
-  const comparePairs = (part: 'request' | 'response', name: string, hasCase: boolean) =>
-    compare(({ data }) => readPairs(asObject(asObject(data)[part])[name], hasCase, neverCompared))
+  const compareSent = (name: string) =>
+    compare(({ data }) => readPairs(asObject(asObject(data).request)[name], true, neverCompared))
   return {
     summary: compare(readSummary),
     timings: compare(readTimings),
-    query: comparePairs('request', 'query', true),
-    attributes: comparePairs('request', 'attributes', true),
-    requestHeaders: comparePairs('request', 'headers', false),
-    responseHeaders: comparePairs('response', 'headers', false),
+    query: compareSent('query'),
+    attributes: compareSent('attributes'),
+    requestHeaders: compare(profile => readHeaders('request', profile)),
+    requestBody: compare(readRequestBody),
+    responseHeaders: compare(profile => readHeaders('response', profile)),
+    // What is known of one alone says nothing of the other.
+    responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
+    exceptions: compare(readExceptionUses),
     listeners: compare(readListenerUses, isSameUse),
+    templates: compare(readTemplateUses),
+    calls: compare(readCallUses),
     logs: compare(readLogUses, ({ times }, other) => times === other.times),
   }
 }
 
-/** Whether two have done anything another way, however long it took. */
-export function hasDifferences({ timings: _, ...parts }: Comparison): boolean {
-  const compared: readonly (readonly { readonly change: Change }[])[] = Object.values(parts)
-  return compared.some(part => part.some(({ change }) => change !== 'same'))
+function readHeaders(part: 'request' | 'response', { data, summary }: Profile): Map<string, string[]> {
+  const headers = readPairs(asObject(asObject(data)[part]).headers, false, [...neverCompared, lengthHeader])
+  if (part === 'request') return headers
+  return new Map([...headers].map(([name, values]) => [name, values.map(value => toSteadyValue(name, value, summary))]))
 }
 
 /** When it was, and what it took, is no difference of this kind. */

@@ -9,15 +9,15 @@ import { loadSdk } from './load-sdk.ts'
 
 /** Adds the two ways for agents to read records (MCP): a command, and a route whose controller it gives. */
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy'>): Controller {
+  const { config, profiler, storage } = app
   const panels = createPanels(app)
-  const services = {
-    ...app,
-    loadSdk,
-    logger: app.logger.channel('profiler'),
-    tools: () => createTools({ ...app, panels: () => createPanelList(panels, app.collectors) }),
-  }
-  app.commands.push(createMcpCommand(services))
-  const route = createMcpRoute({ ...services, isOn: app.config.isMcpOn })
+  const toolServices = { profiler, storage, panels: () => createPanelList(panels, app.collectors) }
+  const services = { ...app, loadSdk, logger: app.logger.channel('profiler') }
+  // A command runs the code that was there when the agent began: only a server can tell what a change has done.
+  app.commands.push(createMcpCommand({ ...services, tools: () => createTools(toolServices) }))
+  const replayer = config.isMcpReplayOn ? app.replayer : undefined
+  const tools = () => createTools({ ...toolServices, replayer })
+  const route = createMcpRoute({ ...services, tools, isOn: config.isMcpOn })
   app.routes.add(route)
   return route.controller
 }

@@ -5,6 +5,7 @@ import { createFindRecords } from './tools/find-records.ts'
 import { createLastException } from './tools/last-exception.ts'
 import { createReadPanel } from './tools/read-panel.ts'
 import { createReadRecord } from './tools/read-record.ts'
+import { createReplayRequest } from './tools/replay-request.ts'
 import { createRouteStatistics } from './tools/route-statistics.ts'
 
 /** Creates the tools that agents are offered, in the order in which they are listed. */
@@ -16,5 +17,6 @@ export function createTools(services: ToolServices): Tool[] {
     createReadPanel(services),
     createCompareRecords(services),
     createRouteStatistics(services),
+    ...(services.replayer === undefined ? [] : [createReplayRequest(services, services.replayer)]),
   ]
 }

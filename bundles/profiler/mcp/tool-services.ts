@@ -1,5 +1,6 @@
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profiler } from '../recording/profiler.ts'
+import type { Replayer } from '../replay/replayer.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 
 /** What the tools work with. */
@@ -8,4 +9,6 @@ export interface ToolServices {
   readonly profiler: Pick<Profiler, 'whenKept'>
   /** In the order of the menu. */
   readonly panels: () => readonly ProfilePanel[]
+  /** Where agents may replay requests. */
+  readonly replayer?: Pick<Replayer, 'replay'> | undefined
 }

@@ -5,6 +5,7 @@ import type { Assets } from '../assets.ts'
 import { createPanels } from '../create-panels.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
+import type { Replayer } from '../replay/replayer.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
@@ -25,6 +26,7 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
+  readonly replayer: Replayer
 }
 
 /**
@@ -49,7 +51,7 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   }
   const settled = (page: PageRoute) => ({ ...page, controller: whenIdle(app.profiler, page.controller) })
   return [
-    ...createWritingRoutes(services).map(page => add('POST', settled(page))),
+    ...createWritingRoutes(services, app.replayer).map(page => add('POST', settled(page))),
     ...createSupplyRoutes(assets, new LiveStreams(app)).map(page => add('GET', page)),
     add('GET', settled(createToolbarRoute(services))),
     ...createDataRoutes(services).map(page => add('GET', settled(page))),

@@ -4,6 +4,7 @@ import { dataForms, home } from '../links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { renderLatestData, renderListData, renderRecordData } from './render-data.ts'
+import { renderRoutes } from './render-routes.ts'
 
 /** Creates the stable addresses of what the pages show, as JSON and as Markdown. */
 export function createDataRoutes(services: PageServices): PageRoute[] {
@@ -28,6 +29,14 @@ export function createDataRoutes(services: PageServices): PageRoute[] {
       requirements,
       controller: defineController('profiler_latest_data', [form, currentRequest], (form, request) =>
         renderLatestData(form, request, services),
+      ),
+    },
+    {
+      name: '_profiler_routes_data',
+      path: `${home}routes.:form`,
+      requirements,
+      controller: defineController('profiler_routes_data', [form, currentRequest], (form, request) =>
+        renderRoutes(form, request, services),
       ),
     },
     {

@@ -2,7 +2,7 @@ import { currentRequest, routeParameter } from '../../../kernel/controller/argum
 import { defineController } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
-import { home, listLink, recordLink } from '../links.ts'
+import { home, listLink, recordLink, routesLink } from '../links.ts'
 import { PROFILER_FILE_CLOSED } from './errors.ts'
 import { negotiate } from './form.ts'
 import type { PageRoute } from './page-route.ts'
@@ -14,6 +14,8 @@ import { renderLatestData, renderListData, renderRecordData } from './render-dat
 import { renderList } from './render-list.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderRecord } from './render-record.ts'
+import { renderReplay } from './render-replay.ts'
+import { renderRoutes } from './render-routes.ts'
 import { searchList } from './search-list.ts'
 
 /** Creates what only reads records: the list, and the pages of one or two of them. */
@@ -40,9 +42,23 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       ),
     },
     {
+      name: '_profiler_routes',
+      path: routesLink(),
+      controller: defineController('profiler_routes', [currentRequest], request =>
+        negotiate(request, form => renderRoutes(form, request, services)),
+      ),
+    },
+    {
       name: '_profiler_compare',
       path: `${home}compare`,
       controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
+    },
+    {
+      name: '_profiler_replay_form',
+      path: `${home}:token/replay`,
+      controller: defineController('profiler_replay_form', [token, currentRequest], (token, request) =>
+        renderReplay(token, request, services),
+      ),
     },
     {
       // Sources are shown where they were thrown from; no file is ever opened for a request.

@@ -2,13 +2,15 @@ import { currentRequest, routeParameter } from '../../../kernel/controller/argum
 import { defineController } from '../../../kernel/controller/controller.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { home, listLink, recordLink } from '../links.ts'
+import type { Replayer } from '../replay/replayer.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
 import { renderMissing } from './render-missing.ts'
+import { replay } from './replay.ts'
 
-/** Creates what changes something: purge, pause and resume, pin and unpin. Each leads back to a page, with 303. */
-export function createWritingRoutes(services: PageServices): PageRoute[] {
+/** Creates what changes something: purge, pause and resume, pin and unpin, replay. Each leads back to a page, with 303. */
+export function createWritingRoutes(services: PageServices, replayer: Replayer): PageRoute[] {
   const { policy, storage } = services
   const act = (name: string, change: () => void | Promise<void>): PageRoute => ({
     name: `_profiler_${name}`,
@@ -42,6 +44,18 @@ export function createWritingRoutes(services: PageServices): PageRoute[] {
     }),
     pin('pin', true),
     pin('unpin', false),
+    {
+      name: '_profiler_replay',
+      path: `${home}:token/replay`,
+      controller: defineController(
+        'profiler_replay',
+        [routeParameter('token'), currentRequest],
+        async (token, request) => {
+          const answer = await replay(token, request, { ...services, replayer })
+          return typeof answer === 'string' ? goTo(answer) : answer
+        },
+      ),
+    },
   ]
 }
 

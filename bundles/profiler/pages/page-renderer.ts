@@ -2,7 +2,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { View, ViewModel } from '../../../lib/view/view.ts'
 import type { Assets } from '../assets.ts'
-import { home, latestLink } from '../links.ts'
+import { home, latestLink, routesLink } from '../links.ts'
 import { protect } from './protect.ts'
 
 /** Renders the templates of whole pages, with what all of them need. */
@@ -19,6 +19,7 @@ export class PageRenderer {
     const common = {
       home,
       latestLink: latestLink(),
+      routesLink: routesLink(),
       stylesheet: this.#assets.link('profiler.css'),
       script: this.#assets.link('profiler.js'),
       icon: this.#assets.link('icon.svg'),

@@ -6,6 +6,7 @@ import { findPrevious } from './find-previous.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
 import { toCompareView } from './to-compare-view.ts'
+import { toReplayButton } from './to-replay-button.ts'
 
 /**
  * Renders two records side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a` it
@@ -31,7 +32,9 @@ export async function renderCompare(request: Request, services: PageServices): P
     return explain('Nothing to compare with', `There is no record before "${b}" that asked for the same.`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile)
-  return pages.render('profiler/compare', { ...toCompareView(first.profile, second.profile, comparison) }, request)
+  const view = toCompareView(first.profile, second.profile, comparison)
+  const replay = view.isReplay && toReplayButton(first.profile)
+  return pages.render('profiler/compare', { ...view, replay }, request)
 }
 
 /** The list has the newer ones first. */

@@ -2,9 +2,18 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatTime } from '../format/format-time.ts'
-import { changeLink, compareWithPreviousLink, latestLink, listLink, recordDataLink, recordLink } from '../links.ts'
+import {
+  changeLink,
+  compareLink,
+  compareWithPreviousLink,
+  latestLink,
+  listLink,
+  recordDataLink,
+  recordLink,
+} from '../links.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile, ProfileSummary } from '../profile.ts'
+import { readOriginal } from '../replay/replay-mark.ts'
 import { createMenu, hasContent } from './create-menu.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
 import { findChildren } from './find-children.ts'
@@ -13,6 +22,7 @@ import { listExports } from './list-exports.ts'
 import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
+import { toReplayButton } from './to-replay-button.ts'
 import { toSummaryView } from './to-summary-view.ts'
 
 /**
@@ -46,6 +56,8 @@ export async function renderRecord(token: string, request: Request, services: Pa
     ],
     exports: listExports(token),
     compareLink: compareWithPreviousLink(token),
+    replay: toReplayButton(profile),
+    original: describeOriginal(profile),
     isPinned,
     pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
     menu: createMenu(panels, profile, panel),
@@ -69,6 +81,13 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
   const exception = find('exception')
   if (exception !== undefined && hasContent(exception, profile)) return exception
   return find('request') ?? panels[0]
+}
+
+/** What a replay has repeated. */
+function describeOriginal(profile: Profile): object | false {
+  const token = readOriginal(profile)
+  if (token === undefined) return false
+  return { token, link: recordLink(token), compareLink: compareLink(token, profile.summary.token) }
 }
 
 /** The summary stands above every panel; those of a long list have them all. */

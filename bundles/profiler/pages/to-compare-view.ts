@@ -1,5 +1,7 @@
 import type { Change, Compared } from '../compare/compare-maps.ts'
-import { type Comparison, hasDifferences, neverCompared } from '../compare/compare-profiles.ts'
+import { type Comparison, neverCompared } from '../compare/compare-profiles.ts'
+import { nameOfField } from '../compare/field-names.ts'
+import { judgeComparison, type Verdict } from '../compare/judge-comparison.ts'
 import type { ListenerUse } from '../compare/read-listener-uses.ts'
 import type { LogUse } from '../compare/read-log-uses.ts'
 import type { Timing } from '../compare/read-timings.ts'
@@ -7,40 +9,52 @@ import { formatCount } from '../format/format-count.ts'
 import { formatMicroseconds } from '../format/format-microseconds.ts'
 import { compareLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
+import { readOriginal } from '../replay/replay-mark.ts'
 import { type SummaryView, toSummaryView } from './to-summary-view.ts'
 
 /** What the page of two records shows. */
 export interface CompareView {
   readonly title: string
-  readonly records: readonly (SummaryView & { readonly name: string })[]
+  readonly heading: string
+  readonly verdict: Verdict
+  readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
+  /** Whether the second is a replay of the first. */
+  readonly isReplay: boolean
   readonly swapLink: string
-  readonly isSame: boolean
   readonly leftOut: string
   readonly parts: readonly Part[]
 }
 
 /** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
 export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
-  const { attributes, listeners, logs, query, requestHeaders, responseHeaders, summary, timings } = comparison
+  const { summary, timings } = comparison
   const parts = [
     viewTimings(timings),
-    viewPart('Summary', summary, viewField),
-    viewPart('Response headers', responseHeaders, viewValues),
-    viewPart('Request headers', requestHeaders, viewValues),
-    viewPart('GET parameters', query, viewValues),
-    viewPart('Request attributes', attributes, viewValues),
-    viewPart('Listeners', listeners, viewListener),
-    viewPart('Logs', logs, viewLog),
+    viewPart('summary', 'Summary', summary, viewField),
+    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
+    viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
+    viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
+    viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
+    viewPart('requestBody', 'Request body', comparison.requestBody, viewText),
+    viewPart('query', 'GET parameters', comparison.query, viewValues),
+    viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
+    viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
+    viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
+    viewPart('calls', 'Outgoing calls', comparison.calls, viewValues),
+    viewPart('logs', 'Logs', comparison.logs, viewLog),
   ]
   const tokens = [first, second].map(({ summary }) => summary.token)
+  const isReplay = readOriginal(second) === first.summary.token
   return {
     title: `${tokens.join(' and ')} compared`,
+    heading: isReplay ? 'A replay, compared with its original' : 'Two records compared',
+    verdict: judgeComparison(comparison),
     records: [
-      { name: 'A', ...toSummaryView(first.summary) },
-      { name: 'B', ...toSummaryView(second.summary) },
+      { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
+      { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
     ],
+    isReplay,
     swapLink: compareLink(String(tokens[1]), String(tokens[0])),
-    isSame: !hasDifferences(comparison),
     leftOut: neverCompared.join(', '),
     parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
   }
@@ -71,6 +85,7 @@ interface Delta {
 }
 
 interface Part {
+  readonly id: string
   readonly title: string
   readonly hasDeltas: boolean
   /** `3 differences`, or empty. */
@@ -110,24 +125,34 @@ interface View<value> {
   readonly text: (value: value) => string
 }
 
-function viewPart<value>(title: string, compared: readonly Compared<value>[], view: View<value>): Part {
+function viewPart<value>(
+  part: keyof Comparison,
+  title: string,
+  compared: readonly Compared<value>[],
+  view: View<value>,
+): Part {
   const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
   const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
   const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
-  return { title, hasDeltas: false, count, rows, rest, restTitle: `${rest.length.toLocaleString('en')} the same` }
+  return {
+    id: `part-${part}`,
+    title,
+    hasDeltas: false,
+    count,
+    rows,
+    rest,
+    restTitle: `${rest.length.toLocaleString('en')} the same`,
+  }
 }
 
-/** What fields of a summary are called, unless by their own names. */
-const fieldNames: ReadonlyMap<string, string> = new Map([
-  ['contentType', 'content type'],
-  ['url', 'URL'],
-  ['ip', 'IP'],
-  ['calls', 'outgoing calls'],
-  ['subRequests', 'sub-requests'],
-])
-
-const viewField: View<string | number> = { name: (_, key) => fieldNames.get(key) ?? key, text: String }
+const viewField: View<string | number> = { name: (_, key) => nameOfField(key), text: String }
 const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
+const viewText: View<string> = { text: text => text }
+
+/** Of what is done once or several times. */
+function viewTimes(done: string): View<number> {
+  return { text: times => (times === 1 ? done : `${done} ${times} times`) }
+}
 
 const viewListener: View<ListenerUse> = {
   name: ({ name }) => name,
@@ -146,7 +171,7 @@ const viewListener: View<ListenerUse> = {
 const viewLog: View<LogUse> = {
   name: ({ message }) => message,
   note: ({ channel, level }) => `${level}, ${channel}`,
-  text: ({ times }) => (times === 1 ? 'logged' : `logged ${times} times`),
+  text: ({ times }) => viewTimes('logged').text(times),
 }
 
 /** Of the longer total: what differs less is noise. */
@@ -169,6 +194,7 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const isNoticed = ({ difference }: { readonly difference: number }) => difference > noticed * total
   const rest = others.filter(each => !isNoticed(each))
   return {
+    id: 'part-timings',
     title: 'Timings',
     hasDeltas: true,
     count: '',

@@ -6,6 +6,7 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { ProfileSummary } from '../profile.ts'
+import { replayAttribute } from '../replay/replay-mark.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { AwaitedTokens } from './awaited-tokens.ts'
 import type { CollectedData } from './collected-data.ts'
@@ -65,7 +66,8 @@ export class Profiler {
   /** Whether the pass, as far as is known, becomes a profile. */
   keeps(pass: Pass): boolean {
     const main = mainOf(pass)
-    return main.isRecorded && (!this.#services.policy.onlyExceptions || main.thrown.length > 0)
+    if (!main.isRecorded || !this.#services.policy.onlyExceptions) return main.isRecorded
+    return main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
 
   /** Begins to record a request; a sub-request is recorded when its parent is. */

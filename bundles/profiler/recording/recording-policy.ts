@@ -1,4 +1,5 @@
 import type { Request } from '../../../lib/http/request.ts'
+import { replayAttribute } from '../replay/replay-mark.ts'
 
 /** Which requests become profiles. */
 export interface RecordingOptions {
@@ -32,9 +33,11 @@ export class RecordingPolicy {
   }
 
   /** Whether a main request that begins is recorded. */
-  wants({ headers, path }: Request): boolean {
+  wants({ attributes, headers, path }: Request): boolean {
     const isIgnored = this.isPaused || this.#ignoredPaths.some(start => path.startsWith(start))
     if (!isIgnored && headers.get(optOutHeader)?.toLowerCase() !== 'off') return true
+    // Somebody has asked for it, to see what becomes of it.
+    if (attributes.has(replayAttribute)) return true
     this.#ignored++
     return false
   }

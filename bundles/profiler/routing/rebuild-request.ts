@@ -1,5 +1,6 @@
 import { Request } from '../../../lib/http/request.ts'
 import type { ProfileSummary } from '../profile.ts'
+import { splitUrl } from './split-url.ts'
 
 /**
  * Makes a request again of what a summary says of it: method, URL and client. It has neither the other headers nor the
@@ -10,8 +11,9 @@ export function rebuildRequest({
   method,
   url,
 }: Pick<ProfileSummary, 'ip' | 'method' | 'url'>): Request | undefined {
-  const [, scheme, host, target] = /^(?:(https?):\/\/([\w.:[\]-]+))?([/*].*)$/s.exec(url) ?? []
-  if (target === undefined) return undefined
+  const parts = splitUrl(url)
+  if (parts === undefined) return undefined
+  const { host, scheme, target } = parts
   return new Request({
     method,
     target,

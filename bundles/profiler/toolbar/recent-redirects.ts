@@ -2,6 +2,7 @@ import type { Response } from '../../../lib/http/response.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Pass } from '../recording/pass.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
+import { replayAttribute } from '../replay/replay-mark.ts'
 
 /** A response that has sent its client on. */
 export interface Redirect {
@@ -36,6 +37,8 @@ export class RecentRedirects implements ProfileCollector {
   /** Takes note of how a request came about, and of where its response leads. */
   note(pass: Pass, response: Response): void {
     const { request } = pass
+    // Nobody follows those of a replay.
+    if (request.attributes.has(replayAttribute)) return
     const chain = this.#take(pass)
     const location = response.headers.get('location')
     if (!response.isRedirect || location === null || !URL.canParse(location, request.url)) return

@@ -76,6 +76,8 @@ async function createExhibition(t: Test): Promise<Exhibition> {
     '/_profiler/latest',
     '/_profiler/ffffff',
     `/_profiler/compare?a=${mainToken}&b=${olderToken}`,
+    '/_profiler/routes',
+    `/_profiler/${mainToken}/replay`,
     `/_wdt/${mainToken}`,
     ...ofRecord,
     ...ofRecord.map(link => link.replace(mainToken, childToken)),

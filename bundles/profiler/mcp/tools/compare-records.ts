@@ -26,7 +26,7 @@ export function createCompareRecords(services: ToolServices): Tool {
       const before = other ?? (await findPrevious(services.storage, profile.summary))?.token
       if (before === undefined) throw new ToolError(`There is no record before "${token}" that asked for the same.`)
       const { profile: first } = await findStored(before, services)
-      const document = toCompareDocument(first, profile)
+      const { document } = toCompareDocument(first, profile)
       return answer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
     },
   })

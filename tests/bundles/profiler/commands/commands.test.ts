@@ -187,6 +187,7 @@ t.test('percentiles are values that there were', async t => {
     { length: 200 },
     (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
   )
+  const worst = (duration: number) => ({ token: 'abc123', status: 200, duration })
   t.strictSame(gatherStatistics(summaries), [
     {
       route: 'somewhere',
@@ -196,7 +197,9 @@ t.test('percentiles are values that there were', async t => {
       p99: 198,
       errors: 1,
       errorRate: 0.005,
-      worst: { token: 'abc123', duration: 200 },
+      worst: worst(200),
+      slowest: [200, 199, 198].map(worst),
+      failed: [worst(1)],
     },
   ])
 })
@@ -227,12 +230,15 @@ t.test('profiler:purge tells of several that stay', async t => {
 t.test('profiler:compare tells what is different', async t => {
   const { code, stdout } = await run('profiler:compare 00000a 00000b')
   t.equal(code, 0)
-  t.match(stdout, /^A {2}00000a .*\nB {2}00000b /)
+  t.match(
+    stdout,
+    /^1 thing changed: 1 log message\.\n\nAsked another way: URL .*, 1 GET parameter \(page\)\.\n\nA {2}00000a .*\nB {2}00000b /,
+  )
   t.match(stdout, /^Timings +A +B +Difference\nTotal .*\+5\.\d* ms$/m)
   t.match(stdout, /^page +1 +2$/m)
   t.match(stdout, /^Found\. \(info, app\) +logged +–$/m)
-  t.match((await run('profiler:compare 00000b')).stdout, /^A {2}00000a/, 'with the one before it')
-  t.match((await run('profiler:compare 00000a 00000a')).stdout, /^Both have done the same\.$/m)
+  t.match((await run('profiler:compare 00000b')).stdout, /^A {2}00000a/m, 'with the one before it')
+  t.match((await run('profiler:compare 00000a 00000a')).stdout, /^Nothing changed but times\.$/m)
   const other = await run('profiler:compare 00000a 00000c')
   t.match(other.stdout, /^page +1 +–$/m)
   t.match((await run('profiler:compare 00000c 00000a')).stdout, /−36\.\d* ms$/m)

@@ -1,11 +1,8 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { type Change, type Compared, compareMaps } from '../../../../bundles/profiler/compare/compare-maps.ts'
-import {
-  type Comparison,
-  compareProfiles,
-  hasDifferences,
-} from '../../../../bundles/profiler/compare/compare-profiles.ts'
+import { type Comparison, compareProfiles } from '../../../../bundles/profiler/compare/compare-profiles.ts'
+import { judgeComparison, writeChanges } from '../../../../bundles/profiler/compare/judge-comparison.ts'
 import { readTimings } from '../../../../bundles/profiler/compare/read-timings.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { createProfile } from '../../../support/create-profile.ts'
@@ -64,7 +61,7 @@ t.test('a profile does not differ from itself, whatever is in it', async t => {
       const changes = Object.values(comparison).flatMap((part: readonly Compared<unknown>[]) =>
         part.map(each => each.change),
       )
-      return !hasDifferences(comparison) && changes.every(change => change === 'same')
+      return judgeComparison(comparison).isSame && changes.every(change => change === 'same')
     }),
   )
   t.pass()
@@ -130,9 +127,9 @@ t.test('the summary is compared but for what is of its moment', async t => {
   )
   const comparison = compareProfiles(one, other)
   t.strictSame(changed(comparison.summary), ['status changed', 'exception changed'])
-  t.ok(hasDifferences(comparison))
+  t.notOk(judgeComparison(comparison).isSame)
   const again = compareProfiles(one, createProfile({}, { token: '000003', time: 9, memory: 3, duration: 4 }))
-  t.notOk(hasDifferences(again))
+  t.ok(judgeComparison(again).isSame)
   t.strictSame(changed(again.timings), ['main Total changed'])
 })
 
@@ -206,4 +203,95 @@ t.test('timings: what a request is made of, its events, and what was measured', 
       ['query', 70, 1],
     ],
   )
+})
+
+t.test('the verdict counts what has come out another way, and tells apart what was asked another way', async t => {
+  const one = createProfile({
+    request: { query: [['page', '1']], headers: [['accept', 'a']], body: { type: 'a', form: [['name', 'Ada']] } },
+    response: { size: 10, isStreamed: false, headers: 'abcd'.split('').map(name => [name, '1']) },
+    templates: { renders: [{ name: 'page', parent: -1, duration: 1 }] },
+  })
+  const files = [{ field: 'cv', name: 'cv.txt', type: 'text/plain', size: 4 }]
+  const other = createProfile(
+    {
+      request: {
+        query: [['page', '2']],
+        headers: [['accept', 'b']],
+        body: { type: 'a', json: [{ a: 1 }], files },
+        attributes: [['team', 'x']],
+      },
+      response: { size: 11, isStreamed: true, headers: [['a', '2']] },
+      exception: { exceptions: [{ name: 'TypeError', message: 'no' }, { name: 'Error' }] },
+      templates: {
+        renders: [
+          { name: 'page', parent: -1, duration: 1 },
+          { name: 'page', parent: 0, duration: 1 },
+        ],
+      },
+      http: {
+        calls: [
+          { method: 'GET', url: 'http://a/', start: 1, end: 2, status: 200 },
+          { method: 'GET', url: 'http://a/', start: 2, end: 3, status: 500 },
+        ],
+      },
+      logger: { records: [{ level: 'error', channel: 'app', message: 'No.' }] },
+    },
+    { status: 500, url: 'http://localhost:8000/somewhere?q=2', exception: 'TypeError' },
+  )
+  const comparison = compareProfiles(one, other)
+  const verdict = judgeComparison(comparison)
+  t.notOk(verdict.isSame)
+  t.equal(verdict.title, '12 things changed:')
+  t.equal(
+    writeChanges(verdict.changes),
+    'status (200 → 500), exception (none → TypeError), response size (10 bytes → 11 bytes), ' +
+      'response sent as (a whole → a stream), 4 response headers (a, b, c, …), 1 template (page), ' +
+      '1 outgoing call, 1 request attribute (team), 1 log message',
+  )
+  t.equal(
+    writeChanges(verdict.asked),
+    'URL (http://localhost:8000/somewhere?q=1 → http://localhost:8000/somewhere?q=2), 1 GET parameter (page), ' +
+      '1 request header (accept), 3 parts of the request body',
+  )
+  t.strictSame(comparison.calls[0]?.second, ['200', '500'])
+  t.match(
+    comparison.requestBody.map(({ key }) => key),
+    ['media type', 'JSON', 'field “name”', 'file 1'],
+  )
+})
+
+t.test('nonces, and answers that are fresh for this moment only, are new by their nature', async t => {
+  const time = Date.parse('2026-11-20T12:00:00.900Z')
+  const of = (time: number, expires: string, policy: string) =>
+    createProfile(
+      {
+        request: { headers: [['expires', '0']] },
+        response: {
+          headers: [
+            ['Expires', expires],
+            ['content-security-policy', policy],
+          ],
+        },
+      },
+      { time },
+    )
+  const first = of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'nonce-abc' 'self'")
+  const second = of(time + 60_000, 'Fri, 20 Nov 2026 12:01:00 GMT', "script-src 'nonce-def' 'self'")
+  t.ok(judgeComparison(compareProfiles(first, second)).isSame)
+  for (const other of [
+    of(time, 'Fri, 20 Nov 2026 12:00:09 GMT', "script-src 'nonce-abc' 'self'"),
+    of(time, '0', "script-src 'nonce-abc' 'self'"),
+    of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'self'"),
+  ]) {
+    t.notOk(judgeComparison(compareProfiles(first, other)).isSame)
+  }
+})
+
+t.test('what is the same but for the wire is the same: lengths of what was compressed, and error pages', async t => {
+  const of = (length: string, size: number, ...more: string[][]) =>
+    createProfile({ response: { size, headers: [['content-length', length], ...more] } })
+  t.ok(judgeComparison(compareProfiles(of('700', 2000), of('703', 2000))).isSame)
+  t.notOk(judgeComparison(compareProfiles(of('700', 2000), of('700', 2001))).isSame)
+  const exception = ['x-debug-exception', 'No']
+  t.ok(judgeComparison(compareProfiles(of('9', 9, exception), of('8', 8, exception))).isSame)
 })

@@ -229,3 +229,30 @@ t.test('without the package it says what to install; a tool that fails is logged
     { message: 'other' },
   )
 })
+
+t.test('where it is allowed, an agent has safe requests replayed', async t => {
+  const { connect, url } = await serve(t, { variables: { ...variables, PROFILER_MCP_REPLAY: '1' } })
+  const tokenOf = async (path: string, init?: RequestInit) =>
+    String((await fetch(url + path, init)).headers.get('x-debug-token'))
+  const fine = await tokenOf('/fine')
+  const sold = await tokenOf('/sell', sale)
+  const { ask, client } = await connect()
+  const { tools } = await client.listTools()
+  t.match(tools.find(({ name }) => name === 'replay_request')?.annotations, { readOnlyHint: false })
+  t.match((await ask('replay_request', { token: fine })).text, /^Nothing changed but times\./m)
+  t.match(JSON.parse((await ask('replay_request', { token: fine, format: 'json' })).text), {
+    verdict: { isSame: true },
+  })
+  const refused = await ask('replay_request', { token: sold })
+  t.ok(refused.isError)
+  t.match(refused.text, 'POST may change something. A replay is no rehearsal')
+  const { text } = await ask('find_records', { method: 'POST', limit: 100 })
+  t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
+})
+
+t.test('where it is not, there is no such tool', async t => {
+  const { connect } = await serve(t)
+  const { client } = await connect()
+  const { tools } = await client.listTools()
+  t.notOk(tools.some(({ name }) => name === 'replay_request'))
+})

@@ -2,6 +2,7 @@ import { t } from 'tap'
 import { filterOptions, pagingOptions } from '../../../../bundles/profiler/commands/search-options.ts'
 import { createPanels } from '../../../../bundles/profiler/create-panels.ts'
 import { createTools } from '../../../../bundles/profiler/mcp/create-tools.ts'
+import { createReplayRequest } from '../../../../bundles/profiler/mcp/tools/replay-request.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
 import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
@@ -228,4 +229,13 @@ t.test('an answer is not longer than was asked for, and says apart from it that 
   const [list = '', notes = ''] = await call('find_records', { max_length: 500 })
   t.ok(list.length <= 500)
   t.equal(notes, '')
+})
+
+t.test('a replay says why there is none', async t => {
+  const { storage } = await createToolset()
+  const problem = 'It was not answered in time.'
+  const services = { storage, profiler: { whenKept: async () => undefined }, panels: () => [] }
+  const tool = createReplayRequest(services, { replay: async () => ({ problem }) })
+  await t.rejects(tool.call({ token: '00000a' }), { message: problem })
+  await t.rejects(tool.call({ token: '00000e' }), { message: /^A sub-request is a part .* 00000d$/ })
 })

@@ -29,14 +29,15 @@ t.test('two records stand side by side, the differences first', async t => {
   t.match(text, /Controller only in B/)
   t.match(html, /<td class="delta full (slower|faster)"><svg viewBox="-100 0 200 8"/)
   t.notMatch(html, 'style=')
-  t.notMatch(text, 'No differences except in the times.')
+  t.match(text, /\d+ things changed: status \(404 → 200\)/)
+  t.match(text, /Asked another way: URL \(/)
 })
 
 t.test('of the same record nothing differs', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   const text = textOf((await client.get(`/_profiler/compare?a=${token}&b=${token}`)).text)
-  t.match(text, 'No differences except in the times.')
+  t.match(text, 'Nothing changed but times.')
   t.match(text, '±0.000 ms')
   t.notMatch(text, /\d differences?\b/)
 })

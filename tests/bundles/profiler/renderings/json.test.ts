@@ -56,6 +56,7 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
   const list = await read('/_profiler/search.json?limit=100')
   t.strictSame(mistakesOf(list), [])
   t.ok(list.records.length > 20)
+  t.strictSame(mistakesOf(await read('/_profiler/routes.json')), [])
   const seen = new Set<string>()
   for (const { link } of list.records) {
     const record = await read(link)
@@ -89,7 +90,7 @@ t.test('the schema and its description name every collector, and every field', a
   t.strictSame(named('process.').sort(), facts.sort())
   const headings = [...reference.matchAll(/^### `([a-z.]+)`/gm)].map(([, name]) => String(name))
   t.strictSame(headings.sort(), [...told.map(name => `data.${name}`), ...facts.map(name => `process.${name}`)].sort())
-  for (const name of ['summary', 'record', 'list', 'listed', 'related']) {
+  for (const name of ['summary', 'record', 'list', 'listed', 'related', 'routes', 'route']) {
     for (const field of Object.keys(schema.$defs[name]?.properties ?? {})) {
       t.ok(reference.includes(`\`${field}\``), `${name}.${field}`)
     }

@@ -1,0 +1,82 @@
+import type { FormData } from '../../../lib/body/form-data.ts'
+import { Headers } from '../../../lib/http/headers.ts'
+import { readProperty } from '../../../lib/stack/read-property.ts'
+import type { ReplayInput } from '../replay/create-replay-request.ts'
+import type { PossibleReplay } from '../replay/plan-replay.ts'
+
+/** What a form of a replay shows. */
+export interface ReplayForm {
+  readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
+  /** The target to be completed; `false` when nothing in it was masked. */
+  readonly target: { readonly field: string; readonly value: string } | false
+  /** The body to be completed; `false` when all of it is known, or there is none. */
+  readonly body:
+    | { readonly field: string; readonly value: string; readonly note: string; readonly rows: number }
+    | false
+  /** The field that says yes to the caution. */
+  readonly consent: string
+}
+
+/** The names of the fields say of themselves that they are secret: in no log and no record are their values seen. */
+const fields = { header: 'secret-header-', target: 'secret-target', body: 'secret-body', consent: 'confirmed' }
+
+/** Credentials that can be supplied, also when the original had none. */
+const usual: readonly string[] = ['cookie', 'authorization']
+
+const longestBox = 16
+
+/** Makes the form of a replay. */
+export function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay): ReplayForm {
+  const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
+  const isKnown = body.state === 'none' || body.state === 'whole'
+  return {
+    headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
+    target: isTargetMasked && { field: fields.target, value: target },
+    body: !isKnown && {
+      field: fields.body,
+      value: body.content,
+      note: body.note,
+      rows: Math.min(longestBox, body.content.split('\n').length + 3),
+    },
+    consent: fields.consent,
+  }
+}
+
+/** Reads what was supplied; a field that was left empty supplies nothing. */
+export function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInput {
+  const read = (field: string) => {
+    const value = form.get(field)
+    return typeof value === 'string' ? value.trim() : ''
+  }
+  const { body, headers } = createReplayForm(plan)
+  const supplied = headers.map(({ field, name }) => [name, read(field)] as const).filter(([, value]) => value !== '')
+  const target = read(fields.target)
+  const content = form.get(fields.body)
+  return {
+    headers: new Map(supplied),
+    ...(plan.isTargetMasked && target.startsWith('/') && { target }),
+    ...(body && typeof content === 'string' && { body: withLineBreaks(content, body.value) }),
+  }
+}
+
+/** Why what was supplied cannot be sent, as a sentence that does not repeat it; empty when it can. */
+export function findMistake({ headers }: ReplayInput): string {
+  try {
+    new Headers(headers)
+    return ''
+  } catch (error) {
+    return String(readProperty(error, 'message'))
+  }
+}
+
+/** Whether the developer has said yes. */
+export function isConfirmed(form: FormData): boolean {
+  return form.get(fields.consent) === '1'
+}
+
+/** Browsers send CRLF for every line break (HTML, section 4.10.21.4); what was not touched stays as it is. */
+function withLineBreaks(content: string, planned: string): string {
+  const toLines = (text: string) => text.replace(/\r\n?/g, '\n')
+  if (toLines(content) === toLines(planned)) return planned
+  return planned.includes('\r\n') ? toLines(content).replaceAll('\n', '\r\n') : toLines(content)
+}

@@ -1,0 +1,67 @@
+import { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import type { HttpKernel } from '../../../kernel/http-kernel.ts'
+import { setContentLength } from '../../../kernel/server/to-node.ts'
+import { discard } from '../../../lib/http/discard.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { Body } from '../../../lib/http/response.ts'
+import type { Profiler } from '../recording/profiler.ts'
+import { within } from '../store/within.ts'
+import { createReplayRequest, type ReplayInput } from './create-replay-request.ts'
+import type { PossibleReplay } from './plan-replay.ts'
+
+/** What a replayer works with. */
+export interface ReplayerServices {
+  readonly kernel: Pick<HttpKernel, 'handle' | 'terminate'>
+  readonly profiler: Pick<Profiler, 'find' | 'whenKept'>
+  /** Milliseconds after which an answer is not waited for any more; half a minute unless told else. */
+  readonly patience?: number
+  /** Milliseconds after which a stream is left, as by a client; 5 seconds unless told else. */
+  readonly streamPatience?: number
+}
+
+/** What has become of a replay: the token of its record, or why there is none to be seen, as a sentence. */
+export type ReplayResult = { readonly token: string } | { readonly problem: string }
+
+/** Makes recorded requests once more, in this process: each is a main request with a record of its own. */
+export class Replayer {
+  readonly #services: ReplayerServices
+
+  constructor(services: ReplayerServices) {
+    this.#services = services
+  }
+
+  /** Makes a request once more, and waits for its record. @throws HTTP_HEADER_INVALID before anything is sent */
+  async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
+    const { patience = 30_000, profiler } = this.#services
+    const request = createReplayRequest(plan, input)
+    const isOver = await within(patience, this.#exchange(request))
+    const token = profiler.find(request)?.token
+    if (!isOver) return { problem: 'It was not answered in time. Its record comes when it is over.' }
+    if (token === undefined) return { problem: 'It was answered, but left no record.' }
+    await profiler.whenKept(token)
+    return { token }
+  }
+
+  /** As a server does, with a client that wants nothing of it. Never rejects. */
+  async #exchange(request: Request): Promise<true> {
+    const { kernel, streamPatience = 5_000 } = this.#services
+    const response = await kernel.handle(request)
+    setContentLength(response)
+    const isSent = request.method === 'HEAD' || (await readToEnd(response.body, AbortSignal.timeout(streamPatience)))
+    discard(response.body)
+    await kernel.terminate(request, response, isSent)
+    return true
+  }
+}
+
+/** Reads a stream, if it is one; whether it came to its end. */
+async function readToEnd(body: Body, signal: AbortSignal): Promise<boolean> {
+  if (!(body instanceof Readable)) return true
+  try {
+    await finished(body.resume(), { signal, writable: false })
+    return true
+  } catch {
+    return false
+  }
+}

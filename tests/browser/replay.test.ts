@@ -1,0 +1,48 @@
+import { t } from 'tap'
+import { Response } from '../../lib/http/response.ts'
+import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { serveKernel } from '../support/test-server.ts'
+
+/* c8 ignore start -- only where there is a Chromium */
+t.test('a developer without scripts replays what their browser has asked for', needsBrowser, async t => {
+  const sent: string[] = []
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/form': ({ method }) =>
+        Response.html(`<body><p>${method}</p><form method="post"><input name="word" value="one"><button>Send`),
+      '/take': async ({ body, cookies }) => {
+        sent.push(`${cookies.get('theme')} ${await body.text()}`)
+        return Response.html('<body>taken')
+      },
+    },
+  })
+  const { url } = await serveKernel(t, kernel)
+  const browser = await openBrowser(t)
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 400, height: 800 } })
+  const page = await context.newPage()
+
+  await page.goto(`${url}/form`)
+  await page.goto(`${url}/_profiler/latest`)
+  await page.getByRole('button', { name: 'Replay' }).click()
+  t.match(page.url(), /compare\?a=[0-9a-f]{6}&b=[0-9a-f]{6}$/)
+  t.equal(await page.locator('.verdict-title').innerText(), 'Nothing changed but times.')
+  t.equal(await page.locator('.asked-otherwise').count(), 0)
+
+  await context.addCookies([{ name: 'theme', value: 'dark', url }])
+  await page.goto(`${url}/form`)
+  await page.locator('form').evaluate(form => form.setAttribute('action', '/take'))
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.goto(`${url}/_profiler/latest`)
+  await page.getByRole('link', { name: 'Replay …' }).click()
+  await page.getByRole('button', { name: 'Replay and compare' }).click()
+  t.match(page.url(), /\/replay$/, 'it waits for a yes')
+  await page.getByLabel('Yes, do it once more').check()
+  await page.getByLabel('cookie').fill('theme=dark')
+  await page.getByRole('button', { name: 'Replay and compare' }).click()
+  t.equal(await page.locator('.verdict-title').innerText(), 'Nothing changed but times.')
+  t.strictSame(sent, ['dark word=one', 'dark word=one'])
+  await page.getByRole('link', { name: 'Routes' }).click()
+  t.match(await page.locator('.by-route').innerText(), '/take')
+})
+/* c8 ignore stop */
