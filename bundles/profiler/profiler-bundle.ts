@@ -4,8 +4,10 @@ import type { Collector } from '../../kernel/collector.ts'
 import type { Controller } from '../../kernel/controller/controller.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { LogRecord } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
+import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
 import { createCollectors } from './create-collectors.ts'
@@ -14,10 +16,11 @@ import { decorateErrorController } from './error-page/decorate-error-controller.
 import { ErrorPage } from './error-page/error-page.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
-import { collectData } from './recording/collect-data.ts'
+import { collectData, collectLate } from './recording/collect-data.ts'
 import { findCallSite } from './recording/find-call-site.ts'
 import { GcWatch } from './recording/gc-watch.ts'
 import { ListenerSites } from './recording/listener-sites.ts'
+import { LoopWatch } from './recording/loop-watch.ts'
 import { observeSessions } from './recording/observe-sessions.ts'
 import type { Pass } from './recording/pass.ts'
 import type { ProfileCollector } from './recording/profile-collector.ts'
@@ -50,6 +53,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const sites = new ListenerSites()
   let storage: ProfileStorage
   let profiler: Profiler
+  const loop = new LoopWatch(() => profiler.open)
 
   return {
     name: 'profiler',
@@ -67,6 +71,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           all ??= [...collectors, ...foundation.collectors.map(collector => masked(collector, redactor))]
           return collectData(pass, all, redactor)
         },
+        collectLate: pass => collectLate(pass, collectors, redactor),
+        watchLoop: loop.start,
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),
@@ -74,7 +80,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       context.enable()
       const locate = () => findCallSite(foundation.directory)
-      watches.push(logger.observe(record => profiler.find(context.current)?.logs.add(record, locate)))
+      const observe = (record: LogRecord) => {
+        const pass = profiler.find(context.current)
+        pass?.logs.add(record, locate)
+        pass?.touch()
+      }
+      watches.push(logger.observe(observe), loop.stop)
       const tracer = new ProfilerTracer(profiler, context, sites, foundation.directory)
       const templates = path.join(foundation.directory, 'templates')
       return {
@@ -95,7 +106,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
-      collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
+      collectors.push(memoryCollector, ...createCollectors(app, sites), lateCollector, redirects)
       const assets = createAssets(app)
       for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
