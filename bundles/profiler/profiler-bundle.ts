@@ -14,6 +14,7 @@ import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
 import { ErrorPage } from './error-page/error-page.ts'
+import { Inspector } from './findings/inspector.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData, collectLate } from './recording/collect-data.ts'
@@ -114,7 +115,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands(storage))
+      app.commands.push(...createCommands(storage, new Inspector(app.findingRules)))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

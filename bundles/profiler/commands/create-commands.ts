@@ -1,4 +1,5 @@
 import type { ConsoleCommand } from '../../../kernel/console-command.ts'
+import type { Inspector } from '../findings/inspector.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
 import { createProfilerList } from './profiler-list.ts'
@@ -7,12 +8,12 @@ import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
 
 /** Creates the commands of the profiler. */
-export function createCommands(storage: ProfileStorage): ConsoleCommand[] {
+export function createCommands(storage: ProfileStorage, inspector: Inspector): ConsoleCommand[] {
   return [
     createProfilerCompare(storage),
-    createProfilerList(storage),
+    createProfilerList(storage, inspector),
     createProfilerPurge(storage),
-    createProfilerShow(storage),
+    createProfilerShow(storage, inspector),
     createProfilerStats(storage),
   ]
 }

@@ -23,8 +23,8 @@ export const needlessSessionRule: FindingRule<Profile> = {
       {
         // A page that asks who is logged in cannot do otherwise.
         severity: 'info',
-        problem: `The session was asked ${formatCount(known.length, 'time')} for what cannot be there, first by {place}: the client has none, and nothing was put into it.`,
-        values: { place: first || 'an unknown caller' },
+        problem: `The session was used (${formatCount(known.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
+        values: { place: first || 'by an unknown caller' },
         advice: 'Use the session only where it is needed: a response that depends on one is kept in no cache.',
         place: { panel: 'request', anchor: 'session' },
         evidence: { count: known.length },
