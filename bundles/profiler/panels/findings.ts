@@ -9,9 +9,8 @@ export function createFindingsPanel(
   labelOf: (panel: string) => string | undefined,
 ): ProfilePanel {
   const toView = (finding: Finding, token: string) => {
-    const { advice, place, rule, severity, title } = finding
+    const { advice, place, severity, title } = finding
     return {
-      rule,
       title,
       severity,
       tone: toneOf(finding),

@@ -176,15 +176,13 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
 function toFindingItem({ findings }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
   const badge = toBadge(findings)
   if (badge === undefined) return undefined
+  const left = findings.length - listLimit
+  const toRow = (finding: Finding) =>
+    row(finding.title, cut(tellProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
   return item('findings', 'Findings', {
     ...badge,
     link: recordLink(token, 'findings'),
-    rows: findings.slice(0, listLimit).map(finding =>
-      row(finding.title, cut(tellProblem(finding)), {
-        link: linkToFinding(finding, token),
-        tone: toneOf(finding),
-      }),
-    ),
+    rows: [...findings.slice(0, listLimit).map(toRow), ...(left > 0 ? [row(`And ${left} more`, '')] : [])],
   })
 }
 

@@ -4,6 +4,7 @@ import { groupBy } from '../../panels/group-by.ts'
 import type { Profile } from '../../profile.ts'
 import { type EventNode, readEventTree } from '../../reading/event-tree.ts'
 import { durationOf, readCalls, type StoredCall } from '../../reading/read-calls.ts'
+import { asNumber } from '../../reading/read-soft.ts'
 import { findRepeated, isAnswered } from '../find-repeated.ts'
 
 /** Milliseconds; for less, nobody rewrites anything. */
@@ -19,7 +20,9 @@ export const sequentialCallsRule: FindingRule<Profile> = {
     // They have a finding of their own, and better advice.
     const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
     const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
-    const candidates = calls.filter(call => isAnswered(call) && !repeated.has(call))
+    // Afterwards nobody waits for them.
+    const end = asNumber(profile.summary.duration)
+    const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
     const byMaker = groupBy(candidates, call => String(findMaker(call, listeners)))
     return [...byMaker.values()].flatMap(findRuns).flatMap(describe)
   },

@@ -11,8 +11,16 @@ const leastTime = 100
 /** Of the whole request: beside something much slower it is not what to begin with. */
 const leastShare = 0.2
 
-/** It waits for what the client sends, for as long as that takes. */
-const waiting: ReadonlySet<string> = new Set(['BodyListener.onRequest'])
+/**
+ * Listeners of the framework and of the profiler. What they wait for (the client's body, the disk, other threads) is
+ * not theirs, and nobody can make them do less.
+ */
+export const ownListeners: ReadonlySet<string> = new Set([
+  ...['ValidateRequestListener', 'HealthListener', 'HostListener', 'SessionListener', 'StaticFileListener'],
+  ...['RouterListener', 'BodyListener', 'ErrorListener', 'ResponseListener', 'CompressionListener'],
+  ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener'],
+  ...['ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
+])
 
 /** Finds listeners that took long themselves, without what they have dispatched. */
 export const slowListenerRule: FindingRule<Profile> = {
@@ -37,5 +45,7 @@ export const slowListenerRule: FindingRule<Profile> = {
 
 /** Nobody waits for what is done when the response was sent. */
 function isExpected({ kind, name, parent }: EventNode): boolean {
-  return kind === 'call' && parent?.name !== 'kernel.terminate' && !waiting.has(name)
+  // They are named by their class and method.
+  const [owner = ''] = name.split('.', 1)
+  return kind === 'call' && parent?.name !== 'kernel.terminate' && !ownListeners.has(owner)
 }

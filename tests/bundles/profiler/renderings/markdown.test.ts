@@ -69,7 +69,7 @@ async function createRichSubject(t: Test): Promise<RecordSubject> {
 }
 
 /** Names of fields, enumerations and what is checked when a record is read are nobody's to choose. */
-const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures)\b)/
+const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures|findings)\b)/
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
