@@ -16,19 +16,26 @@ export interface Actor {
 /** Milliseconds; shorter ones are of no interest. */
 const leastGap = 50
 
+/** So many cannot come between two looks of those who ask. */
+const gapLimit = 8
+
 // There is one event loop, and one thread.
 let latest = 0
-let last: Gap = { start: 0, end: 0, by: '' }
+const gaps: Gap[] = []
 
 /** Takes note that somebody does something now. Said some dozen times for each request, so it does next to nothing. */
 export function noteActivity(now: number, actor: Actor): void {
-  if (now - latest >= leastGap) last = { start: latest, end: now, by: actor.start > latest ? '' : actor.token }
+  if (now - latest >= leastGap) {
+    gaps.push({ start: latest, end: now, by: actor.start > latest ? '' : actor.token })
+    if (gaps.length > gapLimit) gaps.shift()
+  }
   latest = now
 }
 
-/** The longest time without activity between two moments, of which the last gap and what follows it are known. */
-export function findGap(from: number, until: number): Gap {
-  const open = { start: Math.max(from, latest), end: until, by: '' }
-  const closed = { ...last, start: Math.max(from, last.start), end: Math.min(until, last.end) }
-  return closed.end - closed.start > open.end - open.start ? closed : open
+/** The longest time without activity between a moment and now. */
+export function findGap(from: number, now: number): Gap {
+  const open = { start: latest, end: now, by: '' }
+  return [...gaps, open]
+    .map(({ by, end, start }) => ({ start: Math.max(from, start), end, by }))
+    .reduce((longest, gap) => (gap.end - gap.start > longest.end - longest.start ? gap : longest))
 }

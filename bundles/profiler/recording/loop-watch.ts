@@ -39,13 +39,14 @@ export class LoopWatch {
 
   #look(): void {
     const passes = [...this.#openPasses()]
+    if (passes.length === 0) return this.stop()
     const due = this.#looked + interval
     const before = this.#cpu
     this.#remember()
-    const { by, end, start } = findGap(due, this.#looked)
-    const cpu = this.#cpu - before
-    if (end - start >= leastBlock) for (const pass of passes) note(pass, { start, end, by, cpu })
-    if (passes.length === 0) this.stop()
+    // Mostly it is not late.
+    if (this.#looked - due < leastBlock) return
+    const gap = findGap(due, this.#looked)
+    for (const pass of passes) note(pass, gap, this.#cpu - before)
   }
 
   #remember(): void {
@@ -56,9 +57,9 @@ export class LoopWatch {
 }
 
 /** As far as the request was in flight. */
-function note({ start, usage }: Pass, block: Gap & { readonly cpu: number }): void {
+function note({ start, usage }: Pass, gap: Gap, cpu: number): void {
   if (usage === undefined) return
-  const from = Math.max(start, block.start)
-  const duration = Math.min(usage.end, block.end) - from
-  if (duration >= leastBlock) usage.addBlock(from - start, duration, Math.min(block.cpu, duration), block.by)
+  const from = Math.max(start, gap.start)
+  const duration = Math.min(usage.end, gap.end) - from
+  if (duration >= leastBlock) usage.addBlock(from - start, duration, Math.min(cpu, duration), gap.by)
 }

@@ -7,6 +7,7 @@ import { ownListeners } from '../../../../bundles/profiler/findings/rules/slow-l
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { RequestType } from '../../../../kernel/request-type.ts'
 import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { createFlawedBundle, flawedPairs, flawedTemplates, startUpstream } from '../../../support/flawed-bundle.ts'
@@ -64,6 +65,31 @@ t.test('who waited is told who has kept it waiting', async t => {
   t.match(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
   const own = findFindings(await waitForProfile(storage, culprit))
   t.match(own, [{ rule: 'blocked-loop', problem: /^This request kept the process busy/ }])
+})
+
+t.test('a sub-request that is made after the response has late work of its own', async t => {
+  const { app, find, storage } = await serveFlaws(t)
+  app.routes.add({
+    name: 'slow_sub',
+    path: '/slow-sub',
+    controller: async () => {
+      app.logger.info('Begun.')
+      // Its record is to be amended before there is one.
+      await new Promise(resolve => setTimeout(resolve, 150))
+      return Response.text('sub')
+    },
+  })
+  app.routes.add({
+    name: 'late_sub',
+    path: '/late-sub',
+    controller: request => {
+      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 20)
+      return Response.text('main')
+    },
+  })
+  const { children } = await find('/late-sub', profile => profile.children.length > 0)
+  const sub = await waitForProfile(storage, String(children[0]))
+  t.match(tell(sub), ['late-work: Its response was sent, but work went on'])
 })
 
 t.test('what goes on for ever does not write its record for ever, and what the client has left is no news', async t => {
