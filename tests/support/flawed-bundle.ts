@@ -100,12 +100,16 @@ const slowDown = (isSlow: boolean): Promise<void> | undefined => (isSlow ? sleep
 const ask = async (url: string): Promise<string> => (await fetch(url)).text()
 
 function createHandlers({ logger, view }: Application, upstream: string): Record<string, RequestHandler> {
-  const list = async (time: number) => {
-    const items = Array.from({ length: 60 }, () => time)
+  const list = async (length: number, time: number) => {
+    const items = Array.from({ length }, () => time)
     return Response.html(await view.render('flawed/list', { items }))
   }
   const askAll = async (...paths: string[]) => {
     for (const path of paths) await ask(upstream + path)
+    return page()
+  }
+  const askTogether = async (...paths: string[]) => {
+    await Promise.all(paths.map(path => ask(upstream + path)))
     return page()
   }
   const later = (work: () => unknown) => {
@@ -117,17 +121,14 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
     // Twice may be chance; who has failed is asked again; and what is written is meant.
     '/twin/same-calls': async () => {
       for (const method of ['POST', 'POST', 'POST']) await (await fetch(`${upstream}/a`, { method })).text()
-      return askAll('/a', '/a', '/fail', '/fail', '/fail')
+      return askTogether('/a', '/a', '/fail', '/fail', '/fail')
     },
     '/flawed/alike-calls': () => askAll('/item/1', '/item/2', '/item/3', '/item/4', '/item/5'),
-    '/twin/alike-calls': () => askAll('/item/1', '/item/2', '/item/3', '/item/4', '/one', '/two'),
+    '/twin/alike-calls': () => askTogether('/item/1', '/item/2', '/item/3', '/item/4', '/one', '/two'),
     '/flawed/sequence': () => askAll('/wait/70/user', '/wait/70/basket'),
-    '/twin/sequence': async () => {
-      await Promise.all([ask(`${upstream}/wait/70/user`), ask(`${upstream}/wait/70/basket`)])
-      return page()
-    },
-    '/flawed/list': () => list(0.6),
-    '/twin/list': () => list(0),
+    '/twin/sequence': () => askTogether('/wait/70/user', '/wait/70/basket'),
+    '/flawed/list': () => list(60, 0.6),
+    '/twin/list': () => list(40, 0.6),
     '/flawed/listener': page,
     '/twin/listener': page,
     '/flawed/block': () => {
@@ -142,7 +143,7 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
     '/twin/late-call': page,
     '/flawed/late-log': () => later(() => logger.info('Told too late.')),
     '/twin/late-log': page,
-    '/flawed/late-render': () => later(() => list(0)),
+    '/flawed/late-render': () => later(() => list(3, 0)),
     '/twin/late-render': page,
     '/flawed/session': async ({ session }) => Response.html(String(await session.get('theme'))),
     '/twin/session': async ({ session }) => {

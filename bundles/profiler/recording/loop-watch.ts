@@ -39,7 +39,10 @@ export class LoopWatch {
 
   #look(): void {
     const passes = [...this.#openPasses()]
-    if (passes.length === 0) return this.stop()
+    if (passes.length === 0) {
+      this.stop()
+      return
+    }
     const due = this.#looked + interval
     const before = this.#cpu
     this.#remember()
