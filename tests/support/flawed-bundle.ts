@@ -132,11 +132,11 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
     '/flawed/listener': page,
     '/twin/listener': page,
     '/flawed/block': () => {
-      toil(250)
+      toil(350)
       return page()
     },
     '/twin/block': async () => {
-      await sleep(250)
+      await sleep(350)
       return page()
     },
     '/flawed/late-call': () => later(() => ask(`${upstream}/wait/20/late`)),

@@ -4,8 +4,11 @@ import { groupBy } from '../../panels/group-by.ts'
 import type { Profile } from '../../profile.ts'
 import { asNumber, asObject, asObjects, asText } from '../../reading/read-soft.ts'
 
-/** Milliseconds of CPU time at a stretch: all others wait so long, and notice it. */
-const leastBlock = 100
+/**
+ * Milliseconds of CPU time at a stretch: all others wait so long, and notice it. What a process does only once, such as
+ * loading the code of its first error page, takes half of that.
+ */
+const leastBlock = 200
 
 /** Finds out that nothing else could be answered for a while, and who was at work. */
 export const blockedLoopRule: FindingRule<Profile> = {

@@ -116,8 +116,8 @@ t.test('a listener is slow by itself, and as a part of its request', async t => 
 
 t.test('the event loop was blocked by this request, by another one, or by nobody that is known', async t => {
   const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
-  t.match(blocked({ by: 'abc123', cpu: 100 }, { by: 'abc123', cpu: 150 }, { by: 'abc123', cpu: 99 }), [
-    { problem: 'This request kept the process busy for 250.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
+  t.match(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
+    { problem: 'This request kept the process busy for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
   ])
   const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
   t.match(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
