@@ -16,6 +16,6 @@ export const lateCollector: ProfileCollector = {
 
 function hasWorked({ calls, logs, renders }: Pass, since: number): boolean {
   if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
-  // One that nobody waited for is under way still.
-  return calls?.calls.some(({ end = Number.POSITIVE_INFINITY }) => end > since) ?? false
+  // One that nobody waited for may be under way still; of one that has answered, perhaps nobody reads the rest.
+  return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false
 }

@@ -39,7 +39,7 @@ export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>, r
 
 /**
  * Asks collectors that tell what comes after the response once more, of a pass that is over: all else stays as it was then,
- * when its response was still there. What they are about to tell goes the same way as at first.
+ * when its response was still there. None of them tells something later than at once.
  */
 export function collectLate(pass: Pass, collectors: readonly ProfileCollector[], redactor: Redactor): void {
   const { collected } = pass

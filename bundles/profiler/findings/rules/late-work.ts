@@ -18,7 +18,7 @@ export const lateWorkRule: FindingRule<Profile> = {
 }
 
 function describe(profile: Profile, since: number): RuleFinding[] {
-  const calls = readCalls(profile).calls.filter(({ end = Infinity }) => end > since)
+  const calls = readCalls(profile).calls.filter(({ head = Infinity, end = head }) => end > since)
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
   const kinds = [

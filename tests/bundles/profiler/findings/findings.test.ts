@@ -83,7 +83,7 @@ t.test('a sub-request that is made after the response has late work of its own',
     name: 'late_sub',
     path: '/late-sub',
     controller: request => {
-      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 20)
+      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 400)
       return Response.text('main')
     },
   })

@@ -128,8 +128,8 @@ t.test('the event loop was blocked by this request, by another one, or by nobody
 t.test('work is late when it began after the response, or was not over', async t => {
   const late = (data: Profile['data']) => find({ late: { since: 10 }, ...data })
   const call = { method: 'POST', url: 'http://a/', start: 9 }
-  t.match(late({ http: { calls: [{ ...call, end: 9 }, call] } }), [
-    { problem: 'Its response was sent, but work went on: 1 outgoing request.', place: { anchor: 'call-1' } },
+  t.match(late({ http: { calls: [{ ...call, end: 9 }, { ...call, head: 9 }, call] } }), [
+    { problem: 'Its response was sent, but work went on: 1 outgoing request.', place: { anchor: 'call-2' } },
   ])
   const log = (at: number) => ({ at, level: 'info', message: 'told' })
   t.match(late({ logger: { records: [log(9000), log(11_000), log(12_000)] } }), [

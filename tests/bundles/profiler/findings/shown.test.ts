@@ -102,7 +102,7 @@ t.test('programs are told the same, and nothing that was recorded becomes Markdo
 })
 
 t.test('the console tells of one record, and of many when it is asked to', async t => {
-  const { app } = await createExhibition(t)
+  const { app, storage } = await createExhibition(t)
   const run = (line: string) =>
     runInTerminal(line, {
       load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
@@ -122,6 +122,8 @@ t.test('the console tells of one record, and of many when it is asked to', async
     [4, 0],
   )
   t.equal((await run('profiler:list --findings --follow')).code, 64)
+  storage.append({ ...createRecord({ token: 'dddddd' }), text: 'It is damaged.' }, '{}')
+  t.match((await run('profiler:list --findings --limit 1')).stdout, 'dddddd')
 })
 
 t.test('a list reads a record for its badge once, until it is amended', async t => {
