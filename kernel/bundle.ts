@@ -12,6 +12,7 @@ import type { ConsoleCommand } from './console-command.ts'
 import type { Controller, RequestHandler } from './controller/controller.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
+import type { FindingRule } from './finding-rule.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -40,6 +41,8 @@ export interface Foundation {
   readonly bundles: readonly string[]
   /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
   readonly collectors: Collector[]
+  /** Flaws that bundles know to look for in the profiles of requests, beside those that the profiler looks for. */
+  readonly findingRules: FindingRule[]
   /** What bundles add to `bin/console`; a server has no use for it. */
   readonly commands: ConsoleCommand[]
 }

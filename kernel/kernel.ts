@@ -74,6 +74,7 @@ export class Kernel {
       signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
       bundles: names,
       collectors: [],
+      findingRules: [],
       commands: [],
     }
     for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation

@@ -1,8 +1,10 @@
 import type { Application } from '../../kernel/bundle.ts'
 import { EditorLinks } from './editor-links.ts'
+import { Inspector } from './findings/inspector.ts'
 import { configPanel } from './panels/config.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { createExceptionPanel } from './panels/exception.ts'
+import { createFindingsPanel } from './panels/findings.ts'
 import { createHttpPanel } from './panels/http.ts'
 import { createLoggerPanel } from './panels/logger.ts'
 import { memoryPanel } from './panels/memory.ts'
@@ -14,10 +16,12 @@ import { timePanel } from './panels/time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
-  return [
+  const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
+  const panels: ProfilePanel[] = [
     requestPanel,
     timePanel,
     createExceptionPanel(new EditorLinks({ ...app.config, directory: app.directory })),
+    createFindingsPanel(new Inspector(app.findingRules), labelOf),
     createLoggerPanel(),
     createEventsPanel(),
     createRouterPanel(app),
@@ -26,4 +30,5 @@ export function createPanels(app: Application): ProfilePanel[] {
     createHttpPanel(app.directory),
     configPanel,
   ]
+  return panels
 }

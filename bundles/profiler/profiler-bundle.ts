@@ -3,21 +3,25 @@ import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { LogRecord } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
+import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
 import { ErrorPage } from './error-page/error-page.ts'
+import { Inspector } from './findings/inspector.ts'
 import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
-import { collectData } from './recording/collect-data.ts'
+import { collectData, collectLate } from './recording/collect-data.ts'
 import { findCallSite } from './recording/find-call-site.ts'
 import { GcWatch } from './recording/gc-watch.ts'
 import { ListenerSites } from './recording/listener-sites.ts'
+import { LoopWatch } from './recording/loop-watch.ts'
 import { observeSessions } from './recording/observe-sessions.ts'
 import type { Pass } from './recording/pass.ts'
 import type { ProfileCollector } from './recording/profile-collector.ts'
@@ -51,6 +55,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const sites = new ListenerSites()
   let storage: ProfileStorage
   let profiler: Profiler
+  const loop = new LoopWatch(() => profiler.open)
 
   return {
     name: 'profiler',
@@ -68,6 +73,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           all ??= [...collectors, ...foundation.collectors.map(collector => masked(collector, redactor))]
           return collectData(pass, all, redactor)
         },
+        collectLate: pass => collectLate(pass, collectors, redactor),
+        watchLoop: loop.start,
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),
@@ -75,7 +82,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       context.enable()
       const locate = () => findCallSite(foundation.directory)
-      watches.push(logger.observe(record => profiler.find(context.current)?.logs.add(record, locate)))
+      const observe = (record: LogRecord) => {
+        const pass = profiler.find(context.current)
+        pass?.logs.add(record, locate)
+        pass?.touch()
+      }
+      watches.push(logger.observe(observe), loop.stop)
       const tracer = new ProfilerTracer(profiler, context, sites, foundation.directory)
       const templates = path.join(foundation.directory, 'templates')
       return {
@@ -96,7 +108,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       })
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
-      collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
+      collectors.push(memoryCollector, ...createCollectors(app, sites), lateCollector, redirects)
       const assets = createAssets(app)
       const replayer = new Replayer({ ...app, profiler })
       // Before the pages: to that of a record, every word is a token.
@@ -108,7 +120,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands(storage, { replayer, boot: () => prepareForRequests(app) }))
+      const replaying = { replayer, boot: () => prepareForRequests(app) }
+      app.commands.push(...createCommands(storage, new Inspector(app.findingRules), replaying))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

@@ -11,6 +11,7 @@ const errorLength = 500
 export function createHttpCollector(redactor: Redactor, directory: string): ProfileCollector {
   return {
     name: 'http',
+    tellsLate: true,
     collect({ calls }) {
       if (calls === undefined) return undefined
       return {

@@ -13,6 +13,7 @@ export interface LoggerData {
 export function createLoggerCollector(): ProfileCollector {
   return {
     name: 'logger',
+    tellsLate: true,
     collect({ logs }: Pass): LoggerData | undefined {
       const records = logs.toArray()
       return records.length === 0 ? undefined : { records, dropped: logs.dropped }

@@ -17,6 +17,7 @@ export const memoryCollector: ProfileCollector = {
       heap: { before: usage.process.heap, after: heap, limit: heapLimit },
       requests: { others: usage.others, most: usage.most },
       pauses: usage.pauses,
+      blocks: usage.blocks,
     }
   },
 }

@@ -9,6 +9,7 @@ export function createTemplatesCollector(redactor: Redactor): ProfileCollector {
   const mask = (key: string) => redactor.text(key).slice(0, keyLength)
   return {
     name: 'templates',
+    tellsLate: true,
     collect({ renders }) {
       if (renders === undefined) return undefined
       return {

@@ -1,4 +1,5 @@
 import type { ConsoleCommand } from '../../../kernel/console-command.ts'
+import type { Inspector } from '../findings/inspector.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
 import { createProfilerList } from './profiler-list.ts'
@@ -8,13 +9,17 @@ import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
 
 /** Creates the commands of the profiler. */
-export function createCommands(storage: ProfileStorage, replaying: Omit<ReplayServices, 'storage'>): ConsoleCommand[] {
+export function createCommands(
+  storage: ProfileStorage,
+  inspector: Inspector,
+  replaying: Omit<ReplayServices, 'storage'>,
+): ConsoleCommand[] {
   return [
     createProfilerCompare(storage),
-    createProfilerList(storage),
+    createProfilerList(storage, inspector),
     createProfilerPurge(storage),
     createProfilerReplay({ ...replaying, storage }),
-    createProfilerShow(storage),
+    createProfilerShow(storage, inspector),
     createProfilerStats(storage),
   ]
 }

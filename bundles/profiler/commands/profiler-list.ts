@@ -6,46 +6,58 @@ import {
 } from '../../../kernel/console-command.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import type { Cell, Column } from '../../../lib/console/table.ts'
+import { toBadge } from '../findings/finding.ts'
+import type { Inspector } from '../findings/inspector.ts'
 import { groupByParent } from '../pages/group-by-parent.ts'
 import type { ListRequest } from '../pages/parse-list-request.ts'
 import { searchList } from '../pages/search-list.ts'
-import { toSummaryView } from '../pages/to-summary-view.ts'
+import { type Badge, toSummaryView, withBadge } from '../pages/to-summary-view.ts'
 import type { ProfileSummary } from '../profile.ts'
+import { type PublicFinding, toPublicFinding } from '../renderings/to-json.ts'
 import { matchFilter } from '../store/match-filter.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
 
 /** Creates the command that lists records, and new ones as they come. */
-export function createProfilerList(storage: ProfileStorage): ConsoleCommand {
+export function createProfilerList(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
   return {
     name: 'profiler:list',
     description: 'Lists recorded requests, the latest first',
     options: [
       ...filterOptions,
       ...pagingOptions,
+      { name: 'findings', description: 'reads each record, and notes how many findings it has' },
       { name: 'follow', description: 'tells of new ones, too, until Ctrl-C; the latest come last' },
     ],
     examples: [
       { line: 'profiler:list', purpose: 'lists the latest ten' },
       { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failures, the slowest first' },
       { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests but those for assets' },
+      { line: 'profiler:list --findings', purpose: 'notes what could be better' },
       { line: 'profiler:list --limit 1000 --json', purpose: 'gives the summaries to a program' },
     ],
-    run: (input, output) => (input.options.follow === undefined ? list : follow)(storage, input, output),
+    run: (input, output) =>
+      input.options.follow === undefined ? list(storage, inspector, input, output) : follow(storage, input, output),
   }
 }
 
-async function list(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
+async function list(storage: ProfileStorage, inspector: Inspector, input: CommandInput, output: Output): Promise<0> {
   const wanted = parseSearch(input)
   await loadAll(storage, output)
   const { pinned, summaries, total } = await searchList(storage, wanted)
   const { offset, sort } = wanted.query
   const isGrouped = sort === undefined || sort.field === 'time'
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
-  const rows = listed.map(({ isBelowParent, summary }) =>
-    toRow(summary, { isBelowParent, isPinned: pinned.has(summary.token) }),
-  )
-  const records = summaries.map(summary => ({ ...summary, isPinned: pinned.has(summary.token) }))
+  const inspected = input.options.findings === undefined ? undefined : await inspect(summaries, storage, inspector)
+  const rows = listed.map(({ isBelowParent, summary }) => {
+    const badge = toBadge(inspected?.get(summary.token) ?? [])
+    return toRow(summary, { isBelowParent, isPinned: pinned.has(summary.token), badge })
+  })
+  const records = summaries.map(summary => ({
+    ...summary,
+    isPinned: pinned.has(summary.token),
+    ...(inspected && { findings: inspected.get(summary.token) ?? [] }),
+  }))
   output.print({
     blocks:
       rows.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table: { columns, rows } }],
@@ -58,9 +70,27 @@ async function list(storage: ProfileStorage, input: CommandInput, output: Output
   return exitCodes.success
 }
 
+/** Reads records one after another: there may be many. */
+async function inspect(
+  summaries: readonly ProfileSummary[],
+  storage: ProfileStorage,
+  inspector: Inspector,
+): Promise<ReadonlyMap<string, readonly PublicFinding[]>> {
+  const findings = new Map<string, readonly PublicFinding[]>()
+  for (const { token } of summaries) {
+    const found = await storage.find(token)
+    if (found === undefined) continue
+    findings.set(
+      token,
+      inspector.inspect(found.profile).map(finding => toPublicFinding(finding, token)),
+    )
+  }
+  return findings
+}
+
 /** Begins with the latest ones, in the order in which they came. */
 async function follow(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
-  const unfit = ['sort', 'order', 'page', 'pinned'].find(name => input.options[name] !== undefined)
+  const unfit = ['sort', 'order', 'page', 'pinned', 'findings'].find(name => input.options[name] !== undefined)
   if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
   const wanted = parseSearch(input)
   await loadAll(storage, output)
@@ -111,10 +141,14 @@ const columns: readonly Column[] = [
 interface RowInit {
   readonly isBelowParent?: boolean
   readonly isPinned?: boolean
+  readonly badge?: Badge | undefined
 }
 
-function toRow(summary: ProfileSummary, { isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
-  const { badges, duration, ip, method, route, status, target, time, token, tone } = toSummaryView(summary)
+function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
+  const { badges, duration, ip, method, route, status, target, time, token, tone } = withBadge(
+    toSummaryView(summary),
+    badge,
+  )
   const notes = [...(isPinned ? ['pinned'] : []), ...badges.map(({ text }) => text)].join(', ')
   return [
     { text: status, tone },

@@ -1,10 +1,14 @@
-import type { Document } from '../../../lib/console/document.ts'
+import type { Block, Document } from '../../../lib/console/document.ts'
 import type { Cell } from '../../../lib/console/table.ts'
+import { type Finding, tellProblem, toneOf } from '../findings/finding.ts'
 import { toSummaryView } from '../pages/to-summary-view.ts'
 import type { Profile } from '../profile.ts'
+import { toPublicFinding } from '../renderings/to-json.ts'
 
-/** Makes what is told of a record: its summary and the names of its panels, or what stands in one of them. */
-export function toRecordDocument(profile: Profile, panel?: string): Document {
+/** Makes what is told of a record: its summary, its findings and the names of its panels, or what stands in one of them. */
+export function toRecordDocument(profile: Profile, findings: readonly Finding[], panel?: string): Document {
+  const found = findings.map(finding => toPublicFinding(finding, profile.summary.token))
+  if (panel === 'findings') return { blocks: findings.length === 0 ? [nothing] : toBlocks(findings), json: found }
   if (panel !== undefined) {
     const data = profile.data[panel]
     return { blocks: [{ kind: 'code', language: 'json', text: JSON.stringify(data, null, 2) }], json: data }
@@ -42,5 +46,21 @@ export function toRecordDocument(profile: Profile, panel?: string): Document {
     ['Panels', Object.keys(profile.data).join(', ')],
     ...Object.entries(profile.failures).map(([name, text]): [string, Cell] => [name, { text, tone: 'error' }]),
   ]
-  return { blocks: [{ kind: 'fields', fields: fields.filter(([, value]) => value !== '') }], json: profile }
+  const blocks: Block[] = [{ kind: 'fields', fields: fields.filter(([, value]) => value !== '') }]
+  if (findings.length > 0) blocks.push({ kind: 'title', text: 'Findings' }, ...toBlocks(findings))
+  return { blocks, json: { ...profile, findings: found } }
+}
+
+const nothing: Block = { kind: 'text', text: 'Nothing to improve was found.' }
+
+function toBlocks(findings: readonly Finding[]): Block[] {
+  return findings.map(finding => {
+    const { advice, severity, title } = finding
+    const fields: [string, Cell][] = [
+      [severity, { text: title, tone: toneOf(finding) }],
+      ['problem', tellProblem(finding)],
+      ['advice', advice],
+    ]
+    return { kind: 'fields', fields }
+  })
 }

@@ -1,5 +1,6 @@
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import { createPanels } from '../create-panels.ts'
+import { Inspector } from '../findings/inspector.ts'
 import type { ProfilerApplication } from '../pages/add-pages.ts'
 import { createPanelList } from '../pages/create-panel-list.ts'
 import { createMcpCommand } from './create-mcp-command.ts'
@@ -11,7 +12,8 @@ import { loadSdk } from './load-sdk.ts'
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy'>): Controller {
   const { config, profiler, storage } = app
   const panels = createPanels(app)
-  const toolServices = { profiler, storage, panels: () => createPanelList(panels, app.collectors) }
+  const inspector = new Inspector(app.findingRules)
+  const toolServices = { inspector, profiler, storage, panels: () => createPanelList(panels, app.collectors) }
   const services = { ...app, loadSdk, logger: app.logger.channel('profiler') }
   // A command runs the code that was there when the agent began: only a server can tell what a change has done.
   app.commands.push(createMcpCommand({ ...services, tools: () => createTools(toolServices) }))

@@ -1,6 +1,7 @@
 import type { Tool } from './tool.ts'
 import type { ToolServices } from './tool-services.ts'
 import { createCompareRecords } from './tools/compare-records.ts'
+import { createFindFindings } from './tools/find-findings.ts'
 import { createFindRecords } from './tools/find-records.ts'
 import { createLastException } from './tools/last-exception.ts'
 import { createReadPanel } from './tools/read-panel.ts'
@@ -17,6 +18,7 @@ export function createTools(services: ToolServices): Tool[] {
     createReadPanel(services),
     createCompareRecords(services),
     createRouteStatistics(services),
+    createFindFindings(services),
     ...(services.replayer === undefined ? [] : [createReplayRequest(services, services.replayer)]),
   ]
 }

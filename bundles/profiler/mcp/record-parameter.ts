@@ -29,7 +29,8 @@ export async function findStored(word: string, { profiler, storage }: ToolServic
 /** Finds the record that was named, with those that belong to it. @throws ToolError */
 export async function findSubject(word: string, services: ToolServices): Promise<RecordSubject> {
   const found = await findStored(word, services)
-  return { ...found, ...(await findRelatives(services.storage, found.profile)) }
+  const findings = services.inspector.inspect(found.profile)
+  return { ...found, findings, ...(await findRelatives(services.storage, found.profile)) }
 }
 
 /** The panels of a record that have something to tell. */

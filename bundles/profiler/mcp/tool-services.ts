@@ -1,3 +1,4 @@
+import type { Inspector } from '../findings/inspector.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { Replayer } from '../replay/replayer.ts'
@@ -7,6 +8,7 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 export interface ToolServices {
   readonly storage: ProfileStorage
   readonly profiler: Pick<Profiler, 'whenKept'>
+  readonly inspector: Inspector
   /** In the order of the menu. */
   readonly panels: () => readonly ProfilePanel[]
   /** Where agents may replay requests. */

@@ -3,6 +3,8 @@ import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
 import { createPanels } from '../create-panels.ts'
+import { FindingBadges } from '../findings/finding-badges.ts'
+import { Inspector } from '../findings/inspector.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { Replayer } from '../replay/replayer.ts'
@@ -36,8 +38,11 @@ export interface ProfilerApplication extends Application {
 export function addPages(app: ProfilerApplication): readonly Controller[] {
   const { assets, collectors, debugGate, routes, view } = app
   const panels = createPanels(app)
+  const inspector = new Inspector(app.findingRules)
   const services: PageServices = {
     ...app,
+    inspector,
+    badges: new FindingBadges({ ...app, inspector }),
     logger: app.logger.channel('profiler'),
     pages: new PageRenderer(view, assets),
     panels: () => createPanelList(panels, collectors),

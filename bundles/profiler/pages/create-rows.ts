@@ -1,7 +1,7 @@
 import { listChangeLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
 import { groupByParent } from './group-by-parent.ts'
-import { type SummaryView, toSummaryView } from './to-summary-view.ts'
+import { type Badge, type SummaryView, toSummaryView, withBadge } from './to-summary-view.ts'
 
 /** A row of the list of records. */
 export interface RowView extends SummaryView {
@@ -17,6 +17,8 @@ export interface RowView extends SummaryView {
 export interface RowOptions {
   /** Whether sub-requests stand below their parents; unless they are sorted by something else, they do. */
   readonly isGrouped?: boolean
+  /** What was found in records, by their tokens. */
+  readonly badges?: ReadonlyMap<string, Badge>
   /** Which records are pinned, and the parameters of the list that leads to pinning and back. */
   readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
 }
@@ -24,14 +26,14 @@ export interface RowOptions {
 /** Makes the rows of records. */
 export function createRows(
   summaries: readonly ProfileSummary[],
-  { isGrouped = true, list }: RowOptions = {},
+  { badges, isGrouped = true, list }: RowOptions = {},
 ): RowView[] {
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
   const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   return listed.map(({ summary, isBelowParent }) => {
     const { duration, token } = summary
     return {
-      ...toSummaryView(summary),
+      ...withBadge(toSummaryView(summary), badges?.get(token)),
       isBelowParent,
       share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
       actions: list !== undefined && createActions(token, list),

@@ -1,5 +1,7 @@
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { View } from '../../../lib/view/view.ts'
+import type { FindingBadges } from '../findings/finding-badges.ts'
+import type { Inspector } from '../findings/inspector.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
@@ -15,6 +17,10 @@ export interface PageServices {
   /** Renders panels. */
   readonly view: View
   readonly logger: Logger
+  /** Finds what could be better about a request. */
+  readonly inspector: Inspector
+  /** Tells of it in lists. */
+  readonly badges: Pick<FindingBadges, 'find'>
   /** In the order of the menu. */
   readonly panels: () => readonly ProfilePanel[]
 }

@@ -12,15 +12,21 @@ import { defaultOrder, type ListRequest, parseListRequest, sortableFields } from
 import { searchList } from './search-list.ts'
 
 /** Renders the list of what a search finds, the form to search with, and the state of recording. */
-export async function renderList(request: Request, { pages, policy, storage }: PageServices): Promise<Response> {
+export async function renderList(request: Request, services: PageServices): Promise<Response> {
+  const { pages, policy, storage } = services
   const wanted = parseListRequest(request.query)
   const { isPinned, notes, page, parameters, query } = wanted
   const [{ pinned, summaries, total }, usage] = await Promise.all([searchList(storage, wanted), storage.usage()])
   const isGrouped = query.sort === undefined || query.sort.field === 'time'
   const count = summaries.length
+  const badges = await services.badges.find(summaries.map(({ token }) => token))
   const model = {
     title: count === 0 ? 'No results found' : `${count} results found`,
-    rows: createRows(summaries, { isGrouped, list: { pinned, parameters: `${new URLSearchParams(parameters)}` } }),
+    rows: createRows(summaries, {
+      badges,
+      isGrouped,
+      list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
+    }),
     // What is pinned later is no news, and other pages than the first only move.
     liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
     alternates: [

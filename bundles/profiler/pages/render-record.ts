@@ -1,5 +1,6 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
+import { toBadge } from '../findings/finding.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatTime } from '../format/format-time.ts'
 import {
@@ -23,7 +24,7 @@ import type { PageServices } from './page-services.ts'
 import { renderMissing } from './render-missing.ts'
 import { renderPanel } from './render-panel.ts'
 import { toReplayButton } from './to-replay-button.ts'
-import { toSummaryView } from './to-summary-view.ts'
+import { toSummaryView, withBadge } from './to-summary-view.ts'
 
 /**
  * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
@@ -35,7 +36,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
   const found = await findRecord(token, services)
   if (found === undefined) return renderMissing(token, request, services)
 
-  const { profile, isPinned } = found
+  const { findings, isPinned, profile } = found
   const panels = services.panels()
   const panel = choosePanel(panels, profile, request)
   const subject = {
@@ -44,7 +45,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
     findChildren: (of: Profile) => findChildren(services.storage, of),
   }
   const rendered = panel && (await renderPanel(panel, subject, request, services))
-  const summary = toSummaryView(profile.summary)
+  const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
     summary,

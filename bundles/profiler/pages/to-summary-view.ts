@@ -106,3 +106,8 @@ function badgesOf({ calls, errors, exception, outcome, subRequests, warnings }: 
   count(subRequests, 'sub-request', 'plain')
   return badges
 }
+
+/** The same with one badge more, if there is one. */
+export function withBadge<view extends SummaryView>(view: view, badge: Badge | undefined): view {
+  return badge === undefined ? view : { ...view, badges: [...view.badges, badge] }
+}

@@ -21,6 +21,14 @@ export interface Carrier {
   readonly bytesRead: number
 }
 
+/** Whom a request is sent for. */
+export interface CallOwner {
+  /** Milliseconds since it began. */
+  elapsed(): number
+  /** Something of its request is known now. */
+  touch(): void
+}
+
 /** One outgoing request while it runs. Times are in milliseconds from the start of the pass. */
 export class OutgoingCall implements CallStart {
   readonly client: CallStart['client']
@@ -43,16 +51,16 @@ export class OutgoingCall implements CallStart {
   error: string | undefined
   /** Has the stack of whoever made the request; its text is costly, and made when it is read. */
   readonly origin: Error
-  readonly #now: () => number
+  readonly #owner: CallOwner
   #carrier: Carrier | null | undefined
   #bytesBefore = 0
 
-  constructor({ client, method, url }: CallStart, origin: Error, now: () => number) {
+  constructor({ client, method, url }: CallStart, origin: Error, owner: CallOwner) {
     this.client = client
     this.method = method
     this.url = url
     this.origin = origin
-    this.#now = now
+    this.#owner = owner
     this.start = this.#time()
   }
 
@@ -78,7 +86,7 @@ export class OutgoingCall implements CallStart {
 
   /** The response is over. */
   finish(): void {
-    this.end ??= this.#time()
+    this.#end()
     if (this.bytes !== undefined || !this.#carrier) return
     this.bytes = this.#carrier.bytesRead - this.#bytesBefore
     this.isCounted = true
@@ -86,14 +94,19 @@ export class OutgoingCall implements CallStart {
   }
 
   fail(error: unknown): void {
-    this.end ??= this.#time()
+    this.#end()
     const { code, message, name } = flattenError(error, { hasFrames: false })
     // Several attempts to connect that have failed together have a code only.
     this.error ??= message || String(code ?? name)
   }
 
+  #end(): void {
+    this.end ??= this.#time()
+    this.#owner.touch()
+  }
+
   #time(): number {
-    return roundTime(this.#now())
+    return roundTime(this.#owner.elapsed())
   }
 }
 
@@ -106,11 +119,12 @@ export class CallTrace {
   count = 0
 
   /** Takes note of a request; `undefined` when there are too many. */
-  begin(start: CallStart, captureOrigin: () => Error, now: () => number): OutgoingCall | undefined {
+  begin(start: CallStart, captureOrigin: () => Error, owner: CallOwner): OutgoingCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
-    const call = new OutgoingCall(start, captureOrigin(), now)
+    const call = new OutgoingCall(start, captureOrigin(), owner)
     this.calls.push(call)
+    owner.touch()
     return call
   }
 }

@@ -32,7 +32,7 @@ export class CallWatch {
 
 function beginOn(pass: Pass, start: CallStart): OutgoingCall | undefined {
   pass.calls ??= new CallTrace()
-  return pass.calls.begin(start, captureOrigin, () => pass.elapsed())
+  return pass.calls.begin(start, captureOrigin, pass)
 }
 
 function captureOrigin(): Error {

@@ -5,6 +5,7 @@ import type { RegisteredListener } from '../../../lib/event-dispatcher/event-dis
 import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Attributes } from '../../../lib/http/request.ts'
 import { ChangeWatch } from './change-watch.ts'
+import { type Actor, noteActivity } from './loop-activity.ts'
 import { SpanFlag, type SpanRow } from './span-row.ts'
 
 /** Whatever an application dispatches, the kernel's own events still find a place. */
@@ -23,7 +24,7 @@ export class EventTrace {
   readonly rows: SpanRow[] = []
   /** How many dispatches and sub-requests there was no room for. */
   dropped = 0
-  readonly #start: number
+  readonly #actor: Actor
   readonly #inParent: Span | undefined
   readonly #watch: ChangeWatch
   /** Those that are not over, in the order in which they began. */
@@ -31,9 +32,9 @@ export class EventTrace {
   #calls: CallSpan[] = []
   #lastDispatch = -1
 
-  /** `start` is the pass's, by `performance.now()`; `inParent` ends with the pass, in the trace of its parent. */
-  constructor(start: number, attributes: Attributes, inParent?: Span) {
-    this.#start = start
+  /** The actor is whom all of it is done for; `inParent` ends with the pass, in the trace of its parent. */
+  constructor(actor: Actor, attributes: Attributes, inParent?: Span) {
+    this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
     this.#inParent = inParent
   }
@@ -93,7 +94,9 @@ export class EventTrace {
 
   /** To a microsecond: no clock here is better, and whole numbers are quickly written. */
   now(): number {
-    return Math.round((performance.now() - this.#start) * 1000)
+    const now = performance.now()
+    noteActivity(now, this.#actor)
+    return Math.round((now - this.#actor.start) * 1000)
   }
 
   /** A call is over. */

@@ -41,9 +41,16 @@ export class LogTrace {
   readonly #last = new LastLogs()
   #sites = 0
 
+  #latest = Number.NEGATIVE_INFINITY
+
   /** `start` is the pass's, by `performance.now()`. */
   constructor(start: number) {
     this.#start = start
+  }
+
+  /** When the last record was added, in milliseconds since the pass began. */
+  get latest(): number {
+    return this.#latest / 1000
   }
 
   /** How many records, between the first and the last, there was no room for. */
@@ -54,6 +61,7 @@ export class LogTrace {
   /** Takes note of a record; `locate` is asked where it came from, while its caller is still on the stack. */
   add({ channel, context, level, message, template }: LogRecord, locate: () => CallSite | undefined): void {
     const at = Math.round((performance.now() - this.#start) * 1000)
+    this.#latest = at
     const isWarning = level === 'warning'
     const isError = level === 'error' || level === 'critical'
     if (isWarning) this.warnings++

@@ -49,8 +49,17 @@ export class Pass implements CollectedRequest {
   isRecorded = true
   /** Whether its profile was kept; what is learnt later amends it. */
   isSaved = false
-  /** Whether its response was sent, or never will be: nobody waits any more for what is still to come. */
-  isOver = false
+  /**
+   * When its response was sent, or was found never to be, in milliseconds from its start: nobody waits any more for what is
+   * still to come. Of a sub-request, its main request says it.
+   */
+  overAt: number | undefined
+  /** Told of what is noted when it is over; only of a main request. */
+  onLate: ((pass: Pass) => void) | undefined
+  /** How often its record was amended by that. */
+  amendments = 0
+  /** Whether its record is about to be. */
+  isAmending = false
   /** The routes that came nearest where none was found: the error page and the record both tell of them. */
   nearest: readonly NearRoute[] | undefined
   /** What collectors have told of it, as soon as they were asked. */
@@ -73,8 +82,14 @@ export class Pass implements CollectedRequest {
     this.request = request
     this.type = type
     this.parent = parent
-    this.events = new EventTrace(this.start, request.attributes, parent?.events.beginSubRequest(token))
+    const actor = { token: this.main.token, start: this.start }
+    this.events = new EventTrace(actor, request.attributes, parent?.events.beginSubRequest(token))
     parent?.children.push(this)
+  }
+
+  /** The main request that it belongs to. */
+  get main(): Pass {
+    return this.parent === undefined ? this : this.parent.main
   }
 
   /** What was thrown last. */
@@ -85,6 +100,11 @@ export class Pass implements CollectedRequest {
   /** Takes note of something that was thrown, unless it is known. */
   noteThrown(error: unknown): void {
     if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
+  }
+
+  /** Something was noted of it that is in no record yet, should there be one. */
+  touch(): void {
+    this.main.onLate?.(this)
   }
 
   /** Milliseconds since its start. */

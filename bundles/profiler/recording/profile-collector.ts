@@ -5,4 +5,6 @@ import type { Pass } from './pass.ts'
 export interface ProfileCollector extends Collector<Pass> {
   /** What is the same for all requests of the process; asked once, when the first profile is kept. */
   describeProcess?(): unknown
+  /** Whether it also tells what comes after the response: then it is asked again, when there is any. */
+  readonly tellsLate?: true
 }

@@ -29,6 +29,10 @@ export interface ProfilerServices {
   readonly policy: RecordingPolicy
   /** Asks the collectors about a pass. */
   readonly collect: (pass: Pass) => CollectedData
+  /** Brings what was collected of a pass that is over up to date with what was noted since. */
+  readonly collectLate: (pass: Pass) => void
+  /** Begins to watch the event loop, as long as requests are in flight. */
+  readonly watchLoop: () => void
   /** The facts of the process as JSON: the same text as long as nothing has changed. */
   readonly facts: () => string
   readonly redactor: Redactor
@@ -38,6 +42,12 @@ export interface ProfilerServices {
 
 /** Milliseconds that somebody waits for a profile in the making, which a collector may hold up. */
 const patience = 1000
+
+/** Milliseconds that late news is gathered for, the first time; then twice as long each time. */
+const lateDelay = 100
+
+/** Work that goes on for ever would have its record written anew for ever; so often it is for 25 seconds. */
+const amendmentLimit = 8
 
 /** Makes a profile of each kernel pass that its policy wants, many at once: what is noted of a request lives on its pass. */
 export class Profiler {
@@ -65,7 +75,7 @@ export class Profiler {
 
   /** Whether the pass, as far as is known, becomes a profile. */
   keeps(pass: Pass): boolean {
-    const main = mainOf(pass)
+    const main = pass.main
     if (!main.isRecorded || !this.#services.policy.onlyExceptions) return main.isRecorded
     return main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
@@ -74,8 +84,7 @@ export class Profiler {
   begin(request: Request, type: RequestType): Pass | undefined {
     const { logger, policy, storage } = this.#services
     const parent = this.find(request.parent)
-    const isWanted =
-      request.parent === undefined ? policy.wants(request) : parent !== undefined && mainOf(parent).isRecorded
+    const isWanted = request.parent === undefined ? policy.wants(request) : parent?.main.isRecorded === true
     if (!isWanted) return undefined
     const token = drawToken(token => this.#awaited.has(token) || storage.has(token))
     if (token === undefined) {
@@ -90,6 +99,7 @@ export class Profiler {
     if (type === RequestType.Main) {
       pass.usage = startUsage(this.#inFlight)
       this.#inFlight.push(pass)
+      this.#services.watchLoop()
     }
     return pass
   }
@@ -106,9 +116,9 @@ export class Profiler {
     if (pass.type === RequestType.Main) return
     pass.outcome = 'complete'
     this.#collectAnew(pass)
-    const main = mainOf(pass)
+    const { main } = pass
     // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.isOver || main === pass) void this.#saveLate(pass)
+    if (main.overAt !== undefined || main === pass) void this.#saveLate(pass)
   }
 
   /** The response of a main request was sent, or its client has left: it is collected now, and kept a little later. */
@@ -116,7 +126,9 @@ export class Profiler {
     removeFrom(this.#inFlight, pass)
     pass.response = response
     pass.outcome = isSent ? 'complete' : 'aborted'
-    pass.isOver = true
+    pass.overAt = pass.elapsed()
+    // Nobody awaits what goes on when the client has left: that is no news.
+    if (isSent) pass.onLate = this.#onLate
     this.#collectAnew(pass)
     // A page that was sent need not wait in memory for its record.
     pass.response = new Response(null, response)
@@ -174,6 +186,19 @@ export class Profiler {
       }
       this.#append(pass)
     }
+  }
+
+  /** What is noted when a request is over is gathered for a while, then added to its record. */
+  readonly #onLate = (pass: Pass): void => {
+    if (pass.isAmending || pass.amendments === amendmentLimit) return
+    pass.isAmending = true
+    const amend = () => {
+      pass.isAmending = false
+      this.#services.collectLate(pass)
+      this.#amend(pass)
+    }
+    // Nobody waits for it: a process that is about to end need not.
+    setTimeout(amend, lateDelay * 2 ** pass.amendments++).unref()
   }
 
   /** Keeps a profile anew, when it was kept: more is known of its pass now. */
@@ -236,10 +261,6 @@ export class Profiler {
 function removeFrom(passes: Pass[], pass: Pass): void {
   const at = passes.indexOf(pass)
   if (at !== -1) passes.splice(at, 1)
-}
-
-function mainOf(pass: Pass): Pass {
-  return pass.parent === undefined ? pass : mainOf(pass.parent)
 }
 
 /** A pass, its parent, and so on up to its main request. */

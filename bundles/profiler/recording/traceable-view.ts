@@ -35,6 +35,7 @@ function traceTemplates(findPass: FindPass): TemplateDecorator {
       throw error
     }
     renders.end(render, pass.elapsed())
+    pass.touch()
     return text
   }
   // What the profiler shows of a request, on an error page, is not the request's own work.

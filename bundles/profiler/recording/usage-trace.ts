@@ -19,7 +19,18 @@ export interface GcPauses {
   readonly first: GcPause[]
 }
 
+/** A time in which the event loop did not turn. Times are in milliseconds, the start from that of the pass. */
+export interface LoopBlock {
+  readonly start: number
+  readonly duration: number
+  /** How much of it was CPU time of the process. */
+  readonly cpu: number
+  /** The token of the main request that was at work; empty when nobody knows. */
+  readonly by: string
+}
+
 const pauseLimit = 20
+const blockLimit = 20
 
 /** Milliseconds that a reading is good for while requests follow one another so closely that nobody looks at the figures of one. */
 const closeLifetime = 1
@@ -41,6 +52,8 @@ export class UsageTrace {
   end: number = Number.POSITIVE_INFINITY
   /** Also when the request is over: the garbage collector tells of its runs two turns of the event loop later. */
   readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
+  /** Also when the request is over: the timer that finds out comes with the next turn. */
+  readonly blocks: LoopBlock[] = []
   readonly #isExact: boolean
 
   constructor(others: number) {
@@ -64,6 +77,12 @@ export class UsageTrace {
     pauses.total = roundTime(pauses.total + duration)
     if (pauses.first.length < pauseLimit)
       pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
+  }
+
+  /** Takes note that the event loop was blocked. */
+  addBlock(start: number, duration: number, cpu: number, by: string): void {
+    if (this.blocks.length === blockLimit) return
+    this.blocks.push({ start: roundTime(start), duration: roundTime(duration), cpu: roundTime(cpu), by })
   }
 }
 

@@ -3,6 +3,7 @@ const collectors: ReadonlyMap<string, readonly string[]> = new Map([
   ['request', ['request', 'response', 'session', 'redirects', 'server']],
   ['time', ['time', 'events']],
   ['config', ['config', 'server']],
+  ['findings', ['late']],
 ])
 
 /** Names the collectors whose data a panel shows. Those of other bundles have the name of their panel. */

@@ -1,3 +1,6 @@
+import type { Severity } from '../../../kernel/finding-rule.ts'
+import { type Finding, tellProblem } from '../findings/finding.ts'
+import { linkToFinding } from '../findings/link-to-finding.ts'
 import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../links.ts'
 import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
 import { collectorsOfPanel } from './collectors-of-panel.ts'
@@ -12,7 +15,29 @@ export interface PublicRecord extends Pick<Profile, 'schemaVersion' | 'summary' 
   readonly data: Profile['data']
   /** What each collector has told of the process, by its name. */
   readonly process: ProcessFacts
+  /** What could be better about the request, the worst first. */
+  readonly findings: readonly PublicFinding[]
   readonly links: RecordLinks
+}
+
+/** Something that could be better. */
+export interface PublicFinding {
+  /** Its entry in `docs/reference/findings.md`. */
+  readonly rule: string
+  readonly title: string
+  readonly severity: Severity
+  readonly problem: string
+  readonly advice: string
+  readonly evidence: Readonly<Record<string, number>>
+  /** Where it can be seen. */
+  readonly link: string
+}
+
+/** Makes the public shape of a finding of the record of a token. */
+export function toPublicFinding(finding: Finding, token: string): PublicFinding {
+  const { advice, evidence, rule, severity, title } = finding
+  const link = linkToFinding(finding, token)
+  return { rule, title, severity, problem: tellProblem(finding), advice, evidence, link }
 }
 
 /** Another record that a record names; its summary is `null` when it is gone. */
@@ -31,7 +56,8 @@ export interface RecordLinks {
 }
 
 /** Makes the public shape of a record; with a panel, only the data which that shows is in it. */
-export function toJson({ children, facts, isPinned, parent, profile }: RecordSubject, panel?: string): PublicRecord {
+export function toJson(subject: RecordSubject, panel?: string): PublicRecord {
+  const { children, facts, findings, isPinned, parent, profile } = subject
   const { data, failures, schemaVersion, summary } = profile
   const { token } = summary
   const relate = (token: string, found: ProfileSummary | undefined): RelatedRecord => ({
@@ -53,6 +79,7 @@ export function toJson({ children, facts, isPinned, parent, profile }: RecordSub
     data: select(data, panel),
     process: select(facts, panel),
     failures,
+    findings: findings.map(finding => toPublicFinding(finding, token)),
     links: {
       self: recordDataLink(token, 'json', panel),
       html: recordLink(token, panel),

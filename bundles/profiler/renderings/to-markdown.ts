@@ -8,6 +8,7 @@ import { callsSection } from './markdown/calls.ts'
 import { eventsSection } from './markdown/events.ts'
 import { exceptionSection } from './markdown/exception.ts'
 import { exchangeSection } from './markdown/exchange.ts'
+import { findingsSection } from './markdown/findings.ts'
 import { logsSection } from './markdown/logs.ts'
 import { memorySection, timeSection } from './markdown/performance.ts'
 import { routingSection } from './markdown/routing.ts'
@@ -19,6 +20,7 @@ import type { RecordSubject } from './record-subject.ts'
 /** What is asked for most stands first. */
 const sections: readonly Section[] = [
   exceptionSection,
+  findingsSection,
   exchangeSection,
   logsSection,
   eventsSection,

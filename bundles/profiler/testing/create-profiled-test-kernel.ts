@@ -4,6 +4,7 @@ import {
   type TestKernelOptions,
 } from '../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { Inspector } from '../findings/inspector.ts'
 import { findRelatives } from '../pages/find-relatives.ts'
 import type { Profile } from '../profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
@@ -41,12 +42,13 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
   const storage = new MemoryProfileStorage()
   const profiler = createProfilerBundle({ ...options, storage })
   const kernel = await createTestKernel({ ...options, bundles: [...bundles, profiler] })
+  const inspector = new Inspector(kernel.app.findingRules)
   const find = (response: ProfiledResponse) => waitForRecord(storage, tokenOf(response))
   return {
     ...kernel,
     storage,
     profileOf: async response => (await find(response)).profile,
-    expectProfile: async response => createExpectation(storage, await find(response)),
+    expectProfile: async response => createExpectation(storage, inspector, await find(response)),
   }
 }
 
@@ -61,10 +63,14 @@ function tokenOf({ headers, request }: ProfiledResponse): string {
   )
 }
 
-async function createExpectation(storage: MemoryProfileStorage, stored: StoredProfile): Promise<ProfileExpectation> {
+async function createExpectation(
+  storage: MemoryProfileStorage,
+  inspector: Inspector,
+  stored: StoredProfile,
+): Promise<ProfileExpectation> {
   const relatives = await findRelatives(storage, stored.profile)
   const found = await Promise.all(stored.profile.children.map(token => storage.find(token)))
   const children = found.filter(child => child !== undefined)
-  const subRequests = await Promise.all(children.map(child => createExpectation(storage, child)))
-  return new ProfileExpectation({ ...stored, ...relatives }, subRequests)
+  const subRequests = await Promise.all(children.map(child => createExpectation(storage, inspector, child)))
+  return new ProfileExpectation({ ...stored, ...relatives, findings: inspector.inspect(stored.profile) }, subRequests)
 }

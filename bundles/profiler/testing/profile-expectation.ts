@@ -6,6 +6,7 @@ import { toMarkdown } from '../renderings/to-markdown.ts'
 import { checkRoute, checkStatus, checkThrown, sessionCheck } from './checks/answer.ts'
 import { checkDuration } from './checks/duration.ts'
 import { checkCalled, checkDispatched, checkOrder } from './checks/events.ts'
+import { checkFindings } from './checks/findings.ts'
 import { checkLogged, checkRendered, checkSent, checkSubRequests } from './checks/work.ts'
 import { ProfileAssertionError } from './profile-assertion-error.ts'
 import type { ProfileCheck } from './profile-check.ts'
@@ -109,6 +110,11 @@ export class ProfileExpectation {
    */
   tookAtMost(milliseconds: number, part = 'request'): ProfileExpectation {
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)
+  }
+
+  /** Something could be better about it, by any rule or by this one: at all, or so many times. */
+  hadFindings(rule?: string, count?: number): ProfileExpectation {
+    return this.#hold(checkFindings(rule, count), this.hadFindings)
   }
 
   /** A claim of your own is true. */

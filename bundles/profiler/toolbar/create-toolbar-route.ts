@@ -22,13 +22,14 @@ export function createToolbarRoute(services: PageServices): PageRoute {
 async function renderToolbar(
   token: string,
   request: Request,
-  { profiler, storage, view }: PageServices,
+  { inspector, profiler, storage, view }: PageServices,
 ): Promise<Response> {
   // The page is there before its profile is made.
   await profiler.whenKept(token)
   const found = await storage.find(token)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   const { children } = await findRelatives(storage, found.profile)
-  const html = await view.render('profiler/toolbar', toToolbarView({ ...found, children }), request)
+  const findings = inspector.inspect(found.profile)
+  const html = await view.render('profiler/toolbar', toToolbarView({ ...found, children, findings }), request)
   return protect(Response.html(html))
 }

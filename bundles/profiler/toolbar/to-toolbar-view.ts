@@ -1,3 +1,5 @@
+import { type Finding, tellProblem, toBadge, toneOf } from '../findings/finding.ts'
+import { linkToFinding } from '../findings/link-to-finding.ts'
 import { formatBytes } from '../format/format-bytes.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatDuration } from '../format/format-duration.ts'
@@ -20,6 +22,8 @@ export interface ToolbarSubject {
   readonly facts: ProcessFacts
   /** Those sub-requests whose records are there. */
   readonly children: readonly ProfileSummary[]
+  /** What could be better about it, the worst first. */
+  readonly findings: readonly Finding[]
 }
 
 /** A line of an item's details. */
@@ -83,6 +87,7 @@ const itemMakers: readonly ItemMaker[] = [
   toExceptionItem,
   toRedirectItem,
   toLogItem,
+  toFindingItem,
   toTimeItem,
   toTemplateItem,
   toCallItem,
@@ -165,6 +170,19 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
     rows: records
       .slice(0, listLimit)
       .map(({ index, level, message, tone }) => row(level, cut(message), { link: `${link}#log-${index}`, tone })),
+  })
+}
+
+function toFindingItem({ findings }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+  const badge = toBadge(findings)
+  if (badge === undefined) return undefined
+  const left = findings.length - listLimit
+  const toRow = (finding: Finding) =>
+    row(finding.title, cut(tellProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
+  return item('findings', 'Findings', {
+    ...badge,
+    link: recordLink(token, 'findings'),
+    rows: [...findings.slice(0, listLimit).map(toRow), ...(left > 0 ? [row(`And ${left} more`, '')] : [])],
   })
 }
 

@@ -255,14 +255,13 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
   t.same(kernel.panel('http').badge?.(profile), { text: '6', level: 'error' })
 })
 
+/** For whom time stands still. */
+const nobody = { elapsed: () => 0, touch: () => undefined }
+
 t.test('a failure without a message is told by its code, else by its name', async t => {
   const trace = new CallTrace()
   const fail = (error: unknown) => {
-    const call = trace.begin(
-      { client: 'fetch', method: 'GET', url: '/' },
-      () => new Error(),
-      () => 0,
-    )
+    const call = trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
     call?.fail(error)
     call?.fail(new Error('later'))
     return call?.error
@@ -361,11 +360,7 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
     { url: 'http://127.0.0.1/', status: 400 },
   ])
 
-  const call = new CallTrace().begin(
-    { client: 'fetch', method: 'GET', url: '/' },
-    () => new Error(),
-    () => 0,
-  )
+  const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
   call?.send(undefined)
   call?.finish()
   t.match(call, { sent: 0, end: 0, bytes: undefined })
@@ -373,12 +368,7 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
 
 t.test('after two hundred calls they are only counted', async t => {
   const trace = new CallTrace()
-  const begin = () =>
-    trace.begin(
-      { client: 'fetch', method: 'GET', url: '/' },
-      () => new Error(),
-      () => 0,
-    )
+  const begin = () => trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
   for (let call = 0; call < 200; call++) t.ok(begin())
   t.equal(begin(), undefined)
   t.equal(trace.count, 201)

@@ -271,7 +271,7 @@ t.test('profiler:show tells what a record has, or all of one panel', async t => 
   t.equal(JSON.parse((await run('profiler:show 00000a --json')).stdout).schemaVersion, 1)
   t.match(
     (await run('profiler:show 00000a --panel nope')).stderr,
-    'The record has no panel "nope". It has request, logger.',
+    'The record has no panel "nope". It has request, logger, findings.',
   )
   t.match((await run('profiler:show 00ffff')).stderr, 'Nothing is kept of "00ffff"')
   t.match((await run('profiler:show latest', new MemoryProfileStorage())).stderr, 'There are no records.')

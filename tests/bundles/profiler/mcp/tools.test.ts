@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { filterOptions, pagingOptions } from '../../../../bundles/profiler/commands/search-options.ts'
 import { createPanels } from '../../../../bundles/profiler/create-panels.ts'
+import { Inspector } from '../../../../bundles/profiler/findings/inspector.ts'
 import { createTools } from '../../../../bundles/profiler/mcp/create-tools.ts'
 import { createReplayRequest } from '../../../../bundles/profiler/mcp/tools/replay-request.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
@@ -49,6 +50,7 @@ async function createToolset(init: readonly RecordInit[] = records) {
   const panels = createPanels(app)
   const tools = createTools({
     storage,
+    inspector: new Inspector([]),
     profiler: { whenKept: async token => void awaited.push(token) },
     panels: () => panels,
   })
@@ -234,8 +236,32 @@ t.test('an answer is not longer than was asked for, and says apart from it that 
 t.test('a replay says why there is none', async t => {
   const { storage } = await createToolset()
   const problem = 'It was not answered in time.'
-  const services = { storage, profiler: { whenKept: async () => undefined }, panels: () => [] }
+  const services = {
+    storage,
+    inspector: new Inspector([]),
+    profiler: { whenKept: async () => undefined },
+    panels: () => [],
+  }
   const tool = createReplayRequest(services, { replay: async () => ({ problem }) })
   await t.rejects(tool.call({ token: '00000a' }), { message: problem })
   await t.rejects(tool.call({ token: '00000e' }), { message: /^A sub-request is a part .* 00000d$/ })
+})
+
+t.test('what could be better is told rule by rule', async t => {
+  const calls = Array.from({ length: 5 }, (_, index) => ({
+    method: 'GET',
+    url: 'http://stock/1',
+    start: 0,
+    end: 1 + index / 10,
+    status: 200,
+  }))
+  const flawed = ['0000a1', '0000a2'].map(token => ({ token, time: noon, duration: 50, data: { http: { calls } } }))
+  const { ask } = await createToolset([...flawed, { token: '0000a3', time: noon }])
+  const text = await ask('find_findings')
+  t.match(text, /^# \d+ rules? to heed in 3 requests\n\n## `/)
+  t.match(text, /## `repeated-calls`: [\s\S]*- `0000a2` `GET /)
+  const json = JSON.parse(await ask('find_findings', { format: 'json' }))
+  t.equal(json.requests, 3)
+  t.equal(json.rules.find(({ rule }: { rule: string }) => rule === 'repeated-calls').examples.length, 2)
+  t.equal(await ask('find_findings', { route: 'none' }), '# Nothing in 0 requests\n')
 })

@@ -1,6 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { Assets } from '../../../../bundles/profiler/assets.ts'
+import { FindingBadges } from '../../../../bundles/profiler/findings/finding-badges.ts'
+import { Inspector } from '../../../../bundles/profiler/findings/inspector.ts'
 import { createMenu } from '../../../../bundles/profiler/pages/create-menu.ts'
 import { createPanelList } from '../../../../bundles/profiler/pages/create-panel-list.ts'
 import { PageRenderer } from '../../../../bundles/profiler/pages/page-renderer.ts'
@@ -45,7 +47,11 @@ async function withPanels(
     new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
   )
   const profiler = { whenKept: async () => undefined }
-  const services = { profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels }
+  const inspector = new Inspector([])
+  const services = {
+    ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels, inspector },
+    badges: new FindingBadges({ ...app, storage, inspector }),
+  }
   return {
     storage,
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),

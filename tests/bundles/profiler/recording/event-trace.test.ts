@@ -21,7 +21,7 @@ class Inner extends Event {
 /** A dispatcher whose events all belong to one pass. */
 function createTraced(): { dispatcher: TraceableEventDispatcher; trace: EventTrace; request: Request } {
   const request = createRequest()
-  const trace = new EventTrace(performance.now(), request.attributes)
+  const trace = new EventTrace({ token: 'abc123', start: performance.now() }, request.attributes)
   return { dispatcher: new TraceableEventDispatcher(createEventDispatcher(), trace), trace, request }
 }
 
@@ -162,7 +162,11 @@ t.test('a sub-request is marked in the call that it was made in, until it is han
   const { dispatcher, trace, request } = createTraced()
   let inner: EventTrace | undefined
   dispatcher.on(Outer, () => {
-    inner = new EventTrace(performance.now(), request.attributes, trace.beginSubRequest('abcdef'))
+    inner = new EventTrace(
+      { token: 'abc123', start: performance.now() },
+      request.attributes,
+      trace.beginSubRequest('abcdef'),
+    )
   })
   await dispatcher.dispatch(new Outer())
   t.strictSame(namesOf(trace)[2], ['request', 'abcdef', 1])

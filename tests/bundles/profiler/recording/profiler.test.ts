@@ -331,6 +331,8 @@ function createBareProfiler(collect: (pass: Pass) => CollectedData, storage = ne
     storage,
     policy: new RecordingPolicy(),
     collect,
+    collectLate: () => undefined,
+    watchLoop: () => undefined,
     facts: () => '{}',
     redactor: new Redactor(),
     logger,

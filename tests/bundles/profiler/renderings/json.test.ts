@@ -1,14 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { t } from 'tap'
+import { lateCollector } from '../../../../bundles/profiler/collectors/late.ts'
 import { memoryCollector } from '../../../../bundles/profiler/collectors/memory.ts'
 import { createCollectors } from '../../../../bundles/profiler/create-collectors.ts'
 import { ListenerSites } from '../../../../bundles/profiler/recording/listener-sites.ts'
 import type { ProfileCollector } from '../../../../bundles/profiler/recording/profile-collector.ts'
 import { toJson } from '../../../../bundles/profiler/renderings/to-json.ts'
 import { RecentRedirects } from '../../../../bundles/profiler/toolbar/recent-redirects.ts'
+import { Response } from '../../../../lib/http/response.ts'
 import type { Json } from '../../../support/json-tree.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
 import { askRichly, richBundle } from '../../../support/rich-bundle.ts'
 import { serveKernel } from '../../../support/test-server.ts'
 import { turns } from '../../../support/turns.ts'
@@ -40,9 +42,19 @@ const mistakesOf = (value: unknown) =>
     : (validate.errors ?? []).map(({ instancePath, message, params }) => ({ instancePath, message, params }))
 
 t.test('records of all kinds, and lists of them, are what the schema says, and nothing more', async t => {
-  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const kernel = await createProfiledKernel(t, {
+    bundles: [richBundle],
+    handlers: {
+      '/late': () => {
+        setTimeout(() => kernel.app.logger.info('Told too late.'), 5)
+        return new Response('soon')
+      },
+    },
+  })
   const { url } = await serveKernel(t, kernel)
   await askRichly(url)
+  const { headers } = await fetch(`${url}/late`)
+  await waitForProfile(kernel.storage, headers.get('x-debug-token'), ({ data }) => data.late !== undefined)
   const elsewhere = await fetch(`${url}/redir`)
   await elsewhere.text()
   for (const path of ['/slash', '/stateless', '/count', '/stream', '/embed', '/forward', '/boom-text', '/events']) {
@@ -77,6 +89,7 @@ t.test('the schema and its description name every collector, and every field', a
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
     memoryCollector,
+    lateCollector,
     ...createCollectors(app, new ListenerSites()),
     new RecentRedirects(app.redactor),
   ]
@@ -107,13 +120,13 @@ t.test('relatives that are gone keep their tokens; a panel has only its own data
   const kernel = await createProfiledKernel(t)
   const stored = await kernel.storedOf(await kernel.client.get('/embed'))
   const [child] = stored.profile.children
-  const gone = toJson({ ...stored, parent: undefined, children: [] })
+  const gone = toJson({ ...stored, parent: undefined, children: [], findings: [] })
   t.strictSame(gone.children, [{ token: child, link: `/_profiler/${child}.json`, summary: null }])
   t.strictSame(mistakesOf(JSON.parse(JSON.stringify(gone))), [])
   const inner = await kernel.storage.find(String(child))
-  const orphan = inner && toJson({ ...inner, parent: undefined, children: [] })
+  const orphan = inner && toJson({ ...inner, parent: undefined, children: [], findings: [] })
   t.match(orphan?.parent, { token: stored.profile.summary.token, summary: null })
-  const panel = toJson({ ...stored, parent: undefined, children: [] }, 'request')
+  const panel = toJson({ ...stored, parent: undefined, children: [], findings: [] }, 'request')
   t.strictSame(Object.keys(panel.data).sort(), ['request', 'response'])
   t.strictSame(Object.keys(panel.process), ['server'])
   t.equal(panel.links.self, `/_profiler/${stored.profile.summary.token}.json?panel=request`)

@@ -65,11 +65,11 @@ async function createRichSubject(t: Test): Promise<RecordSubject> {
   const merged = stored.map(({ profile }) => JSON.parse(JSON.stringify(profile)) as Json).reduce(mergeTrees)
   const { summary } = first.profile
   const profile = { ...(merged as unknown as RecordSubject['profile']), children: ['abcdef', summary.token] }
-  return { ...first, profile, parent: summary, children: [summary] }
+  return { ...first, profile, parent: summary, children: [summary], findings: [] }
 }
 
 /** Names of fields, enumerations and what is checked when a record is read are nobody's to choose. */
-const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures)\b)/
+const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures|findings)\b)/
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
@@ -146,6 +146,7 @@ t.test('a text reads as it was recorded; what would not be seen is written as an
       isPinned: false,
       parent: undefined,
       children: [],
+      findings: [],
     }
     const [line = ''] = toMarkdown(subject).split('\n')
     return line.slice('# 200 OK: '.length)
@@ -211,7 +212,7 @@ t.test('what is unusual is told', async t => {
   } as const
   const profile = createProfile(data, summary)
   const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
-  const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: related, children: [] })
+  const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: related, children: [], findings: [] })
   for (const line of [
     '# No response: `GET http://localhost:8000/somewhere?q=1`',
     '- Token: `abc123`, pinned',
@@ -254,6 +255,7 @@ t.test('long lists are cut, and say how much is left', async t => {
     isPinned: false,
     parent: undefined,
     children: [],
+    findings: [],
   })
   const subject = make({
     logger: { records, dropped: 7 },
@@ -291,7 +293,7 @@ t.test('whatever has become of a record on the disk, it can be written', async t
   const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
   const property = fc.property(data, data => {
     const profile = createProfile(data)
-    const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: undefined, children: [] })
+    const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: undefined, children: [], findings: [] })
     assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))

@@ -122,6 +122,7 @@ t.test('what is true is said in one breath', async t => {
     .not.sentRequestsTo('/mail')
     .madeSubRequests(1)
     .startedSession()
+    .not.hadFindings('insecure-cookie')
     .tookAtMost(60_000)
     .not.tookAtMost(0)
   t.equal(same, profile)
@@ -238,6 +239,10 @@ t.test('a failure says what was expected and what was found', async t => {
       () => missing.not.madeSubRequests(),
       'Expected GET /missing not to make sub-requests, but it made error_controller (404)',
     ],
+    [
+      () => quiet.hadFindings('late-work'),
+      'Expected GET /quiet to have findings of the rule late-work, but it had none',
+    ],
     [() => quiet.startedSession(), 'Expected GET /quiet to start the session, but it did not'],
     [() => order.not.startedSession(), 'Expected GET /order not to start the session, but it did'],
     [() => quiet.tookAtMost(0), 'Expected GET /quiet to take at most 0 ms, but it took 5 ms'],
@@ -300,7 +305,7 @@ t.test('long lists and records are cut, and records without a response have none
   const records = Array.from({ length: 23 }, (_, index) => ({ level: 'error', message: `no ${index}` }))
   const profile = createProfile({ logger: { records } }, { status: 0, children: ['aaaaaa'] })
   const { summary } = createProfile({}, { controller: null })
-  const subject = { profile, facts: {}, isPinned: false, parent: undefined, children: [summary] }
+  const subject = { profile, facts: {}, isPinned: false, findings: [], parent: undefined, children: [summary] }
   const expectation = new ProfileExpectation(subject, [])
   t.match(
     sentence(() => expectation.not.logged('error')),

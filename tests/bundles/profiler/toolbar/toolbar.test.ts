@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
+import { findFindings } from '../../../../bundles/profiler/findings/find-findings.ts'
 import type { Profile, ProfileSummary } from '../../../../bundles/profiler/profile.ts'
 import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
 import { RecentRedirects } from '../../../../bundles/profiler/toolbar/recent-redirects.ts'
@@ -16,7 +17,12 @@ import { serveKernel } from '../../../support/test-server.ts'
 async function createFragments(t: Test) {
   const { app } = await createProfiledKernel(t)
   return async (profile: Profile, children: readonly ProfileSummary[] = [], facts = {}) =>
-    plainEquals(await app.view.render('profiler/toolbar', toToolbarView({ profile, facts, children })))
+    plainEquals(
+      await app.view.render(
+        'profiler/toolbar',
+        toToolbarView({ profile, facts, children, findings: findFindings(profile) }),
+      ),
+    )
 }
 
 t.test('the toolbar of a page says what became of it, and links to the panels', async t => {

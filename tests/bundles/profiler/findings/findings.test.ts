@@ -1,0 +1,175 @@
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import { findFindings } from '../../../../bundles/profiler/findings/find-findings.ts'
+import { tellProblem } from '../../../../bundles/profiler/findings/finding.ts'
+import { profilerRules } from '../../../../bundles/profiler/findings/profiler-rules.ts'
+import { ownListeners } from '../../../../bundles/profiler/findings/rules/slow-listener.ts'
+import type { Profile } from '../../../../bundles/profiler/profile.ts'
+import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { RequestType } from '../../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { createFlawedBundle, flawedPairs, flawedTemplates, startUpstream } from '../../../support/flawed-bundle.ts'
+import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
+import { createProject } from '../../../support/project.ts'
+import { serveKernel } from '../../../support/test-server.ts'
+
+/** A server with flawed routes and their twins. */
+async function serveFlaws(t: Test) {
+  const kernel = await createProfiledKernel(t, {
+    bundles: [createFlawedBundle(await startUpstream(t))],
+    directory: createProject(t.testdir(), flawedTemplates),
+  })
+  const { url } = await serveKernel(t, kernel)
+  const ask = async (path: string) => {
+    const response = await fetch(url + path)
+    await response.text()
+    return String(response.headers.get('x-debug-token'))
+  }
+  const find = async (path: string, isWanted?: (profile: Profile) => boolean) =>
+    waitForProfile(kernel.storage, await ask(path), isWanted)
+  return { ...kernel, url, ask, find }
+}
+
+const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${tellProblem(finding)}`)
+
+t.test('each flaw is found in the route that has it, and nothing else is; its twin has nothing', async t => {
+  const { find } = await serveFlaws(t)
+  // What opens connections takes longer.
+  await find('/flawed/sequence')
+  for (const { flawed, rule, twin } of flawedPairs) {
+    const isLate = rule === 'late-work'
+    const { token } = (await find(twin)).summary
+    if (isLate) await new Promise(resolve => setTimeout(resolve, 150))
+    const profile = await find(flawed, ({ data }) => !isLate || data.late !== undefined)
+    t.strictSame(
+      tell(profile).map(text => text.split(':')[0]),
+      [rule],
+      `${flawed} ${tell(profile).join(' ')}`,
+    )
+    t.strictSame(tell(await find(twin, ({ summary }) => summary.token !== token)), [], twin)
+    t.comment(tell(profile).join('\n'))
+  }
+  const shown = new Set(flawedPairs.map(({ rule }) => rule))
+  t.strictSame([...shown].sort(), profilerRules.map(({ name }) => name).sort(), 'every rule has its flaw')
+})
+
+t.test('who waited is told who has kept it waiting', async t => {
+  const { ask, find, storage } = await serveFlaws(t)
+  const waiting = find('/twin/block')
+  await new Promise(resolve => setTimeout(resolve, 50))
+  const culprit = await ask('/flawed/block')
+  const profile = await waiting
+  const [finding] = findFindings(profile)
+  t.match(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
+  const own = findFindings(await waitForProfile(storage, culprit))
+  t.match(own, [{ rule: 'blocked-loop', problem: /^This request kept the process busy/ }])
+})
+
+t.test('a sub-request that is made after the response has late work of its own', async t => {
+  const { app, find, storage } = await serveFlaws(t)
+  app.routes.add({
+    name: 'slow_sub',
+    path: '/slow-sub',
+    controller: async () => {
+      app.logger.info('Begun.')
+      // Its record is to be amended before there is one.
+      await new Promise(resolve => setTimeout(resolve, 150))
+      return Response.text('sub')
+    },
+  })
+  app.routes.add({
+    name: 'late_sub',
+    path: '/late-sub',
+    controller: request => {
+      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 400)
+      return Response.text('main')
+    },
+  })
+  const { children } = await find('/late-sub', profile => profile.children.length > 0)
+  const sub = await waitForProfile(storage, String(children[0]))
+  t.match(tell(sub), ['late-work: Its response was sent, but work went on'])
+})
+
+t.test('what goes on for ever does not write its record for ever, and what the client has left is no news', async t => {
+  const { app, find, storage, url } = await serveFlaws(t)
+  let timer: NodeJS.Timeout | undefined
+  t.teardown(() => clearInterval(timer))
+  app.routes.add({
+    name: 'forever',
+    path: '/forever',
+    controller: () => {
+      timer = setInterval(() => app.logger.info('Still there.'), 5)
+      return Response.text('for ever')
+    },
+  })
+  app.routes.add({
+    name: 'left',
+    path: '/left',
+    controller: async () => {
+      await new Promise(resolve => setTimeout(resolve, 100))
+      app.logger.info('Nobody is there any more.')
+      return Response.text('left')
+    },
+  })
+  let saved = 0
+  app.signals.on('profile.saved', () => saved++)
+  const { summary } = await find('/forever', ({ data }) => data.late !== undefined)
+  await new Promise(resolve => setTimeout(resolve, 500))
+  t.ok(saved >= 2 && saved <= 4, `written ${saved} times`)
+  t.match(tell(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log records/])
+
+  const leaving = new AbortController()
+  const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
+  setTimeout(() => leaving.abort(), 30)
+  await left
+  await new Promise(resolve => setTimeout(resolve, 300))
+  const { summaries } = await storage.search({ limit: 1 })
+  const profile = await waitForProfile(storage, String(summaries[0]?.token))
+  t.equal(profile.summary.outcome, 'aborted')
+  t.equal(profile.data.late, undefined)
+})
+
+t.test("the listeners that are the framework's and the profiler's own are known by name", async t => {
+  const { app } = await createTestKernel({
+    bundles: [frameworkBundle, createProfilerBundle({ storage: new MemoryProfileStorage() })],
+    variables: { APP_HOSTS: 'booths.test' },
+  })
+  const names = [...app.dispatcher.types()].flatMap(type => app.dispatcher.listeners(type).map(({ name }) => name))
+  const owners = new Set(names.map(name => name.split('.')[0]))
+  // It is there in production only.
+  owners.add('HostListener')
+  t.strictSame([...owners].sort(), [...ownListeners].sort())
+})
+
+t.test('a thousand requests to pages without flaws have no finding', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const asset = /(?:href|src)="(\/assets\/[^"]+)"/.exec(await (await fetch(`${url}/star-photo-booth`)).text())?.[1]
+  const paths = [
+    ...['/star-photo-booth', '/partnership', '/star-photo-booth?page=2', '/', '/missing', '/robots.txt', '/post-only'],
+    ...['/json', '/text', '/empty', '/redir', '/redir301', '/slash', '/stream', '/download', '/item/5', '/count'],
+    ...['/embed', '/forward', '/events', '/gone', '/teapot', '/boom', '/status/503', '/slow/5', String(asset)],
+  ]
+  const count = 1000
+  let next = 0
+  const visit = async () => {
+    while (next < count) {
+      const path = paths[next++ % paths.length]
+      const method = next % 50 === 0 ? 'HEAD' : 'GET'
+      await (await fetch(url + path, { method, redirect: 'manual' })).arrayBuffer()
+    }
+  }
+  await Promise.all([visit(), visit(), visit(), visit()])
+  await new Promise(resolve => setTimeout(resolve, 200))
+  const { summaries } = await kernel.storage.search({ limit: 10_000 })
+  t.ok(summaries.length >= count * 0.9, `${summaries.length} records`)
+  const findings: string[] = []
+  for (const { token } of summaries) {
+    const stored = await kernel.storage.find(token)
+    if (stored !== undefined)
+      findings.push(...tell(stored.profile).map(text => `${stored.profile.summary.url} ${text}`))
+  }
+  t.strictSame(findings, [])
+})
