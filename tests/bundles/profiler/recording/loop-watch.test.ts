@@ -56,10 +56,9 @@ t.test('nobody is named when the first to be active has just begun, or nobody is
   await sleep(60)
   toil(150)
   await sleep(60)
-  t.strictSame(
-    blocksOf(waiting).map(({ by }) => by),
-    ['', ''],
-  )
+  const names = blocksOf(waiting).map(({ by }) => by)
+  // A busy machine may block it once more.
+  t.ok(names.length >= 2 && names.every(name => name === ''), names.join())
 })
 
 t.test('a time in which requests only wait is none, and a machine that sleeps burns no CPU time', async t => {
