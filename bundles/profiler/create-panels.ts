@@ -1,6 +1,7 @@
 import type { Application } from '../../kernel/bundle.ts'
 import { EditorLinks } from './editor-links.ts'
 import { configPanel } from './panels/config.ts'
+import { createCpuPanel } from './panels/cpu.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { createExceptionPanel } from './panels/exception.ts'
 import { createHttpPanel } from './panels/http.ts'
@@ -14,15 +15,17 @@ import { timePanel } from './panels/time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
+  const editor = new EditorLinks({ ...app.config, directory: app.directory })
   return [
     requestPanel,
     timePanel,
-    createExceptionPanel(new EditorLinks({ ...app.config, directory: app.directory })),
+    createExceptionPanel(editor),
     createLoggerPanel(),
     createEventsPanel(),
     createRouterPanel(app),
     templatesPanel,
     memoryPanel,
+    createCpuPanel(editor),
     createHttpPanel(app.directory),
     configPanel,
   ]

@@ -8,6 +8,8 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
+import { ArmFile } from './cpu/arm-file.ts'
+import { CpuProfiler } from './cpu/cpu-profiler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
@@ -39,6 +41,8 @@ import { WelcomeListener } from './welcome/welcome-listener.ts'
 export interface ProfilerOptions extends RecordingOptions {
   /** Files in `var/profiler` unless told else. */
   readonly storage?: ProfileStorage
+  /** Tells all processes of the project which request is to be sampled; `var/cpu-profile.json` unless told else. */
+  readonly armFile?: string
 }
 
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
@@ -97,7 +101,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
-      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
+      const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
+      const cpu = new CpuProfiler({ ...app, profiler, file: armFile, logger: app.logger.channel('profiler') })
+      app.signals.on('server.listening', () => watches.push(cpu.listen()))
+      watches.push(() => cpu.close())
+      for (const controller of addPages({ ...app, profiler, storage, policy, assets, cpu })) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)

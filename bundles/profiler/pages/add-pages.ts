@@ -2,12 +2,14 @@ import type { Application } from '../../../kernel/bundle.ts'
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
+import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
 import { createPanels } from '../create-panels.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
+import { createArmRoutes, createCpuRoute } from './create-cpu-routes.ts'
 import { createDataRoutes } from './create-data-routes.ts'
 import { createExportRoutes } from './create-export-routes.ts'
 import { createPanelList } from './create-panel-list.ts'
@@ -25,6 +27,7 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
+  readonly cpu: CpuProfiler
 }
 
 /**
@@ -50,6 +53,8 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   const settled = (page: PageRoute) => ({ ...page, controller: whenIdle(app.profiler, page.controller) })
   return [
     ...createWritingRoutes(services).map(page => add('POST', settled(page))),
+    ...createArmRoutes({ ...app, ...services }).map(page => add('POST', page)),
+    add('GET', settled(createCpuRoute({ ...app, ...services }))),
     ...createSupplyRoutes(assets, new LiveStreams(app)).map(page => add('GET', page)),
     add('GET', settled(createToolbarRoute(services))),
     ...createDataRoutes(services).map(page => add('GET', settled(page))),
