@@ -8,8 +8,10 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
+import { createProfilerCpu } from './commands/profiler-cpu.ts'
 import { ArmFile } from './cpu/arm-file.ts'
 import { CpuProfiler } from './cpu/cpu-profiler.ts'
+import { CpuSampler } from './cpu/cpu-sampler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
@@ -43,6 +45,8 @@ export interface ProfilerOptions extends RecordingOptions {
   readonly storage?: ProfileStorage
   /** Tells all processes of the project which request is to be sampled; `var/cpu-profile.json` unless told else. */
   readonly armFile?: string
+  /** One that discards compiled code, for exact names, unless told else. */
+  readonly cpuSampler?: CpuSampler
 }
 
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
@@ -102,7 +106,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
-      const cpu = new CpuProfiler({ ...app, profiler, file: armFile, logger: app.logger.channel('profiler') })
+      const sampler = options.cpuSampler ?? new CpuSampler()
+      const cpu = new CpuProfiler({ ...app, profiler, sampler, file: armFile, logger: app.logger.channel('profiler') })
       app.signals.on('server.listening', () => watches.push(cpu.listen()))
       watches.push(() => cpu.close())
       for (const controller of addPages({ ...app, profiler, storage, policy, assets, cpu })) controllers.add(controller)
@@ -111,7 +116,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands(storage))
+      app.commands.push(...createCommands(storage), createProfilerCpu({ ...app, storage, file: armFile }))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { CpuSampler } from '../../bundles/profiler/cpu/cpu-sampler.ts'
 import { createPanels } from '../../bundles/profiler/create-panels.ts'
 import { findChildren } from '../../bundles/profiler/pages/find-children.ts'
 import type { PanelSubject, ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
@@ -46,7 +47,8 @@ export type Shown = Pick<PanelSubject, 'profile'> & Partial<PanelSubject>
 export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Promise<ProfiledKernel> {
   const { handlers = {}, register = () => {}, bundles = [], variables, directory, ...options } = init
   const storage = new MemoryProfileStorage()
-  const profiler = createProfilerBundle({ ...options, storage })
+  const cpuSampler = new CpuSampler({ keepsCode: true })
+  const profiler = createProfilerBundle({ cpuSampler, ...options, storage })
   const own = [createHandlerBundle(handlers), { name: 'own', register }]
   const kernel = await createTestKernel({
     bundles: [frameworkBundle, siteBundle, probeBundle, profiler, ...own, ...bundles],

@@ -5,8 +5,6 @@ export type CpuOrigin = 'application' | 'kernel' | 'vendor' | 'runtime' | 'gc'
 
 /** What a record tells of the CPU. Times are in microseconds, but for those that say otherwise. */
 export interface CpuData {
-  /** Between two looks at the stack. */
-  readonly interval: number
   readonly samples: number
   /** Time in which the process has worked, on behalf of whichever request. */
   readonly busy: number

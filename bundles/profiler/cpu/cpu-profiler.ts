@@ -6,7 +6,7 @@ import type { Profiler } from '../recording/profiler.ts'
 import type { ArmFile } from './arm-file.ts'
 import { type Arming, type CpuTarget, createArming } from './arming.ts'
 import { CpuRecording } from './cpu-recording.ts'
-import { CpuSampler } from './cpu-sampler.ts'
+import type { CpuSampler } from './cpu-sampler.ts'
 
 /** What requests are sampled with. */
 export interface CpuProfilerServices {
@@ -14,6 +14,7 @@ export interface CpuProfilerServices {
   readonly routes: RouteCollection
   readonly file: ArmFile
   readonly logger: Logger
+  readonly sampler: CpuSampler
   /** Milliseconds that a request is sampled for at most; ten seconds unless told else. */
   readonly limit?: number
 }
@@ -24,7 +25,6 @@ export interface CpuProfilerServices {
  */
 export class CpuProfiler {
   readonly #services: CpuProfilerServices
-  readonly #sampler = new CpuSampler()
   #armed: Arming | undefined
   #running: CpuRecording | undefined
   #last: string | undefined
@@ -102,7 +102,7 @@ export class CpuProfiler {
       return undefined
     }
     if (this.#armed === undefined || !this.#isWanted(request, this.#armed.target)) return undefined
-    const { file, limit = 10_000, logger } = this.#services
+    const { file, limit = 10_000, sampler } = this.#services
     const isOurs = file.remove()
     this.#set(undefined)
     if (!isOurs) return undefined
@@ -110,12 +110,8 @@ export class CpuProfiler {
       this.#running = undefined
       this.#update()
     }
-    try {
-      this.#running = new CpuRecording(this.#sampler, { others, limit, onEnd })
-    } catch (error) {
-      logger.warning('A request cannot be sampled.', { exception: error })
-    }
-    if (this.#running !== undefined) this.#last = token
+    this.#running = new CpuRecording(sampler, { others, limit, onEnd })
+    this.#last = token
     this.#update()
     return this.#running
   }

@@ -30,7 +30,6 @@ export class CpuRecording {
   #others: number
   #sampled: SampledRequest | undefined
 
-  /** @throws when V8 does not allow it */
   constructor(sampler: CpuSampler, { limit, onEnd, others }: CpuRecordingOptions) {
     this.#sampler = sampler
     this.#onEnd = onEnd

@@ -1,7 +1,13 @@
 import { type Profiler, Session } from 'node:inspector'
 
 /** Microseconds between two looks at the stack. */
-export const samplingInterval = 100
+const samplingInterval = 100
+
+/** How requests are sampled. */
+export interface CpuSamplerOptions {
+  /** Whether code that V8 has compiled so far stays in use, and coverage that somebody measures in the process stays whole. */
+  readonly keepsCode?: boolean
+}
 
 /**
  * V8's sampling profiler, for this process. It costs nothing before its first use; from then on a session to it stays
@@ -9,36 +15,46 @@ export const samplingInterval = 100
  */
 export class CpuSampler {
   #session: Session | undefined
+  readonly #keepsCode: boolean
 
-  /** Takes some milliseconds: V8 lists all the code there is. @throws when V8 does not allow it */
-  start(): void {
-    const session = this.#session ?? connect()
-    this.#session = session
-    session.post('Profiler.start', throwAny)
+  constructor({ keepsCode = false }: CpuSamplerOptions = {}) {
+    this.#keepsCode = keepsCode
   }
 
-  /** @throws when it was not started */
+  /** Takes some milliseconds: V8 lists all the code there is. */
+  start(): void {
+    this.#session ??= connect()
+    if (!this.#keepsCode) discardCode(this.#session)
+    this.#session.post('Profiler.start')
+  }
+
+  /** Gives what was seen since the start. */
   stop(): Profiler.Profile {
-    const results: Profiler.Profile[] = []
-    this.#session?.post('Profiler.stop', (error, { profile }) => {
-      throwAny(error)
-      results.push(profile)
-    })
+    const answers: Profiler.Profile[] = []
     // A session to one's own thread answers before `post` returns.
-    const [profile] = results
-    if (profile === undefined) throw new Error('V8 has given no profile.')
+    this.#session?.post('Profiler.stop', (error, result) => {
+      if (error === null) answers.push(result.profile)
+    })
+    const [profile = nothing] = answers
     return profile
   }
 }
 
+/**
+ * Of what was compiled before V8 does not know which function it sees at work when that was compiled into another one, or
+ * while it was in a loop: the time is told of the caller. V8 lets go of such code when somebody begins to measure coverage.
+ */
+function discardCode(session: Session): void {
+  session.post('Profiler.startPreciseCoverage')
+  session.post('Profiler.stopPreciseCoverage')
+}
+
+const nothing: Profiler.Profile = { nodes: [], startTime: 0, endTime: 0 }
+
 function connect(): Session {
   const session = new Session()
   session.connect()
-  session.post('Profiler.enable', throwAny)
-  session.post('Profiler.setSamplingInterval', { interval: samplingInterval }, throwAny)
+  session.post('Profiler.enable')
+  session.post('Profiler.setSamplingInterval', { interval: samplingInterval })
   return session
-}
-
-function throwAny(error: Error | null): void {
-  if (error) throw error
 }

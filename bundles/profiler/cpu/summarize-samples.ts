@@ -7,7 +7,6 @@ import type { SourceExcerpts } from '../../../lib/stack/source-excerpts.ts'
 import { type CalledFunction, type CallNode, type CallTree, createCallTree, keyOf } from './call-tree.ts'
 import type { CpuData, CpuExcerpt, CpuOrigin, SampledFunction } from './cpu-data.ts'
 import type { SampledRequest } from './cpu-recording.ts'
-import { samplingInterval } from './cpu-sampler.ts'
 import { findSource } from './source-places.ts'
 
 /** What a summary is made with. */
@@ -25,8 +24,8 @@ const functionLimit = 100
 const excerptLimit = 5
 const textLimit = 200
 
-/** The profiler is part of what the application is built upon. */
-const ownFolder = path.join('bundles', 'profiler') + path.sep
+/** These bundles are part of what an application is built upon. */
+const ownFolders: readonly string[] = ['framework', 'profiler'].map(name => path.join('bundles', name) + path.sep)
 
 /** Compiled, the samplers of the CPU lie beside this file. */
 const samplerFolder = `${new URL('.', import.meta.url)}`
@@ -42,7 +41,6 @@ export function summarizeSamples(sampled: SampledRequest, services: SummaryServi
   const indexes = new Map(shown.map(([key], index) => [key, index]))
   const described = shown.map(([, gathered]) => describe(gathered, tree, services))
   return {
-    interval: samplingInterval,
     samples: profile.samples?.length ?? 0,
     busy: Math.round(tree.root.total),
     idle: Math.round(tree.idle),
@@ -151,7 +149,7 @@ function refineOrigin(
   if (functionName === '(garbage collector)') return 'gc'
   // Code that was made of a text, by a template engine say.
   if (url === '' && lineNumber >= 0) return 'vendor'
-  return origin === 'application' && file?.startsWith(ownFolder) ? 'kernel' : origin
+  return ownFolders.some(folder => file?.startsWith(folder)) ? 'kernel' : origin
 }
 
 /** The line, as it was written, that was seen most. */

@@ -3,6 +3,7 @@ import { defineController } from '../../../kernel/controller/controller.ts'
 import { knownMethods } from '../../../lib/http/methods.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import type { Route } from '../../../lib/routing/route.ts'
 import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { type CpuTarget, describeTarget } from '../cpu/arming.ts'
 import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
@@ -73,7 +74,7 @@ interface Refused extends WantedTarget {
 function renderCpu(request: Request, services: CpuPageServices, refused?: Refused): Promise<Response> {
   const { cpu, pages, routes } = services
   const { armed, last } = cpu
-  const shown = shownRoutes(routes)
+  const shown = shownRoutes(routes).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)))
   const linkOf = (target: CpuTarget) => {
     if ('path' in target) return target.method === 'GET' ? target.path : ''
     const route = routes.find(target.route)
@@ -90,11 +91,16 @@ function renderCpu(request: Request, services: CpuPageServices, refused?: Refuse
     },
     last: last === undefined ? false : { token: last, link: recordLink(last, 'cpu') },
     latest: latestLink('cpu'),
-    routes: shown.map(({ name, path }) => ({ name, path: path.source, isSelected: name === refused?.route })),
+    routes: shown.map(({ name, path }) => ({ name, pattern: path.source, isSelected: name === refused?.route })),
     methods: knownMethods.map(name => ({ name, isSelected: name === (refused?.method ?? 'GET') })),
-    path: refused?.path ?? '',
+    asked: refused?.path ?? '',
   }
   return pages.render('profiler/cpu', model, request, refused === undefined ? 200 : 422)
+}
+
+/** By the custom of Symfony. */
+function isInternal({ name }: Route): boolean {
+  return name.startsWith('_')
 }
 
 /** 303: what the form was sent to is not asked for again when the page is reloaded. */

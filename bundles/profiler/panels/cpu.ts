@@ -5,7 +5,14 @@ import { formatShare } from '../format/format-share.ts'
 import { toTarget } from '../format/to-target.ts'
 import { cpuLink, recordLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
-import { placeOf, readCpu, type StoredCpu, type StoredFunction, type StoredSample } from '../reading/read-cpu.ts'
+import {
+  intervalOf,
+  placeOf,
+  readCpu,
+  type StoredCpu,
+  type StoredFunction,
+  type StoredSample,
+} from '../reading/read-cpu.ts'
 import { drawFlameGraph } from './flame-graph.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { toSpan } from './to-span.ts'
@@ -31,7 +38,7 @@ function describeNext({ method, parent, route, url }: ProfileSummary) {
     parentLink: typeof parent === 'string' ? recordLink(parent, 'cpu') : '',
     route: route ?? '',
     method,
-    path: toTarget(url).replace(/[?#].*$/s, ''),
+    target: toTarget(url).replace(/[?#].*$/s, ''),
   }
 }
 
@@ -39,7 +46,7 @@ function describeNext({ method, parent, route, url }: ProfileSummary) {
 const fewSamples = 50
 
 function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: EditorLinks) {
-  const { busy, calls, functions, idle, interval, isCut, omitted, others, samples, startup } = cpu
+  const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
   const frame = calls[Number(query.get('frame') ?? Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'
   const link = recordLink(profile.summary.token, 'cpu')
@@ -52,7 +59,7 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: Edito
     idle: formatMicroseconds(idle),
     busyShare: formatShare(busy, busy + idle),
     samples: samples.toLocaleString('en'),
-    interval: formatMicroseconds(interval),
+    interval: formatMicroseconds(intervalOf(cpu)),
     startup: formatMicroseconds(startup),
     others: others === 0 ? '' : others.toLocaleString('en'),
     isOneOther: others === 1,
@@ -69,7 +76,7 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: Edito
   }
 }
 
-const spotLimit = 20
+const spotLimit = 15
 
 function viewSpot(
   spot: StoredFunction,

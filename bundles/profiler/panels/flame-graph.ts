@@ -47,7 +47,7 @@ const leastShare = 0.0015
 const barLimit = 400
 
 /** Labels of narrower bars would be a letter or two, on a wide screen or on any. */
-const labelShare = { wide: 0.03, always: 0.2 }
+const labelShare = { wide: 0.06, always: 0.2 }
 
 /** A call that took so much of its caller's time is all that there was to it. */
 const onlyShare = 0.98

@@ -28,7 +28,6 @@ export interface StoredSample {
 
 /** What the CPU did while a request was handled. */
 export interface StoredCpu {
-  readonly interval: number
   readonly samples: number
   readonly busy: number
   readonly idle: number
@@ -71,7 +70,6 @@ export function readCpu({ data }: Profile): StoredCpu | undefined {
     calls.push(call)
   }
   return {
-    interval: readTime(cpu.interval),
     samples: readTime(cpu.samples),
     busy: readTime(cpu.busy),
     idle: readTime(cpu.idle),
@@ -84,6 +82,11 @@ export function readCpu({ data }: Profile): StoredCpu | undefined {
     omitted: readTime(cpu.omitted),
     excerpts: asObjects(cpu.excerpts).slice(0, limit).map(readExcerpt),
   }
+}
+
+/** Microseconds between two samples; more than was wished for where the machine was busy. */
+export function intervalOf({ busy, idle, samples }: StoredCpu): number {
+  return samples === 0 ? 0 : (busy + idle) / samples
 }
 
 /** Names the place of a function: its hottest line, or where it begins. */

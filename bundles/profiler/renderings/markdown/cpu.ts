@@ -1,6 +1,6 @@
 import { formatMicroseconds } from '../../format/format-microseconds.ts'
 import { formatShare } from '../../format/format-share.ts'
-import { placeOf, readCpu, type StoredCpu, type StoredFunction } from '../../reading/read-cpu.ts'
+import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction } from '../../reading/read-cpu.ts'
 import type { Section } from './section.ts'
 import { toBlock, toList, toSpan } from './text.ts'
 
@@ -24,10 +24,11 @@ export const cpuSection: Section = {
   },
 }
 
-function toFacts({ busy, idle, interval, isCut, others, samples, startup }: StoredCpu): string {
+function toFacts(cpu: StoredCpu): string {
+  const { busy, idle, isCut, others, samples, startup } = cpu
   return [
     `- Busy: ${formatMicroseconds(busy)}; waiting: ${formatMicroseconds(idle)}`,
-    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(interval)}; V8 took ${formatMicroseconds(startup)} to begin`,
+    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(intervalOf(cpu))}; V8 took ${formatMicroseconds(startup)} to begin`,
     `- Other requests in the same samples: ${others}`,
     ...(isCut ? ['- Sampling ended before the request did.'] : []),
   ].join('\n')
