@@ -7,6 +7,8 @@ const samplingInterval = 100
 export interface CpuSamplerOptions {
   /** Whether code that V8 has compiled so far stays in use, and coverage that somebody measures in the process stays whole. */
   readonly keepsCode?: boolean
+  /** Opens a session to V8; one of this process unless told else. */
+  readonly connect?: () => Session
 }
 
 /**
@@ -16,14 +18,16 @@ export interface CpuSamplerOptions {
 export class CpuSampler {
   #session: Session | undefined
   readonly #keepsCode: boolean
+  readonly #connect: () => Session
 
-  constructor({ keepsCode = false }: CpuSamplerOptions = {}) {
+  constructor({ connect = connectHere, keepsCode = false }: CpuSamplerOptions = {}) {
     this.#keepsCode = keepsCode
+    this.#connect = connect
   }
 
   /** Takes some milliseconds: V8 lists all the code there is. */
   start(): void {
-    this.#session ??= connect()
+    this.#session ??= this.#open()
     if (!this.#keepsCode) discardCode(this.#session)
     this.#session.post('Profiler.start')
   }
@@ -38,6 +42,13 @@ export class CpuSampler {
     const [profile = nothing] = answers
     return profile
   }
+
+  #open(): Session {
+    const session = this.#connect()
+    session.post('Profiler.enable')
+    session.post('Profiler.setSamplingInterval', { interval: samplingInterval })
+    return session
+  }
 }
 
 /**
@@ -51,10 +62,8 @@ function discardCode(session: Session): void {
 
 const nothing: Profiler.Profile = { nodes: [], startTime: 0, endTime: 0 }
 
-function connect(): Session {
+function connectHere(): Session {
   const session = new Session()
   session.connect()
-  session.post('Profiler.enable')
-  session.post('Profiler.setSamplingInterval', { interval: samplingInterval })
   return session
 }

@@ -47,7 +47,7 @@ const fewSamples = 50
 
 function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: EditorLinks) {
   const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
-  const frame = calls[Number(query.get('frame') ?? Number.NaN)]
+  const frame = calls[Number(query.get('frame') || Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'
   const link = recordLink(profile.summary.token, 'cpu')
   const linkTo = (call: StoredSample | undefined, isAll = isUnfolded) =>

@@ -73,7 +73,7 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
     bars.push({
       index: last.index,
       parent: at.parent,
-      name: run.length === 1 ? last.called.name : `+${run.length - 1} › ${last.called.name}`,
+      name: nameOf(run, last),
       text: describe(run, last, busy),
       origin: last.called.origin,
       x: toPercent(at.x),
@@ -116,6 +116,10 @@ function runOf(call: StoredSample): StoredSample[] {
   }
 }
 
+function nameOf({ length }: readonly StoredSample[], { called }: StoredSample): string {
+  return length === 1 ? called.name : `+${length - 1} › ${called.name}`
+}
+
 function isOwn({ called }: StoredSample): boolean {
   return called.origin === 'application'
 }
@@ -128,11 +132,12 @@ const owners: Readonly<Record<StoredFunction['origin'], string>> = {
   gc: 'the garbage collector',
 }
 
-function describe(run: readonly StoredSample[], { called, self, total }: StoredSample, busy: number): string {
+function describe(run: readonly StoredSample[], last: StoredSample, busy: number): string {
+  const { called, self, total } = last
   const place = placeOf(called)
   const [first] = run
   const facts = [
-    `${called.name}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
+    `${nameOf(run, last)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
     ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
     ...(place === '' ? [] : [place]),
     `of ${owners[called.origin]}`,

@@ -86,7 +86,7 @@ export function readCpu({ data }: Profile): StoredCpu | undefined {
 
 /** Microseconds between two samples; more than was wished for where the machine was busy. */
 export function intervalOf({ busy, idle, samples }: StoredCpu): number {
-  return samples === 0 ? 0 : (busy + idle) / samples
+  return samples < 1 ? 0 : (busy + idle) / samples
 }
 
 /** Names the place of a function: its hottest line, or where it begins. */
@@ -124,5 +124,5 @@ function readExcerpt({ file, line, lines, start }: Readonly<Record<string, unkno
 }
 
 function readTime(value: unknown): number {
-  return Math.max(0, asNumber(value))
+  return Math.max(0, Math.round(asNumber(value)))
 }

@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import type { Session } from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { ArmFile } from '../../../../bundles/profiler/cpu/arm-file.ts'
 import { parseArming } from '../../../../bundles/profiler/cpu/arming.ts'
 import { CpuProfiler } from '../../../../bundles/profiler/cpu/cpu-profiler.ts'
-import { CpuSampler } from '../../../../bundles/profiler/cpu/cpu-sampler.ts'
+import { CpuSampler, type CpuSamplerOptions } from '../../../../bundles/profiler/cpu/cpu-sampler.ts'
 import type { Inspection } from '../../../../bundles/profiler/recording/profiler.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
@@ -132,4 +133,21 @@ t.test('a sampler that was not started has seen nothing', async t => {
   sampler.start()
   t.ok(sampler.stop().nodes.length > 0)
   t.strictSame(sampler.stop().nodes, [])
+})
+
+t.test('code that was compiled before is discarded, unless told else', async t => {
+  const postedBy = (options: CpuSamplerOptions) => {
+    const posted: string[] = []
+    const session = { post: (method: string) => void posted.push(method) }
+    // Only what the sampler calls of a session.
+    const sampler = new CpuSampler({ ...options, connect: () => session as Session })
+    sampler.start()
+    sampler.start()
+    return posted
+  }
+  const begin = ['Profiler.enable', 'Profiler.setSamplingInterval']
+  const discard = ['Profiler.startPreciseCoverage', 'Profiler.stopPreciseCoverage']
+  const start = 'Profiler.start'
+  t.strictSame(postedBy({}), [...begin, ...discard, start, ...discard, start])
+  t.strictSame(postedBy({ keepsCode: true }), [...begin, start, start])
 })

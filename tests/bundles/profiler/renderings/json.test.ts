@@ -40,8 +40,10 @@ const mistakesOf = (value: unknown) =>
     : (validate.errors ?? []).map(({ instancePath, message, params }) => ({ instancePath, message, params }))
 
 t.test('records of all kinds, and lists of them, are what the schema says, and nothing more', async t => {
-  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const kernel = await createProfiledKernel(t, { bundles: [richBundle], armFile: `${t.testdir()}/armed.json` })
   const { url } = await serveKernel(t, kernel)
+  const form = new URLSearchParams({ path: '/rich', method: 'POST' })
+  await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', body: form, headers: { origin: url } })
   await askRichly(url)
   const elsewhere = await fetch(`${url}/redir`)
   await elsewhere.text()
