@@ -10,7 +10,7 @@ import { formatMicroseconds } from '../format/format-microseconds.ts'
 import { formatShare } from '../format/format-share.ts'
 import { formatTime } from '../format/format-time.ts'
 import type { Profile } from '../profile.ts'
-import { placeOf, readCpu } from '../reading/read-cpu.ts'
+import { placeOf, readCpu, type StoredCpu } from '../reading/read-cpu.ts'
 import { shownRoutes } from '../routing/shown-routes.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 
@@ -65,13 +65,13 @@ export function createProfilerCpu({ file, routes, storage }: ProfilerCpuServices
         return exitCodes.success
       }
       output.note(`Waiting for ${describeTarget(target)}.`)
-      const profile = await waitForProfile(arming, storage, signal)
-      if (profile === undefined) {
+      const sampled = await waitForSamples(arming, storage, signal)
+      if (sampled === undefined) {
         file.remove()
         output.error('Nobody has asked for it.')
         return exitCodes.failure
       }
-      output.print(toDocument(profile))
+      output.print(toDocument(sampled))
       return exitCodes.success
     },
   }
@@ -85,22 +85,31 @@ function toStatus(arming: Arming | undefined): Document {
   return { blocks: [{ kind: 'text', text }], json: { target, until: iso } }
 }
 
+/** A profile that has samples. */
+interface SampledProfile {
+  readonly profile: Profile
+  readonly cpu: StoredCpu
+}
+
 /** Resolves with the next profile that has samples: there is one at a time. */
-function waitForProfile(
+function waitForSamples(
   { until }: Arming,
   storage: ProfilerCpuServices['storage'],
   signal: AbortSignal,
-): Promise<Profile | undefined> {
+): Promise<SampledProfile | undefined> {
   return new Promise(resolve => {
-    const settle = (profile: Profile | undefined) => {
+    const settle = (sampled: SampledProfile | undefined) => {
       clearTimeout(timer)
       end()
-      resolve(profile)
+      resolve(sampled)
     }
     const timer = setTimeout(settle, until - Date.now(), undefined)
     const end = storage.tail(({ token }) => {
       void storage.find(token).then(stored => {
-        if (stored?.profile.data.cpu !== undefined) settle(stored.profile)
+        // Somebody may have deleted it meanwhile.
+        if (stored === undefined) return
+        const cpu = readCpu(stored.profile)
+        if (cpu !== undefined) settle({ profile: stored.profile, cpu })
       })
     })
     signal.addEventListener('abort', () => settle(undefined), { once: true })
@@ -118,11 +127,9 @@ const columns: readonly Column[] = [
 
 const spotLimit = 20
 
-function toDocument(profile: Profile): Document {
-  const cpu = readCpu(profile)
-  const { token } = profile.summary
-  const spots = (cpu?.functions ?? []).filter(({ self }) => self > 0).slice(0, spotLimit)
-  const busy = cpu?.busy ?? 0
+function toDocument({ cpu: { busy, functions }, profile: { data, summary } }: SampledProfile): Document {
+  const { token } = summary
+  const spots = functions.filter(({ self }) => self > 0).slice(0, spotLimit)
   const rows = spots.map((spot): Cell[] => [
     formatMicroseconds(spot.self),
     formatShare(spot.self, busy),
@@ -135,6 +142,6 @@ function toDocument(profile: Profile): Document {
       { kind: 'table', table: { columns, rows } },
       { kind: 'text', text: `The flame graph is in the record ${token}: /_profiler/${token}?panel=cpu`, tone: 'muted' },
     ],
-    json: { token, cpu: profile.data.cpu },
+    json: { token, cpu: data.cpu },
   }
 }

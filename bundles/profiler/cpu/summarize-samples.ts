@@ -49,7 +49,7 @@ export function summarizeSamples(sampled: SampledRequest, services: SummaryServi
     isCut,
     functions: described.map(({ sampled }) => sampled),
     calls: rows.kept.map(({ caller, node }) => [
-      indexes.get(keyOf(node.called)) ?? -1,
+      Number(indexes.get(keyOf(node.called))),
       caller,
       Math.round(node.self),
       Math.round(node.total),

@@ -77,6 +77,7 @@ function renderCpu(request: Request, services: CpuPageServices, refused?: Refuse
   const shown = shownRoutes(routes).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)))
   const linkOf = (target: CpuTarget) => {
     if ('path' in target) return target.method === 'GET' ? target.path : ''
+    // What another process has armed may be no route here.
     const route = routes.find(target.route)
     return route === undefined ? '' : visitLink(route)
   }

@@ -107,13 +107,14 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
 /** A call, and those after it that are all that it did, as long as none of them is the application's. */
 function runOf(call: StoredSample): StoredSample[] {
   const run = [call]
-  for (let at = call; ; ) {
-    const [child] = at.children
-    const isOnly = child !== undefined && child.total >= at.total * onlyShare
-    if (!isOnly || isOwn(at) || isOwn(child)) return run
-    run.push(child)
-    at = child
-  }
+  for (let next = onlyChildOf(call); next !== undefined; next = onlyChildOf(next)) run.push(next)
+  return run
+}
+
+function onlyChildOf(call: StoredSample): StoredSample | undefined {
+  const [child] = call.children
+  if (child === undefined || isOwn(call) || isOwn(child)) return undefined
+  return child.total >= call.total * onlyShare ? child : undefined
 }
 
 function nameOf({ length }: readonly StoredSample[], { called }: StoredSample): string {

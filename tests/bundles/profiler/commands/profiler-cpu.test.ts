@@ -9,8 +9,15 @@ import { busyBundle } from '../../../fixtures/busy-bundle.ts'
 import { createRecord } from '../../../support/create-profile.ts'
 import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
 
+/** Somebody deletes a record before anybody has read it. */
+class HastyStorage extends MemoryProfileStorage {
+  override async find(token: string) {
+    return token === 'cccccc' ? undefined : super.find(token)
+  }
+}
+
 function open(t: Test) {
-  const storage = new MemoryProfileStorage()
+  const storage = new HastyStorage()
   const armFile = path.join(t.testdir(), 'var/armed.json')
   const bundles = () => [frameworkBundle, createProfilerBundle({ storage, armFile }), busyBundle]
   const run = (line: string, init: RunInit = {}) =>
@@ -66,6 +73,8 @@ t.test('it waits for the request, and lists its hot spots', async t => {
   while (!existsSync(armFile)) await delay(1)
   await delay(20)
   storage.append(createRecord({ token: 'aaaaaa' }), '{}')
+  await delay(1)
+  storage.append(createRecord({ token: 'cccccc', data: { cpu } }), '{}')
   storage.append(createRecord({ token: 'bbbbbb', data: { cpu } }), '{}')
   const { code, stderr, stdout } = await waiting
   t.equal(code, 0)

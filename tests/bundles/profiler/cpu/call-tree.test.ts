@@ -138,6 +138,28 @@ t.test('of many calls the longest are kept, with all that have led to them', asy
   }
 })
 
+t.test('of the hottest functions the sources are kept', async t => {
+  const names = Array.from({ length: 9 }, (_, index) => `f${index}`)
+  const profile = createProfile(
+    [[0, '(root)'], ...names.map((name): Node => [1, name])],
+    names.map((_, index) => [index + 2, 10 * index]),
+  )
+  const url = `file://${process.cwd()}/tests/fixtures/busy-bundle.ts`
+  const nodes = profile.nodes.map((node, index) => ({
+    ...node,
+    callFrame: { ...node.callFrame, url, lineNumber: index },
+    positionTicks: [
+      { line: index, ticks: 1 },
+      { line: index + 5, ticks: 2 },
+    ],
+  }))
+  const { excerpts, functions } = summarize({ ...profile, nodes })
+  t.equal(functions.length, 9)
+  t.equal(excerpts.length, 5)
+  t.match(functions[0], { name: 'f8', line: 10, hot: 14 })
+  t.match(excerpts[0], { file: 'tests/fixtures/busy-bundle.ts', line: 14, start: 9 })
+})
+
 t.test('no samples, or none that V8 explains, are an empty tree', async t => {
   for (const profile of [
     { nodes: [], startTime: 0, endTime: 0 },

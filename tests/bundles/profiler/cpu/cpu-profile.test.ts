@@ -127,9 +127,13 @@ t.test('a request is named by its method and path as well, also when no route ta
 
 t.test('time in which a request has only waited is told apart', async t => {
   const { arm, cpuOf } = await open(t)
-  await arm({ path: '/later' })
-  const cpu = await cpuOf('/later')
-  t.ok(Number(cpu?.idle) > 20_000, `${cpu?.idle} microseconds`)
+  const measured: number[] = []
+  // On a machine that is very busy V8 may not get to look while the request waits.
+  while (measured.length < 10 && !measured.some(idle => idle > 20_000)) {
+    await arm({ path: '/later' })
+    measured.push(Number((await cpuOf('/later'))?.idle))
+  }
+  t.ok(Number(measured.at(-1)) > 20_000, `${measured} microseconds`)
 })
 
 t.test('requests beside it are in the same samples, and are counted', async t => {
@@ -223,9 +227,23 @@ t.test('what is asked for before a server runs is heeded when it does', async t 
   const kernel = await open(t)
   writeFileSync(kernel.armFile, JSON.stringify(createArming({ route: 'quiet' }, Date.now())))
   const { url } = await serveKernel(t, kernel)
+  t.match(await (await fetch(`${url}/_profiler/cpu`)).text(), '<a class="button small" href="/quiet"')
   const response = await fetch(`${url}/quiet`)
   await response.text()
   t.ok((await waitForProfile(kernel.storage, response.headers.get('x-debug-token'))).data.cpu)
+})
+
+t.test('what is no link is not offered as one', async t => {
+  const kernel = await open(t)
+  const page = async () => (await kernel.client.get('/_profiler/cpu')).text
+  await kernel.arm({ path: '/quiet', method: 'POST' })
+  t.match(await page(), 'Waiting for the next POST /quiet.')
+  t.notMatch(await page(), 'Open it')
+  // Of another application in the same directory, say.
+  new ArmFile(kernel.armFile).write(createArming({ route: 'elsewhere' }, Date.now()))
+  await serveKernel(t, kernel)
+  t.match(await page(), 'elsewhere')
+  t.notMatch(await page(), 'Open it')
 })
 
 t.test('secrets in names of functions are masked', async t => {

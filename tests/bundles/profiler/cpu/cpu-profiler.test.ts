@@ -70,6 +70,15 @@ t.test('one at a time: who is asked for meanwhile waits until the sampled reques
   t.ok(inspect('/asked'))
 })
 
+t.test('when the server ends sampling does, too', async t => {
+  const { cpu, inspect, inspections } = create(t)
+  cpu.arm(target)
+  inspect('/asked')
+  cpu.close()
+  t.equal(inspections.length, 0)
+  cpu.close()
+})
+
 t.test('a request that another process has got is not sampled', async t => {
   const { cpu, file, inspect, inspections } = create(t)
   cpu.arm(target)

@@ -87,6 +87,15 @@ t.test('they can be unfolded, and each call be seen in the whole width, below th
   }
 })
 
+t.test('not everything is drawn', async t => {
+  const { show } = await createProfiledKernel(t)
+  const short = Array.from({ length: 30 }, () => [0, -1, 100, 100])
+  const many = Array.from({ length: 450 }, () => [0, -1, 200, 200])
+  const html = await show('cpu', record({ calls: [...many, ...short] }))
+  t.equal(barsOf(plainEquals(html)).length, 400)
+  t.match(html, '80 calls are too short to be drawn here.')
+})
+
 t.test('hot spots have their source, a link to the editor and one to the widest call', async t => {
   const kernel = await createProfiledKernel(t)
   const panel = createCpuPanel(new EditorLinks({ editorUrl: 'ed://{file}:{line}', directory: '/site' }))
