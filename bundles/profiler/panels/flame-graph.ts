@@ -62,19 +62,19 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
   let folded = 0
 
   const draw = (call: StoredSample, at: { readonly x: number; readonly row: number; readonly parent: number }) => {
-    const run = wish.isUnfolded ? [call] : runOf(call)
-    const last = run.at(-1) ?? call
+    const run = wish.isUnfolded ? { first: call, last: call, count: 1 } : runOf(call)
+    const { count, last } = run
     const share = shareOf(call.total, whole)
     if (share < leastShare || bars.length >= barLimit) return
-    drawn += run.length
-    folded += run.length - 1
+    drawn += count
+    folded += count - 1
     depth = Math.max(depth, at.row)
     const place = bars.length
     bars.push({
       index: last.index,
       parent: at.parent,
-      name: nameOf(run, last),
-      text: describe(run, last, busy),
+      name: nameOf(run),
+      text: describe(run, busy),
       origin: last.called.origin,
       x: toPercent(at.x),
       y: at.row * rowHeight,
@@ -104,11 +104,22 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
   }
 }
 
+/** Calls of which each is all that the one before it did. */
+interface Run {
+  readonly first: StoredSample
+  readonly last: StoredSample
+  readonly count: number
+}
+
 /** A call, and those after it that are all that it did, as long as none of them is the application's. */
-function runOf(call: StoredSample): StoredSample[] {
-  const run = [call]
-  for (let next = onlyChildOf(call); next !== undefined; next = onlyChildOf(next)) run.push(next)
-  return run
+function runOf(call: StoredSample): Run {
+  let last = call
+  let count = 1
+  for (let next = onlyChildOf(call); next !== undefined; next = onlyChildOf(next)) {
+    last = next
+    count++
+  }
+  return { first: call, last, count }
 }
 
 function onlyChildOf(call: StoredSample): StoredSample | undefined {
@@ -117,8 +128,8 @@ function onlyChildOf(call: StoredSample): StoredSample | undefined {
   return child.total >= call.total * onlyShare ? child : undefined
 }
 
-function nameOf({ length }: readonly StoredSample[], { called }: StoredSample): string {
-  return length === 1 ? called.name : `+${length - 1} › ${called.name}`
+function nameOf({ count, last }: Run): string {
+  return count === 1 ? last.called.name : `+${count - 1} › ${last.called.name}`
 }
 
 function isOwn({ called }: StoredSample): boolean {
@@ -133,16 +144,16 @@ const owners: Readonly<Record<StoredFunction['origin'], string>> = {
   gc: 'the garbage collector',
 }
 
-function describe(run: readonly StoredSample[], last: StoredSample, busy: number): string {
-  const { called, self, total } = last
+function describe(run: Run, busy: number): string {
+  const { count, first } = run
+  const { called, self, total } = run.last
   const place = placeOf(called)
-  const [first] = run
   const facts = [
-    `${nameOf(run, last)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
+    `${nameOf(run)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
     ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
     ...(place === '' ? [] : [place]),
     `of ${owners[called.origin]}`,
-    ...(run.length > 1 ? [`by way of ${formatCount(run.length - 1, 'call')} from ${first?.called.name}`] : []),
+    ...(count > 1 ? [`by way of ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
   ]
   return facts.join('; ')
 }
