@@ -7,7 +7,7 @@ import { toMarkdown } from './report.js'
 const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
-                       profile-search, profile-append, profile-bytes, page-weights, panel-times (comma-separated);
+                       cpu-profile, profile-search, profile-append, profile-bytes, page-weights, panel-times (comma-separated);
                        http is the first three, pages the last two
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
@@ -24,6 +24,7 @@ const claims = {
   router: async () => (await import('./claims/router.js')).router,
   profiler: async () => (await import('./claims/profiler.js')).profiler,
   'profiler-memory': async () => (await import('./claims/profiler.js')).profilerMemory,
+  'cpu-profile': async () => (await import('./claims/cpu-profile.js')).cpuProfile,
   'profile-search': async () => (await import('./claims/profile-store.js')).profileSearch,
   'profile-append': async () => (await import('./claims/profile-store.js')).profileAppend,
   'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,

@@ -1,5 +1,6 @@
 import type { Application } from '../../kernel/bundle.ts'
 import { ConfigCollector } from './collectors/config.ts'
+import { createCpuCollector } from './collectors/cpu.ts'
 import { createEventsCollector } from './collectors/events.ts'
 import { ExceptionCollector } from './collectors/exception.ts'
 import { createHttpCollector } from './collectors/http.ts'
@@ -18,6 +19,8 @@ import type { ProfileCollector } from './recording/profile-collector.ts'
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
   const { directory, dispatcher, redactor } = app
   return [
+    // First: what the others do is not the request's.
+    createCpuCollector(directory, redactor),
     new RequestCollector(redactor),
     new ResponseCollector(redactor),
     new SessionCollector(redactor, directory),

@@ -2,6 +2,7 @@ import type { Application } from '../../kernel/bundle.ts'
 import { EditorLinks } from './editor-links.ts'
 import { Inspector } from './findings/inspector.ts'
 import { configPanel } from './panels/config.ts'
+import { createCpuPanel } from './panels/cpu.ts'
 import { createEventsPanel } from './panels/events.ts'
 import { createExceptionPanel } from './panels/exception.ts'
 import { createFindingsPanel } from './panels/findings.ts'
@@ -16,17 +17,19 @@ import { timePanel } from './panels/time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
+  const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
   const panels: ProfilePanel[] = [
     requestPanel,
     timePanel,
-    createExceptionPanel(new EditorLinks({ ...app.config, directory: app.directory })),
+    createExceptionPanel(editor),
     createFindingsPanel(new Inspector(app.findingRules), labelOf),
     createLoggerPanel(),
     createEventsPanel(),
     createRouterPanel(app),
     templatesPanel,
     memoryPanel,
+    createCpuPanel(editor),
     createHttpPanel(app.directory),
     configPanel,
   ]

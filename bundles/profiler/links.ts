@@ -1,6 +1,9 @@
 /** Below this path is all that the profiler shows. */
 export const home = '/_profiler/'
 
+/** The page that says which request is to be sampled. */
+export const cpuLink: string = `${home}cpu`
+
 /** The page of a record; any text will do as a token, and leads nowhere else. */
 export function recordLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`

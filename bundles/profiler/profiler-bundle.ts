@@ -9,6 +9,10 @@ import { Assets } from './assets.ts'
 import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
+import { createProfilerCpu } from './commands/profiler-cpu.ts'
+import { ArmFile } from './cpu/arm-file.ts'
+import { CpuProfiler } from './cpu/cpu-profiler.ts'
+import { CpuSampler } from './cpu/cpu-sampler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
@@ -44,6 +48,10 @@ import { WelcomeListener } from './welcome/welcome-listener.ts'
 export interface ProfilerOptions extends RecordingOptions {
   /** Files in `var/profiler` unless told else. */
   readonly storage?: ProfileStorage
+  /** Tells all processes of the project which request is to be sampled; `var/cpu-profile.json` unless told else. */
+  readonly armFile?: string
+  /** One that discards compiled code, for exact names, unless told else. */
+  readonly cpuSampler?: CpuSampler
 }
 
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
@@ -111,9 +119,14 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       collectors.push(memoryCollector, ...createCollectors(app, sites), lateCollector, redirects)
       const assets = createAssets(app)
       const replayer = new Replayer({ ...app, profiler })
+      const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
+      const sampler = options.cpuSampler ?? new CpuSampler()
+      const cpu = new CpuProfiler({ ...app, profiler, sampler, file: armFile, logger: app.logger.channel('profiler') })
+      app.signals.on('server.listening', () => watches.push(cpu.listen()))
+      watches.push(() => cpu.close())
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp({ ...app, profiler, storage, replayer }))
-      const own = addPages({ ...app, profiler, storage, policy, assets, replayer })
+      const own = addPages({ ...app, profiler, storage, policy, assets, replayer, cpu })
       for (const controller of own) controllers.add(controller)
       const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
@@ -122,6 +135,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
       const replaying = { replayer, boot: () => prepareForRequests(app) }
       app.commands.push(...createCommands(storage, new Inspector(app.findingRules), replaying))
+      app.commands.push(createProfilerCpu({ ...app, storage, file: armFile }))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

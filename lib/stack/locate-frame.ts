@@ -15,7 +15,10 @@ const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder 
 const compiled = `dist${path.sep}`
 
 /** Says where a frame stands, seen from the project's root. */
-export function locateFrame({ file, origin }: StackFrame, directory: string): FrameLocation {
+export function locateFrame(
+  { file, origin }: Pick<StackFrame, 'origin'> & { readonly file?: string | undefined },
+  directory: string,
+): FrameLocation {
   if (file === undefined) return { origin }
   if (!file.startsWith(directory + path.sep)) return { file, origin: origin === 'runtime' ? origin : 'vendor' }
   const inside = file.slice(directory.length + 1)

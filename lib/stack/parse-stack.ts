@@ -99,7 +99,8 @@ function toPath(file: string): string {
   }
 }
 
-function originOf(file: string | undefined): StackFrame['origin'] {
+/** Whose code a file is. */
+export function originOf(file: string | undefined): StackFrame['origin'] {
   if (file === undefined || file.startsWith('node:')) return 'runtime'
   return /[\\/]node_modules[\\/]/.test(file) ? 'vendor' : 'application'
 }

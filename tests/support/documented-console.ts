@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
@@ -40,7 +42,8 @@ const records: readonly RecordInit[] = [
 export function runDocumented(line: string): Promise<RunResult> {
   const storage = new MemoryProfileStorage()
   for (const record of records) storage.append(createRecord(record), '{}')
-  const profiler = createProfilerBundle({ storage })
+  const armFile = path.join(tmpdir(), `documented-console-${process.pid}`, 'armed.json')
+  const profiler = createProfilerBundle({ storage, armFile })
   return runInTerminal(line, {
     load: async () => [frameworkBundle, siteBundle, profiler],
     signal: AbortSignal.abort(),

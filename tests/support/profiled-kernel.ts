@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { CpuSampler } from '../../bundles/profiler/cpu/cpu-sampler.ts'
 import { createPanels } from '../../bundles/profiler/create-panels.ts'
 import { findChildren } from '../../bundles/profiler/pages/find-children.ts'
 import type { PanelSubject, ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
@@ -49,6 +50,8 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   const { handlers = {}, register = () => {}, bundles = [], ...options } = init
   const own = [createHandlerBundle(handlers), { name: 'own', register }]
   const kernel = await createProfiledTestKernel({
+    // Coverage would be reset.
+    cpuSampler: new CpuSampler({ keepsCode: true }),
     ...options,
     bundles: [frameworkBundle, siteBundle, probeBundle, ...own, ...bundles],
   })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { tuneGarbageCollector } from '../../../bin/garbage-collector.js'
+import { ArmFile } from '../../../dist/bundles/profiler/cpu/arm-file.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
@@ -12,21 +13,26 @@ import { host } from '../work.js'
 /**
  * This kernel as bin/serve starts it in development.
  *
- * @param {string} [feature] `profiled` records every request into files of its own
+ * @param {string} [feature] `profiled` records every request into files of its own; `armed` also waits for a request of a
+ *   route that nobody asks for, to sample it
  */
 export async function start(feature) {
   process.setSourceMapsEnabled(true)
   tuneGarbageCollector()
-  const { app } = await bootKernel(feature === 'profiled' ? [createProfiler()] : [], 'dev')
+  const { app } = await bootKernel(feature === undefined ? [] : [createProfiler(feature === 'armed')], 'dev')
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)
   return Number(new URL(url).port)
 }
 
-function createProfiler() {
+/** @param {boolean} isArmed */
+function createProfiler(isArmed) {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
   // Load without a pause is no use of a development server: nothing may be dropped here, or the cost would look smaller.
   const storage = new FileProfileStorage({ directory, onProblem: console.error, queueBytes: 1e9 })
-  return createProfilerBundle({ storage })
+  const armFile = path.join(directory, 'armed.json')
+  // Longer than any benchmark: it is not to be disarmed on the way.
+  if (isArmed) new ArmFile(armFile).write({ target: { route: 'partnership' }, until: Date.now() + 86_400_000 })
+  return createProfilerBundle({ storage, armFile })
 }

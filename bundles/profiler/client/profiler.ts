@@ -1,6 +1,7 @@
 import { enableCopying } from './copy.ts'
 import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
+import { enableFlameGraph } from './flame.ts'
 import { enhanceList } from './list.ts'
 import { reachScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
@@ -14,6 +15,7 @@ enableCopying(document)
 enableFiltering(document)
 enableShortcuts(document)
 enableTimeline(document.querySelector<HTMLFormElement>('#timeline'))
+enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()
 enhanceEventTree(document)

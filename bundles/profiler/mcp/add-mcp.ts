@@ -9,7 +9,7 @@ import { createTools } from './create-tools.ts'
 import { loadSdk } from './load-sdk.ts'
 
 /** Adds the two ways for agents to read records (MCP): a command, and a route whose controller it gives. */
-export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy'>): Controller {
+export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
   const { config, profiler, storage } = app
   const panels = createPanels(app)
   const inspector = new Inspector(app.findingRules)

@@ -2,6 +2,7 @@ import type { Application } from '../../../kernel/bundle.ts'
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
+import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
 import { createPanels } from '../create-panels.ts'
 import { FindingBadges } from '../findings/finding-badges.ts'
 import { Inspector } from '../findings/inspector.ts'
@@ -11,6 +12,7 @@ import type { Replayer } from '../replay/replayer.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
+import { createArmRoutes, createCpuRoute } from './create-cpu-routes.ts'
 import { createDataRoutes } from './create-data-routes.ts'
 import { createExportRoutes } from './create-export-routes.ts'
 import { createPanelList } from './create-panel-list.ts'
@@ -29,6 +31,7 @@ export interface ProfilerApplication extends Application {
   readonly policy: RecordingPolicy
   readonly assets: Assets
   readonly replayer: Replayer
+  readonly cpu: CpuProfiler
 }
 
 /**
@@ -57,6 +60,8 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
   const settled = (page: PageRoute) => ({ ...page, controller: whenIdle(app.profiler, page.controller) })
   return [
     ...createWritingRoutes(services, app.replayer).map(page => add('POST', settled(page))),
+    ...createArmRoutes({ ...app, ...services }).map(page => add('POST', page)),
+    add('GET', settled(createCpuRoute({ ...app, ...services }))),
     ...createSupplyRoutes(assets, new LiveStreams(app)).map(page => add('GET', page)),
     add('GET', settled(createToolbarRoute(services))),
     ...createDataRoutes(services).map(page => add('GET', settled(page))),

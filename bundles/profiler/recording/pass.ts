@@ -5,6 +5,7 @@ import type { Response } from '../../../lib/http/response.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { SessionMethod } from '../../../lib/session/session-use.ts'
 import type { StackFrame } from '../../../lib/stack/parse-stack.ts'
+import type { CpuRecording } from '../cpu/cpu-recording.ts'
 import type { Outcome } from '../profile.ts'
 import type { CallTrace } from './call-trace.ts'
 import type { CollectedData } from './collected-data.ts'
@@ -74,6 +75,8 @@ export class Pass implements CollectedRequest {
   calls: CallTrace | undefined
   /** What the process had used when this began; only of a main request. */
   usage: UsageTrace | undefined
+  /** What the CPU does meanwhile, when somebody has asked for it. */
+  cpu: CpuRecording | undefined
   /** The first uses of the session on behalf of this very request. */
   readonly sessionUses: NotedSessionUse[] = []
 

@@ -5,6 +5,7 @@ import { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import type { CpuRecording } from '../cpu/cpu-recording.ts'
 import type { ProfileSummary } from '../profile.ts'
 import { replayAttribute } from '../replay/replay-mark.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -40,6 +41,9 @@ export interface ProfilerServices {
   readonly signals: Signals
 }
 
+/** Looks at a main request before its pass begins, given its token and how many others are in flight; may sample it. */
+export type Inspection = (request: Request, token: string, others: number) => CpuRecording | undefined
+
 /** Milliseconds that somebody waits for a profile in the making, which a collector may hold up. */
 const patience = 1000
 
@@ -58,6 +62,7 @@ export class Profiler {
   /** Main requests that are over, and not kept yet. */
   readonly #ended: Pass[] = []
   #toKeep: Pass[] = []
+  #inspection: Inspection | undefined
 
   constructor(services: ProfilerServices) {
     this.#services = services
@@ -80,6 +85,14 @@ export class Profiler {
     return main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
 
+  /** Has each main request that is recorded looked at, by nobody else meanwhile; returns what ends that. */
+  inspect(inspection: Inspection): () => void {
+    this.#inspection = inspection
+    return () => {
+      this.#inspection = undefined
+    }
+  }
+
   /** Begins to record a request; a sub-request is recorded when its parent is. */
   begin(request: Request, type: RequestType): Pass | undefined {
     const { logger, policy, storage } = this.#services
@@ -93,10 +106,14 @@ export class Profiler {
     }
     // As Symfony marks each of its passes; nothing depends on it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
+    const isMain = type === RequestType.Main
+    // Before the pass: its times are those of the request alone.
+    const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined
     const pass = new Pass(token, request, type, parent)
     attachPass(request, pass)
     this.#awaited.add(token)
-    if (type === RequestType.Main) {
+    if (isMain) {
+      pass.cpu = cpu
       pass.usage = startUsage(this.#inFlight)
       this.#inFlight.push(pass)
       this.#services.watchLoop()

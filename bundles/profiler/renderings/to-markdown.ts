@@ -5,6 +5,7 @@ import { formatMoment } from '../format/format-soft.ts'
 import type { ProfileSummary } from '../profile.ts'
 import { collectorsOfPanel } from './collectors-of-panel.ts'
 import { callsSection } from './markdown/calls.ts'
+import { cpuSection } from './markdown/cpu.ts'
 import { eventsSection } from './markdown/events.ts'
 import { exceptionSection } from './markdown/exception.ts'
 import { exchangeSection } from './markdown/exchange.ts'
@@ -29,6 +30,7 @@ const sections: readonly Section[] = [
   callsSection,
   timeSection,
   memorySection,
+  cpuSection,
 ]
 
 /** How many items a list has: among all panels, and in one that was asked for. */

@@ -44,6 +44,7 @@ const mistakesOf = (value: unknown) =>
 t.test('records of all kinds, and lists of them, are what the schema says, and nothing more', async t => {
   const kernel = await createProfiledKernel(t, {
     bundles: [richBundle],
+    armFile: `${t.testdir()}/armed.json`,
     handlers: {
       '/late': () => {
         setTimeout(() => kernel.app.logger.info('Told too late.'), 5)
@@ -52,6 +53,8 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
     },
   })
   const { url } = await serveKernel(t, kernel)
+  const form = new URLSearchParams({ path: '/rich', method: 'POST' })
+  await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', body: form, headers: { origin: url } })
   await askRichly(url)
   const { headers } = await fetch(`${url}/late`)
   await waitForProfile(kernel.storage, headers.get('x-debug-token'), ({ data }) => data.late !== undefined)

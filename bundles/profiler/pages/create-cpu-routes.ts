@@ -1,0 +1,110 @@
+import { currentRequest } from '../../../kernel/controller/arguments.ts'
+import { defineController } from '../../../kernel/controller/controller.ts'
+import { knownMethods } from '../../../lib/http/methods.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { Route } from '../../../lib/routing/route.ts'
+import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { type CpuTarget, describeTarget } from '../cpu/arming.ts'
+import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
+import { readTarget, type WantedTarget } from '../cpu/read-target.ts'
+import { formatTime } from '../format/format-time.ts'
+import { cpuLink, latestLink, recordLink } from '../links.ts'
+import { shownRoutes } from '../routing/shown-routes.ts'
+import { visitLink } from '../routing/visit-link.ts'
+import type { PageRoute } from './page-route.ts'
+import type { PageServices } from './page-services.ts'
+import { protect } from './protect.ts'
+
+/** What the pages about CPU profiles work with. */
+export interface CpuPageServices extends PageServices {
+  readonly cpu: Pick<CpuProfiler, 'arm' | 'armed' | 'disarm' | 'last'>
+  readonly routes: RouteCollection
+}
+
+/** Creates the page that says which request is to be sampled, and lets another be chosen. */
+export function createCpuRoute(services: CpuPageServices): PageRoute {
+  return {
+    name: '_profiler_cpu',
+    path: cpuLink,
+    controller: defineController('profiler_cpu', [currentRequest], request => renderCpu(request, services)),
+  }
+}
+
+/** Creates what arms and disarms the profiler of the CPU. Both lead back to the page, with 303. */
+export function createArmRoutes(services: CpuPageServices): PageRoute[] {
+  const { cpu, routes } = services
+  return [
+    {
+      name: '_profiler_cpu_arm',
+      path: `${cpuLink}/arm`,
+      controller: defineController('profiler_cpu_arm', [currentRequest], async request => {
+        const wanted = await readForm(request)
+        const target = readTarget(wanted, routes)
+        if (typeof target === 'string') return renderCpu(request, services, { ...wanted, problem: target })
+        cpu.arm(target)
+        return goBack()
+      }),
+    },
+    {
+      name: '_profiler_cpu_disarm',
+      path: `${cpuLink}/disarm`,
+      controller: defineController('profiler_cpu_disarm', [], () => {
+        cpu.disarm()
+        return goBack()
+      }),
+    },
+  ]
+}
+
+async function readForm(request: Request): Promise<WantedTarget> {
+  const form = await request.formData()
+  const read = (name: string) => {
+    const value = form.get(name)
+    return typeof value === 'string' ? value : undefined
+  }
+  return { route: read('route'), method: read('method'), path: read('path') }
+}
+
+/** What was asked for, and why nothing came of it. */
+interface Refused extends WantedTarget {
+  readonly problem: string
+}
+
+function renderCpu(request: Request, services: CpuPageServices, refused?: Refused): Promise<Response> {
+  const { cpu, pages, routes } = services
+  const { armed, last } = cpu
+  const shown = shownRoutes(routes).sort((a, b) => Number(isInternal(a)) - Number(isInternal(b)))
+  const linkOf = (target: CpuTarget) => {
+    if ('path' in target) return target.method === 'GET' ? target.path : ''
+    // What another process has armed may be no route here.
+    const route = routes.find(target.route)
+    return route === undefined ? '' : visitLink(route)
+  }
+  const model = {
+    title: 'CPU profile',
+    problem: refused?.problem ?? '',
+    page: cpuLink,
+    armed: armed && {
+      text: describeTarget(armed.target),
+      until: formatTime(armed.until),
+      visit: linkOf(armed.target),
+    },
+    last: last === undefined ? false : { token: last, link: recordLink(last, 'cpu') },
+    latest: latestLink('cpu'),
+    routes: shown.map(({ name, path }) => ({ name, pattern: path.source, isSelected: name === refused?.route })),
+    methods: knownMethods.map(name => ({ name, isSelected: name === (refused?.method ?? 'GET') })),
+    asked: refused?.path ?? '',
+  }
+  return pages.render('profiler/cpu', model, request, refused === undefined ? 200 : 422)
+}
+
+/** By the custom of Symfony. */
+function isInternal({ name }: Route): boolean {
+  return name.startsWith('_')
+}
+
+/** 303: what the form was sent to is not asked for again when the page is reloaded. */
+function goBack(): Response {
+  return protect(Response.redirect(cpuLink, 303))
+}

@@ -1,0 +1,115 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { busyBundle } from '../../../fixtures/busy-bundle.ts'
+import { createRecord } from '../../../support/create-profile.ts'
+import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
+
+/** Somebody deletes a record before anybody has read it. */
+class HastyStorage extends MemoryProfileStorage {
+  override async find(token: string) {
+    return token === 'cccccc' ? undefined : super.find(token)
+  }
+}
+
+function open(t: Test) {
+  const storage = new HastyStorage()
+  const armFile = path.join(t.testdir(), 'var/armed.json')
+  const bundles = () => [frameworkBundle, createProfilerBundle({ storage, armFile }), busyBundle]
+  const run = (line: string, init: RunInit = {}) =>
+    runInTerminal(`profiler:cpu ${line}`, { load: async () => bundles(), env: { APP_ENV: 'dev' }, ...init })
+  return { armFile, run, storage }
+}
+
+const cpu = {
+  busy: 1000,
+  samples: 10,
+  functions: [
+    { name: 'countPrimes', file: 'src/primes.ts', hot: 5, origin: 'application', self: 900, total: 900 },
+    { name: 'emit', file: 'node:events', line: 500, origin: 'runtime', self: 100, total: 1000 },
+    { name: 'handle', origin: 'kernel', self: 0, total: 1000 },
+  ],
+}
+
+t.test('it arms the servers of the project, tells what is waited for, and takes it back', async t => {
+  const { armFile, run } = open(t)
+  t.strictSame(await run(''), { code: 0, stdout: 'Nothing is waited for.\n', stderr: '' })
+  const armed = await run('primes')
+  t.equal(armed.code, 0)
+  t.match(
+    armed.stdout,
+    /^Servers of this project wait for the next request of the route "primes", until \d\d:\d\d:\d\d UTC\.\n$/,
+  )
+  t.match(JSON.parse(readFileSync(armFile, 'utf8')), { target: { route: 'primes' }, until: Number })
+  t.equal((await run('')).stdout, armed.stdout)
+  t.equal((await run('--path /primes?page=2 --method post', {})).code, 64, 'methods are chosen from a list')
+  await run('--path /primes?page=2 --method POST')
+  t.match(JSON.parse((await run('--json')).stdout), { target: { method: 'POST', path: '/primes' } })
+  t.equal((await run('--off')).stdout, 'Nothing is waited for.\n')
+  t.notOk(existsSync(armFile))
+  t.equal((await run('--json')).stdout, 'null\n')
+})
+
+t.test('what cannot come is a mistake', async t => {
+  const { armFile, run } = open(t)
+  for (const [line, reason] of [
+    ['nope', 'There is no route "nope".'],
+    ['--path nope', 'A path begins with a slash, unlike "nope".'],
+  ] as const) {
+    const { code, stderr } = await run(line)
+    t.equal(code, 64)
+    t.match(stderr, reason)
+  }
+  t.notOk(existsSync(armFile))
+})
+
+t.test('it waits for the request, and lists its hot spots', async t => {
+  const { armFile, run, storage } = open(t)
+  const waiting = run('primes --wait')
+  while (!existsSync(armFile)) await delay(1)
+  await delay(20)
+  storage.append(createRecord({ token: 'aaaaaa' }), '{}')
+  await delay(1)
+  storage.append(createRecord({ token: 'cccccc', data: { cpu } }), '{}')
+  storage.append(createRecord({ token: 'bbbbbb', data: { cpu } }), '{}')
+  const { code, stderr, stdout } = await waiting
+  t.equal(code, 0)
+  t.equal(stderr, 'Waiting for the next request of the route "primes".\n')
+  t.equal(
+    stdout,
+    [
+      'Own time   Share  With calls  Function     Place',
+      '0.900 ms  90.0 %    0.900 ms  countPrimes  src/primes.ts:5',
+      '0.100 ms  10.0 %    1.000 ms  emit         node:events',
+      '',
+      'The flame graph is in the record bbbbbb: /_profiler/bbbbbb?panel=cpu',
+      '',
+    ].join('\n'),
+  )
+})
+
+t.test('whoever waits in vain is told so', async t => {
+  const { armFile, run } = open(t)
+  const ended = await run('primes --wait', { signal: AbortSignal.abort() })
+  t.equal(ended.code, 1)
+  t.match(ended.stderr, 'Nobody has asked for it.')
+  t.notOk(existsSync(armFile))
+  const controller = new AbortController()
+  const waiting = run('primes --wait', { signal: controller.signal })
+  while (!existsSync(armFile)) await delay(1)
+  await delay(20)
+  controller.abort()
+  t.equal((await waiting).code, 1)
+})
+
+t.test('routes are suggested to the shell', async t => {
+  const { storage } = open(t)
+  const armFile = path.join(t.testdir(), 'armed.json')
+  const load = async () => [frameworkBundle, createProfilerBundle({ storage, armFile }), busyBundle]
+  const { stdout } = await runInTerminal(['__complete', 'profiler:cpu', 'pri'], { load, env: { APP_ENV: 'dev' } })
+  t.equal(stdout, 'primes\t/primes\n')
+})

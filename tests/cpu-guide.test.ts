@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { CpuSampler } from '../bundles/profiler/cpu/cpu-sampler.ts'
+import { primesBundle } from './fixtures/primes-bundle.ts'
+import { createProfiledKernel } from './support/profiled-kernel.ts'
+
+t.test('the bundle of the guide is the one that is tested, and its hot spot is the one that stands there', async t => {
+  const guide = readFileSync('docs/guides/cpu-profile.md', 'utf8')
+  t.ok(guide.includes(readFileSync('tests/fixtures/primes-bundle.ts', 'utf8')))
+  const armFile = path.join(t.testdir(), 'armed.json')
+  const { client } = await createProfiledKernel(t, {
+    bundles: [primesBundle],
+    armFile,
+    cpuSampler: new CpuSampler(),
+  })
+  const headers = { origin: 'http://localhost' }
+  await client.post('/_profiler/cpu/arm', { form: { route: 'primes' }, headers })
+  t.equal((await client.get('/primes')).text, '2262')
+  const { text } = await client.get('/_profiler/latest.md?panel=cpu')
+  const hottest = (markdown: string) => /\n- \d+\.\d % (`.*:)\d+(`.*): own/.exec(markdown)?.slice(1).join(' ')
+  t.equal(hottest(text)?.replace('tests/fixtures', 'bundles/primes'), hottest(guide))
+})
