@@ -12,6 +12,7 @@ import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
 import { ErrorPage } from './error-page/error-page.ts'
+import { createPanelLoader } from './load-panels.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData } from './recording/collect-data.ts'
@@ -97,13 +98,14 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
-      for (const controller of addPages({ ...app, profiler, storage, policy, assets })) controllers.add(controller)
+      const services = { ...app, profiler, storage, policy, assets, panels: createPanelLoader(app) }
+      for (const controller of addPages(services)) controllers.add(controller)
       const isOwn = (controller: Controller) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands(storage))
+      app.commands.push(...createCommands(services))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

@@ -58,6 +58,13 @@ export class Output {
     this.#options.stdout.write(this.#format(document))
   }
 
+  /** Writes a text that is the result as it stands, such as a file; on a terminal nothing in it acts upon that. */
+  write(text: string): void {
+    const { stdout } = this.#options
+    const lines = text.endsWith('\n') ? text : `${text}\n`
+    stdout.write(stdout.isTTY ? lines.split('\n').map(escapeControls).join('\n') : lines)
+  }
+
   /** Writes a table, and gives what adds rows to it later; programs get a line of JSON for each row. */
   open(table: Table, json: readonly unknown[]): AddRow {
     const { columns, rows } = table

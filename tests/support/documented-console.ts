@@ -31,7 +31,7 @@ const records: readonly RecordInit[] = [
     data: {
       request: { query: [['page', '2']] },
       logger: { records: [] },
-      time: { measured: [{ name: 'database', duration: 18_250 }] },
+      time: { measured: [{ name: 'database', category: 'sql', duration: 18_250 }] },
     },
   },
 ]

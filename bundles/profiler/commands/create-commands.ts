@@ -1,18 +1,21 @@
 import type { ConsoleCommand } from '../../../kernel/console-command.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { CommandServices } from './command-services.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
+import { createProfilerExport } from './profiler-export.ts'
 import { createProfilerList } from './profiler-list.ts'
 import { createProfilerPurge } from './profiler-purge.ts'
 import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
 
 /** Creates the commands of the profiler. */
-export function createCommands(storage: ProfileStorage): ConsoleCommand[] {
+export function createCommands(services: CommandServices): ConsoleCommand[] {
+  const { storage } = services
   return [
     createProfilerCompare(storage),
+    createProfilerExport(services),
     createProfilerList(storage),
     createProfilerPurge(storage),
-    createProfilerShow(storage),
+    createProfilerShow(services),
     createProfilerStats(storage),
   ]
 }

@@ -2,7 +2,6 @@ import type { Application } from '../../../kernel/bundle.ts'
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
-import { createPanels } from '../create-panels.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -10,7 +9,6 @@ import { createToolbarRoute } from '../toolbar/create-toolbar-route.ts'
 import { acceptsFetch } from './accepts-fetch.ts'
 import { createDataRoutes } from './create-data-routes.ts'
 import { createExportRoutes } from './create-export-routes.ts'
-import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createSupplyRoutes } from './create-supply-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
@@ -25,6 +23,7 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
+  readonly panels: PageServices['panels']
 }
 
 /**
@@ -32,13 +31,11 @@ export interface ProfilerApplication extends Application {
  * in, and other sites, get the router's own 404: for them these routes are not there.
  */
 export function addPages(app: ProfilerApplication): readonly Controller[] {
-  const { assets, collectors, debugGate, routes, view } = app
-  const panels = createPanels(app)
+  const { assets, debugGate, routes, view } = app
   const services: PageServices = {
     ...app,
     logger: app.logger.channel('profiler'),
     pages: new PageRenderer(view, assets),
-    panels: () => createPanelList(panels, collectors),
   }
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
 

@@ -15,6 +15,6 @@ export interface PageServices {
   /** Renders panels. */
   readonly view: View
   readonly logger: Logger
-  /** In the order of the menu. */
-  readonly panels: () => readonly ProfilePanel[]
+  /** In the order of the menu. They are loaded when they are asked for first. */
+  readonly panels: () => Promise<readonly ProfilePanel[]>
 }

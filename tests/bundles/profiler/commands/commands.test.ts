@@ -250,32 +250,6 @@ t.test('profiler:compare tells what is different', async t => {
   }
 })
 
-t.test('profiler:show tells what a record has, or all of one panel', async t => {
-  const latest = await run('profiler:show latest')
-  t.equal(latest.code, 0)
-  t.match(latest.stdout, /^Request +GET http:\/\/localhost\/\\u001b\[2Jnowhere$/m)
-  t.match(latest.stdout, /^Sub-requests +00000e$/m)
-  t.match(latest.stdout, /^http +It broke\.$/m)
-  t.match((await run('profiler:show 00000e')).stdout, /^Made by +00000d$/m)
-  t.match((await run('profiler:show 00000a')).stdout, /^Panels +request, logger$/m)
-  t.strictSame(JSON.parse((await run('profiler:show 00000a --panel request')).stdout), { query: [['page', '1']] })
-  t.strictSame(JSON.parse((await run('profiler:show 00000a --panel request --json')).stdout), {
-    query: [['page', '1']],
-  })
-  t.equal(JSON.parse((await run('profiler:show 00000a --json')).stdout).schemaVersion, 1)
-  t.match(
-    (await run('profiler:show 00000a --panel nope')).stderr,
-    'The record has no panel "nope". It has request, logger.',
-  )
-  t.match((await run('profiler:show 00ffff')).stderr, 'Nothing is kept of "00ffff"')
-  t.match((await run('profiler:show latest', new MemoryProfileStorage())).stderr, 'There are no records.')
-  const wrong = await run('profiler:show nope')
-  t.equal(wrong.code, 64)
-  t.match(wrong.stderr, '"nope" is no token: that is six hexadecimal digits, or "latest".')
-  const { stdout } = await run(['__complete', 'profiler:show', ''])
-  t.match(stdout, /^latest\tthe latest request\n00000d\t404 GET http/)
-})
-
 t.test('nothing in a record reaches the terminal', async t => {
   for (const command of [
     'list',
@@ -284,6 +258,12 @@ t.test('nothing in a record reaches the terminal', async t => {
     'show latest',
     'show latest --json',
     'show latest --md',
+    'show latest --panel request',
+    'export latest --curl',
+    'export latest --fetch',
+    'export latest --har',
+    'export latest --json',
+    'export latest --md',
     'compare 00000a latest',
     'stats',
   ]) {

@@ -45,7 +45,7 @@ async function withPanels(
     new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
   )
   const profiler = { whenKept: async () => undefined }
-  const services = { profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels }
+  const services = { profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels }
   return {
     storage,
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
