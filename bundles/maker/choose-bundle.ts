@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { type CommandInput, type CommandOption, CommandUsageError } from '../../kernel/console-command.ts'
+import { type CommandInput, CommandUsageError } from '../../kernel/console-command.ts'
 import { type Name, parseName } from './name.ts'
 
 /** A bundle that something is made for. */
@@ -10,12 +10,6 @@ export interface ChosenBundle {
   readonly file: string
   /** What stands there; `undefined` where there is no such file. */
   readonly text: string | undefined
-}
-
-/** Creates the option that names the bundle. */
-export function bundleOption(directory: string): CommandOption {
-  const suggest = () => listBundles(directory).map(name => [name, ''] as const)
-  return { name: 'bundle', value: 'name', description: 'the bundle that it is for', suggest }
 }
 
 /** Finds the bundle that is named. @throws CommandUsageError */
@@ -34,7 +28,8 @@ export function chooseBundle(directory: string, { options }: Pick<CommandInput, 
   return { name, file, text: existsSync(target) ? readFileSync(target, 'utf8') : undefined }
 }
 
-function listBundles(directory: string): string[] {
+/** Names the folders of bundles. */
+export function listBundles(directory: string): string[] {
   const entries = readdirSync(path.join(directory, 'bundles'), { withFileTypes: true })
   return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
 }

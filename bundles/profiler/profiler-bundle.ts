@@ -11,7 +11,7 @@ import { createCommands } from './commands/create-commands.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
-import { ErrorPage } from './error-page/error-page.ts'
+import type { ErrorPage } from './error-page/error-page.ts'
 import { createPanelLoader } from './load-panels.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
@@ -144,7 +144,14 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const early = collectors.filter(({ name }) => earlyCollectors.includes(name))
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
-  const page = new ErrorPage({ ...app, profiler, assets, editor, collect })
+  const parts = { ...app, profiler, assets, editor, collect }
+  let loaded: Promise<ErrorPage> | undefined
+  const page = () => {
+    loaded ??= import('./error-page/error-page.ts').then(({ ErrorPage }) => new ErrorPage(parts))
+    return loaded
+  }
+  // What a request takes to fail is not to have it in.
+  app.signals.on('kernel.booted', () => void Promise.allSettled([page()]))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }

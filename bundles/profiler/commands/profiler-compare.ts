@@ -1,9 +1,8 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Block } from '../../../lib/console/document.ts'
 import type { Column } from '../../../lib/console/table.ts'
-import { compareProfiles } from '../compare/compare-profiles.ts'
 import { findPrevious } from '../pages/find-previous.ts'
-import { toCompareView } from '../pages/to-compare-view.ts'
+import type { toCompareView } from '../pages/to-compare-view.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { findRecord, missing, tokenArgument } from './find-record.ts'
 
@@ -38,6 +37,10 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
         return exitCodes.failure
       }
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
+      const [{ compareProfiles }, { toCompareView }] = await Promise.all([
+        import('../compare/compare-profiles.ts'),
+        import('../pages/to-compare-view.ts'),
+      ])
       const comparison = compareProfiles(first, second)
       const { isSame, parts, records } = toCompareView(first, second, comparison)
       const blocks: Block[] = [

@@ -6,6 +6,7 @@ import {
 } from '../../../kernel/console-command.ts'
 import type { Output } from '../../../lib/console/output.ts'
 import type { Cell, Column } from '../../../lib/console/table.ts'
+import { formatNumber } from '../format/format-number.ts'
 import { groupByParent } from '../pages/group-by-parent.ts'
 import type { ListRequest } from '../pages/parse-list-request.ts'
 import { searchList } from '../pages/search-list.ts'
@@ -53,7 +54,9 @@ async function list(storage: ProfileStorage, input: CommandInput, output: Output
   })
   if (rows.length > 0 && rows.length < total && output.format === 'text') {
     const end = offset + rows.length
-    output.note(`${format(offset + 1)}–${format(end)} of ${format(total)}; --page and --limit tell of the others.`)
+    output.note(
+      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit tell of the others.`,
+    )
   }
   return exitCodes.success
 }
@@ -127,8 +130,4 @@ function toRow(summary: ProfileSummary, { isBelowParent = false, isPinned = fals
     { text: ip, tone: 'muted' },
     { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
   ]
-}
-
-function format(count: number): string {
-  return count.toLocaleString('en')
 }

@@ -4,11 +4,9 @@ import { Response } from '../../../lib/http/response.ts'
 import type { Assets } from '../assets.ts'
 import { type DataForm, type ExportKind, exportKinds, home } from '../links.ts'
 import { findRecord } from './find-record.ts'
-import { respondUnknown } from './form.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
-import { renderMissing } from './render-missing.ts'
 
 /** The file that a record becomes when it is taken away. */
 interface ExportFile {
@@ -48,7 +46,9 @@ export function createExportRoutes(services: PageServices, assets: Assets): Page
           const found = await findRecord(token, services)
           const { extension, missing, type } = files[kind]
           if (found === undefined) {
-            return missing === 'html' ? renderMissing(token, request, services) : respondUnknown(missing, token)
+            if (missing !== 'html') return (await import('./form.ts')).respondUnknown(missing, token)
+            const { renderMissing } = await import('./render-missing.ts')
+            return renderMissing(token, request, services)
           }
           const headers = {
             'content-type': type,

@@ -5,7 +5,6 @@ import { home, listLink, recordLink } from '../links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
-import { renderMissing } from './render-missing.ts'
 
 /** Creates what changes something: purge, pause and resume, pin and unpin. Each leads back to a page, with 303. */
 export function createWritingRoutes(services: PageServices): PageRoute[] {
@@ -25,7 +24,10 @@ export function createWritingRoutes(services: PageServices): PageRoute[] {
       `profiler_${name}`,
       [currentRequest, routeParameter('token')],
       async (request, token) => {
-        if (!(await storage.pin(token, isPinned))) return renderMissing(token, request, services)
+        if (!(await storage.pin(token, isPinned))) {
+          const { renderMissing } = await import('./render-missing.ts')
+          return renderMissing(token, request, services)
+        }
         const list = request.query.get('list')
         if (list !== null) return goTo(listLink(Object.fromEntries(new URLSearchParams(list))))
         return goTo(recordLink(token, request.query.get('panel') || undefined))
