@@ -47,7 +47,7 @@ function formatBlock(block: Block, paint: Paint, width: number | undefined): str
     case 'table':
       return formatTable(block.table, paint, width)
     case 'fields':
-      return formatFields(block.fields, paint)
+      return formatFields(block.fields, paint, width)
     case 'code':
       return `${block.text.split('\n').map(escapeControls).join('\n')}\n`
     case 'markdown':

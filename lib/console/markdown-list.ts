@@ -60,6 +60,7 @@ const gap = 2
 /** A list of nothing but names and values: `Token: …`. */
 function toFields(items: readonly MarkdownItem[]): Row[] | undefined {
   const rows = items.map(({ depth, line }) => (depth > 0 ? undefined : toField(line)))
+  if (!items.some(({ line }) => line[line[0]?.isCode ? 1 : 0]?.text.includes(':'))) return undefined
   return rows.every(row => row !== undefined) ? rows : undefined
 }
 
@@ -100,7 +101,7 @@ function splitLine(line: readonly MarkdownSpan[], tone: Tone): [Cell[], readonly
   while (cells.length < 2) {
     const [first, second, ...more] = rest
     if (first === undefined || second === undefined) break
-    if (first.isCode ? !second.text.startsWith(' ') : cells.length > 0 || first.text.endsWith(': ')) break
+    if (first.isCode ? !second.text.startsWith(' ') : cells.length > 0 || !/\d/.test(first.text)) break
     if (first.isCode) {
       cells.push({ text: first.text, tone: duration.test(second.text) ? tone : 'plain' })
       rest = takeDuration(cells, second, more)

@@ -61,8 +61,7 @@ export class Output {
   /** Writes a text that is the result as it stands, such as a file; on a terminal nothing in it acts upon that. */
   write(text: string): void {
     const { stdout } = this.#options
-    const lines = text.endsWith('\n') ? text : `${text}\n`
-    stdout.write(stdout.isTTY ? lines.split('\n').map(escapeControls).join('\n') : lines)
+    stdout.write(stdout.isTTY ? text.split('\n').map(escapeControls).join('\n') : text)
   }
 
   /** Writes a table, and gives what adds rows to it later; programs get a line of JSON for each row. */

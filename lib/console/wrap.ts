@@ -23,37 +23,52 @@ export function wrap(runs: readonly Run[], { indent, paint, width }: WrapOptions
   const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(least, width - indent)
   const lines: Run[][] = [[]]
   let left = room
-  let blank = ''
-  const add = (text: string, tone: Tone) => {
-    lines.at(-1)?.push({ text, tone })
-    left -= displayWidth(text)
-  }
   const begin = () => {
     lines.push([])
     left = room
   }
+  const add = (run: Run) => {
+    let { text } = run
+    while (displayWidth(text) > left) {
+      const [fitting, rest] = splitWidth(text, left)
+      lines.at(-1)?.push({ text: fitting, tone: run.tone })
+      begin()
+      text = rest
+    }
+    lines.at(-1)?.push({ text, tone: run.tone })
+    left -= displayWidth(text)
+  }
+  for (const { blank, word } of toWords(runs)) {
+    const length = word.reduce((sum, { text }) => sum + displayWidth(text), displayWidth(blank))
+    // What fits nowhere begins where there is room.
+    if (length > left && (length <= room || left < least)) begin()
+    else if (blank !== '') add({ text: blank, tone: lines.at(-1)?.at(-1)?.tone ?? 'plain' })
+    for (const run of word) add(run)
+  }
+  return lines.map(line => paintLine(line, paint)).join(`\n${' '.repeat(indent)}`)
+}
+
+/** Texts without spaces, which may stand out in several ways, and the spaces before each. */
+function toWords(runs: readonly Run[]): { readonly blank: string; readonly word: readonly Run[] }[] {
+  const words: { blank: string; word: Run[] }[] = []
+  let blank = ''
+  let word: Run[] | undefined
   for (const { text, tone } of runs) {
     for (const piece of text.match(/ +|[^ ]+/g) ?? []) {
       if (piece.startsWith(' ')) {
         blank += piece
+        word = undefined
         continue
       }
-      const length = displayWidth(blank + piece)
-      // What fits nowhere begins where there is room.
-      if (length > left && (length <= room || left < least)) begin()
-      else if (blank !== '') add(blank, lines.at(-1)?.at(-1)?.tone ?? tone)
-      blank = ''
-      let rest = piece
-      while (displayWidth(rest) > left) {
-        const [fitting, more] = splitWidth(rest, left)
-        add(fitting, tone)
-        begin()
-        rest = more
+      if (word === undefined) {
+        word = []
+        words.push({ blank, word })
+        blank = ''
       }
-      add(rest, tone)
+      word.push({ text: piece, tone })
     }
   }
-  return lines.map(line => paintLine(line, paint)).join(`\n${' '.repeat(indent)}`)
+  return words
 }
 
 /** Neighbours of one tone are painted as one. */

@@ -102,13 +102,13 @@ export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Out
 const columns: readonly Column[] = [
   { title: 'Status', align: 'right', cut: 'never' },
   { title: 'Method', cut: 'never' },
-  { title: 'URL' },
+  { title: 'URL', least: 24 },
   { title: 'Route', isOptional: true },
   { title: 'Duration', align: 'right', cut: 'never' },
-  { title: 'Time', cut: 'never', isOptional: true },
   { title: 'Token', cut: 'never' },
-  { title: 'IP', cut: 'never', isOptional: true },
   { title: 'Notes', isOptional: true },
+  { title: 'Time', cut: 'never', isOptional: true },
+  { title: 'IP', cut: 'never', isOptional: true },
 ]
 
 interface RowInit {
@@ -125,9 +125,9 @@ function toRow(summary: ProfileSummary, { isBelowParent = false, isPinned = fals
     isBelowParent || summary.parent !== null ? `└ ${target}` : target,
     route,
     duration,
-    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
     { text: token, tone: 'strong' },
-    { text: ip, tone: 'muted' },
     { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
+    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
+    { text: ip, tone: 'muted' },
   ]
 }

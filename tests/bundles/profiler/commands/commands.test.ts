@@ -83,13 +83,13 @@ t.test('profiler:list lists the latest first, sub-requests below their requests'
   t.equal(code, 0)
   t.equal(stderr, '')
   const lines = stdout.split('\n')
-  t.match(lines[0], /^Status +Method +URL +Route +Duration +Time +Token +IP +Notes$/)
+  t.match(lines[0], /^Status +Method +URL +Route +Duration +Token +Notes +Time +IP$/)
   t.match(
     lines[1],
-    /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +2026-11-20 15:00:00 +00000d +127\.0\.0\.1 +1 sub-request$/,
+    /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
   )
   t.match(lines[2], /└ \/\\u001b\[2Jnowhere/)
-  t.match(lines[3], /500 +POST +\/buy +buy .* 10\.0\.0\.7 +TypeError, 1 error$/)
+  t.match(lines[3], /500 +POST +\/buy +buy .* TypeError, 1 error .* 10\.0\.0\.7$/)
   t.strictSame(tokensOf(stdout), ['00000d', '00000e', '00000c', '00000b', '00000a'])
 })
 
@@ -108,7 +108,7 @@ t.test('profiler:list has every filter of the web', async t => {
   await storage.pin('00000b', true)
   const pinned = await run('profiler:list --pinned', storage)
   t.strictSame(tokensOf(pinned.stdout), ['00000b'])
-  t.match(pinned.stdout, /pinned$/m)
+  t.match(pinned.stdout, / pinned /)
   const known: unknown[] = [...filterOptions, ...pagingOptions].map(
     option => Object.assign({ parameter: '' }, option).parameter,
   )
