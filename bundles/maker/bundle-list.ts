@@ -9,7 +9,7 @@ const widest = 120
 /** Adds a bundle to the list of those of the application. */
 export function listBundle(text: string, bundle: string, file: string): Change {
   const added = createImport(bundle, file)
-  return { text: addToList(text, bundle, added), lines: [added, `const bundles = […, ${bundle}]`] }
+  return { text: addToList(text, bundle, added), lines: [added, '// in the list of bundles:', `${bundle},`] }
 }
 
 function addToList(text: string, bundle: string, added: string): string | undefined {

@@ -7,7 +7,7 @@ const filled = /^( {2}(?:async )?register\(app(?:: Application)?\)(?:: [^{\n]+)?
 
 /** Adds a statement to what a bundle does when it is registered. */
 export function registerInBundle(text: string | undefined, added: string, statement: string): Change {
-  return { text: text && addStatement(text, added, statement), lines: [added, statement] }
+  return { text: text && addStatement(text, added, statement), lines: [added, '// in register(app):', statement] }
 }
 
 function addStatement(text: string, added: string, statement: string): string | undefined {

@@ -193,7 +193,7 @@ t.test('where a file looks different, it is said what to add', async t => {
   t.equal(bundle.code, 0)
   t.match(
     bundle.stdout,
-    "\nbundles/index.ts looks different from what is expected. Add to it:\n\nimport { shopBundle } from './shop/shop-bundle.ts'\nconst bundles = […, shopBundle]\n",
+    "\nbundles/index.ts looks different from what is expected. Add to it:\n\nimport { shopBundle } from './shop/shop-bundle.ts'\n// in the list of bundles:\nshopBundle,\n",
   )
   t.equal(read('bundles/index.ts'), '// all is different\n')
   mkdirSync(path.join(directory, 'bundles/other'))
@@ -201,7 +201,11 @@ t.test('where a file looks different, it is said what to add', async t => {
   t.strictSame(byHand, [
     {
       path: 'bundles/other/other-bundle.ts',
-      lines: ["import { addPriceListPage } from './price-list-page.ts'", 'addPriceListPage(app)'],
+      lines: [
+        "import { addPriceListPage } from './price-list-page.ts'",
+        '// in register(app):',
+        'addPriceListPage(app)',
+      ],
     },
   ])
   t.equal(files.length, 3)
