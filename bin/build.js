@@ -20,9 +20,9 @@ export async function build({ isThorough = false } = {}) {
   return false
 }
 
-/** The compiler itself prints what it has to say. */
+/** The compiler itself prints what it has to say; on stderr, as the results of commands are on stdout. */
 function compile(options) {
-  const child = spawn(process.execPath, [compiler, ...options], { stdio: 'inherit', cwd: root })
+  const child = spawn(process.execPath, [compiler, ...options], { stdio: ['ignore', 2, 2], cwd: root })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
 }
 

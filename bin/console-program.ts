@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import type { Readable } from 'node:stream'
 import { Argument, Command, CommanderError, Option } from 'commander'
 import {
   type CommandInput,
@@ -14,7 +15,7 @@ import { environments } from '../lib/env/environments.ts'
 
 /** What a command is run in: that of the process, or that of a test. */
 export interface ConsoleTerminal {
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly env: Readonly<Record<string, string | undefined>>
@@ -119,6 +120,7 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
   const input = {
     arguments: Object.fromEntries(words),
     options: Object.fromEntries(options),
+    stdin: terminal.stdin,
     signal: terminal.signal,
     confirm: (question: string) => confirm(question, terminal),
   }

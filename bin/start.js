@@ -1,5 +1,6 @@
 // The process that serves: bin/serve itself, or a child of its supervisor.
 import cluster from 'node:cluster'
+import { tuneGarbageCollector } from './garbage-collector.js'
 
 // The supervisor is gone, and nobody else would end its child.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
@@ -7,6 +8,7 @@ process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 if (cluster.isPrimary) process.channel?.unref()
 
 process.setSourceMapsEnabled(true)
+tuneGarbageCollector()
 const { serve } = await import('../dist/bin/serve.js')
 await serve(process.argv.slice(2))
 // Whatever a bundle has left open must not keep the process.

@@ -17,12 +17,6 @@ const quietTime = 60
 const stopTime = 5_000
 
 /**
- * Recording keeps objects for some milliseconds. V8 takes them for long-lived ones, makes the next ones where only a full
- * garbage collection finds them, and with them stays whatever they refer to: a third of all that recording costs.
- */
-export const developmentFlags = ['--no-allocation-site-pretenuring']
-
-/**
  * Runs the site as a child process, and a new one whenever a source or a .env file changes, also after a crash or a type
  * error. When a template or an asset changes, the child is told to read them again.
  */
@@ -45,8 +39,7 @@ export function supervise(commandLine) {
   }
 
   function start() {
-    const execArgv = [...process.execArgv, ...developmentFlags]
-    child = fork(path.join(root, 'bin/start.js'), commandLine, { stdio: 'inherit', execArgv })
+    child = fork(path.join(root, 'bin/start.js'), commandLine, { stdio: 'inherit' })
     child.once('exit', function onExit(code, signal) {
       child = undefined
       if (this === ending) return

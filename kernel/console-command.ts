@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { Output } from '../lib/console/output.ts'
 
 /** A command of `bin/console`, which a bundle adds to `app.commands`. */
@@ -51,6 +52,8 @@ export interface CommandInput {
   readonly arguments: Readonly<Record<string, string>>
   /** By their names; a flag is an empty text. */
   readonly options: Readonly<Record<string, string>>
+  /** What is written to the command, by a program or by hand. */
+  readonly stdin: Readable
   /** Aborted when the user wants an end. */
   readonly signal: AbortSignal
   /** Asks a question that is answered with yes or no; no where nobody can be asked. */

@@ -16,6 +16,7 @@ const places: Readonly<Record<string, string>> = {
   valibot: 'lib/env/',
   commander: 'bin/console',
   'highlight.js': 'lib/stack/highlight.ts',
+  '@modelcontextprotocol/sdk': 'bundles/profiler/mcp/',
 }
 
 const sources = layers.flatMap(layer =>
@@ -57,8 +58,8 @@ t.test('bundles do not import one another', async t => {
 })
 
 t.test('each package is imported in its one place, and all of them are declared and used', async t => {
-  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
-  t.strictSame(Object.keys(dependencies).sort(), Object.keys(places).sort())
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+  t.strictSame(Object.keys({ ...dependencies, ...peerDependencies }).sort(), Object.keys(places).sort())
   const used = new Set<string>()
   for (const [file, names] of imports) {
     for (const name of names.filter(name => !isOwn(name) && !name.startsWith('node:')).map(packageOf)) {

@@ -1,52 +1,121 @@
-import { readFileSync } from 'node:fs'
-import { t } from 'tap'
-import { frameworkBundle } from '../bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../bundles/profiler/store/memory-profile-storage.ts'
-import type { Bundle } from '../kernel/bundle.ts'
-import { createTestKernel } from '../kernel/testing/create-test-kernel.ts'
-import { Response } from '../lib/http/response.ts'
-import { MailBundle } from './fixtures/mail-bundle.ts'
-import { createProject } from './support/project.ts'
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import { startCopy } from './bin/site-process.ts'
+import { withoutPlaces } from './support/documented-console.ts'
+import {
+  applyDiff,
+  type GuideBlock,
+  isExcerpt,
+  isOutput,
+  parseGuide,
+  readCommands,
+  readGuide,
+} from './support/guide.ts'
+import { GuideProject } from './support/guide-project.ts'
 
-const guide = readFileSync('docs/guides/profiler.md', 'utf8')
+t.setTimeout(300_000)
 
-const [, templateName = '', template = ''] = /```hbs\n\{\{!-- (\S+) --\}\}\n([\s\S]*?)```/.exec(guide) ?? []
+const folder = 'docs/guides'
+const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
 
-t.test('the collector of the guide is shorter than 40 lines, is what is tested, and has its panel', async t => {
-  const code = readFileSync('tests/fixtures/mail-bundle.ts', 'utf8')
-  t.ok(guide.includes(code))
-  t.ok(code.split('\n').length < 40)
+/** The file that lists the bundles: each guide begins with the list of a clean clone. */
+const list = 'bundles/index.ts'
+const cleanList = readFileSync('tests/fixtures/bundles-index.txt', 'utf8')
 
-  const mail = new MailBundle()
-  const site: Bundle = {
-    name: 'site',
-    register({ routes }) {
-      const controller = () => {
-        mail.send({ to: 'Ada', subject: 'Your booth is ready' })
-        mail.send({ to: 'Grace', subject: 'token=hunter2hunter2' })
-        return Response.text('sent')
-      }
-      routes.add({ name: 'order', path: '/order', controller })
-      routes.add({ name: 'quiet', path: '/quiet', controller: () => Response.text('nothing sent') })
-    },
+/** Where servers are documented to be; in a test each has a port of its own. */
+const documented = '127.0.0.1:8000'
+
+/** Languages of files that belong into other programs, and the test of the guide that has them. */
+const elsewhere: Readonly<Record<string, string>> = {
+  ini: 'deploy.md',
+  nginx: 'deploy.md',
+  json: 'coding-agents.md',
+}
+
+const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is no curl on this machine'
+
+t.test('every block of code in the guides is what it says', async t => {
+  const project = new GuideProject(t)
+  for (const name of guides) {
+    await t.test(name, async t => {
+      const blocks = readGuide(path.join(folder, name))
+      project.write(list, cleanList)
+      const files = writeFiles(blocks, project)
+      for (const block of blocks) checkText(t, block, name, files, project)
+      await followGuide(t, blocks, files, project)
+    })
   }
-  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const bundles = [frameworkBundle, mail, site, profiler]
-  const directory = createProject(t.testdir(), { [templateName]: template })
-  const { client, close } = await createTestKernel({ bundles, directory })
-  t.teardown(close)
-  mail.send({ to: 'nobody', subject: 'outside of a request' })
-
-  const ordered = await client.get('/order')
-  const page = await client.get(`/_profiler/${ordered.headers.get('x-debug-token')}?panel=mail`)
-  t.equal(page.status, 200)
-  t.match(page.text, '<li>Your booth is ready <small>to Ada</small></li>')
-  t.match(page.text, 'token&#x3D;******')
-  t.notMatch(page.text, /hunter2|outside/)
-
-  const quiet = await client.get('/quiet')
-  const empty = await client.get(`/_profiler/${quiet.headers.get('x-debug-token')}?panel=mail`)
-  t.equal(empty.status, 200)
-  t.notMatch(empty.text, '<li>Your booth')
 })
+
+t.test('the list of bundles is that of a clean clone, or has grown', async t => {
+  const lines = readFileSync(list, 'utf8').split('\n')
+  for (const line of cleanList.split('\n')) t.ok(lines.includes(line) || line.startsWith('  const bundles = '), line)
+})
+
+t.test('a block or a change that would be passed over is a mistake', async t => {
+  t.throws(() => parseGuide('- a list\n  ```ts\n  hidden()\n  ```\n'), /cannot be read/)
+  t.throws(() => applyDiff('one\ntwo', '--- list.ts\n three\n+four\n'), /no line "three"/)
+})
+
+/** Puts the files of a guide into the project, and changes those that it changes. */
+function writeFiles(blocks: readonly GuideBlock[], project: GuideProject): string[] {
+  const named = blocks.flatMap(({ file, ...block }) => (file === undefined ? [] : [{ ...block, file }]))
+  for (const { file, language, text } of named) {
+    project.write(file, language === 'diff' ? applyDiff(project.read(file), text) : text)
+  }
+  return named.map(({ file }) => file)
+}
+
+/** What is neither a file nor commands with their output: parts of files, commands that go on, settings of others. */
+function checkText(
+  t: Test,
+  { file, language, text }: GuideBlock,
+  name: string,
+  files: readonly string[],
+  project: GuideProject,
+): void {
+  if (file !== undefined || language === 'console') return
+  const begin = text.split('\n', 1)[0]
+  if (language === 'sh') t.equal(spawnSync('sh', ['-n'], { input: text }).status, 0, `${begin} …`)
+  else if (language in elsewhere) t.equal(elsewhere[language], name, `${begin} … is tested`)
+  else {
+    const isPart = files.some(each => isExcerpt(text, project.read(each)))
+    t.ok(isPart, `${begin} … is a part of a file of the guide`)
+  }
+}
+
+/** Compiles, lints and tests the files, then runs the commands in their order. */
+async function followGuide(
+  t: Test,
+  blocks: readonly GuideBlock[],
+  files: readonly string[],
+  project: GuideProject,
+): Promise<void> {
+  const succeed = async (line: string) => {
+    const { code, output } = await project.run(line)
+    t.equal(code, 0, line, { output })
+  }
+  const checked = files.filter(file => /\.(?:ts|mjs|css)$/.test(file))
+  if (checked.length > 0) {
+    await succeed('node node_modules/typescript/bin/tsc --build')
+    await succeed(`node_modules/.bin/biome check ${checked.join(' ')}`)
+  }
+  for (const file of files.filter(file => file.endsWith('.mjs'))) await succeed(`node --check ${file}`)
+  for (const file of files.filter(file => file.endsWith('.test.ts'))) {
+    await succeed(`node --enable-source-maps dist/${file.replace(/\.ts$/, '.js')}`)
+  }
+
+  const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
+  let place: string | undefined
+  for (const { line, output: shown } of commands) {
+    const needsServer = line.includes(documented)
+    await t.test(line, { skip: needsServer && noCurl }, async command => {
+      if (needsServer) place ??= new URL(await startCopy(t, project.directory).url()).host
+      const { output } = await project.run(line.replaceAll(documented, String(place)))
+      const actual = withoutPlaces(output.replaceAll('\r', '').replaceAll(String(place), documented)).trimEnd()
+      command.ok(isOutput(actual, withoutPlaces(shown)), 'prints what the guide shows', { actual, shown })
+    })
+  }
+}

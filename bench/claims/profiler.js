@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { developmentFlags } from '../../bin/supervisor.js'
 import { Child } from '../http/child.js'
 import { measureLanes } from '../http/measure-lanes.js'
 import { targets } from '../http/work.js'
@@ -89,8 +88,7 @@ export const profilerMemory = {
   measure: async () => {
     const http = path.join(import.meta.dirname, '../http')
     const load = new Child(path.join(http, 'load.js'))
-    const flags = [...developmentFlags, '--expose-gc']
-    const server = new Child(path.join(http, 'serve.js'), ['development', 'profiled'], flags)
+    const server = new Child(path.join(http, 'serve.js'), ['development', 'profiled'], ['--expose-gc'])
     const port = Number((await server.receive()).port)
     const length = (await (await fetch(`http://127.0.0.1:${port}${targets.page}`)).arrayBuffer()).byteLength
     const measured = new Map()

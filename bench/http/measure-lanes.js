@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { developmentFlags } from '../../bin/supervisor.js'
 import { Child } from './child.js'
 import { browserHeaders, host } from './work.js'
 
@@ -62,7 +61,6 @@ async function start({ name, server, feature, target, status, isVarying, accept 
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
-    server === 'development' ? ['--enable-source-maps', ...developmentFlags] : [],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders

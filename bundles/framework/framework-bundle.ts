@@ -47,7 +47,7 @@ function addListeners(app: Application): void {
     new HealthListener(signals),
     new SessionListener({ store, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
-    new RouterListener(routes, logger),
+    new RouterListener(routes, logger, debugGate.isDebug),
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(),

@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
-import type { Controller } from '../../kernel/controller/controller.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
@@ -13,6 +12,7 @@ import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
 import type { ErrorPage } from './error-page/error-page.ts'
 import { createPanelLoader } from './load-panels.ts'
+import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData } from './recording/collect-data.ts'
@@ -45,7 +45,7 @@ export interface ProfilerOptions extends RecordingOptions {
 /** Creates the bundle that records every request and shows the records at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const collectors: ProfileCollector[] = []
-  const controllers = new Set<Controller>()
+  const controllers = new Set<unknown>()
   const watches: (() => void)[] = []
   const policy = new RecordingPolicy(options)
   const sites = new ListenerSites()
@@ -99,8 +99,10 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       collectors.push(memoryCollector, ...createCollectors(app, sites), redirects)
       const assets = createAssets(app)
       const services = { ...app, profiler, storage, policy, assets, panels: createPanelLoader(app) }
+      // Before the pages: to that of a record, every word is a token.
+      controllers.add(addMcp(services))
       for (const controller of addPages(services)) controllers.add(controller)
-      const isOwn = (controller: Controller) => controllers.has(controller)
+      const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)

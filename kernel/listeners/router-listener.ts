@@ -1,3 +1,4 @@
+import { withoutStack } from '../../lib/errors/without-stack.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
@@ -18,11 +19,14 @@ const priority = 32
 export class RouterListener {
   readonly #routes: RouteCollection
   readonly #logger: Logger
+  readonly #isDebug: boolean
   #matcher: RouteMatcher | undefined
 
-  constructor(routes: RouteCollection, logger: Logger) {
+  /** Outside of debug mode, errors have no stack: where a miss was noticed is no news, and scanners make many. */
+  constructor(routes: RouteCollection, logger: Logger, isDebug = true) {
     this.#routes = routes
     this.#logger = logger.channel('request')
+    this.#isDebug = isDebug
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -34,8 +38,8 @@ export class RouterListener {
     // With the first request all bundles have added their routes.
     this.#matcher ??= new RouteMatcher(this.#routes)
     const match = this.#matcher.match(request)
-    if (match.outcome === 'method-not-allowed') throw createMethodNotAllowed(request, match.allow)
-    if (match.outcome === 'not-found') throw createNotFound(request, match.path)
+    if (match.outcome === 'method-not-allowed') throw this.#miss(() => createMethodNotAllowed(request, match.allow))
+    if (match.outcome === 'not-found') throw this.#miss(() => createNotFound(request, match.path))
 
     const { parameters, route } = match
     const { attributes } = request
@@ -50,6 +54,10 @@ export class RouterListener {
       request_uri: request.url,
       method: request.method,
     })
+  }
+
+  #miss(create: () => Error): Error {
+    return this.#isDebug ? create() : withoutStack(create)
   }
 }
 

@@ -1,105 +1,200 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { RequestBody } from '../../lib/body/request-body.ts'
 import { CookieJar } from '../../lib/http/cookie-jar.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
-import { Request } from '../../lib/http/request.ts'
+import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
+import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { HttpKernel } from '../http-kernel.ts'
-import { encodeMultipart, type TestFile } from './multipart.ts'
+import { createRequest, type TestRequestInit } from './event-factories.ts'
+import { OpenResponse } from './open-response.ts'
 
-/** What a test sends: at most one of `body`, `json`, `form` and `upload`. */
-export interface TestRequestInit {
+/** Who a client is, and where it looks. */
+export interface TestClientOptions {
+  /** The origin that paths belong to, such as `https://shop.test`; `http://localhost` unless told else. */
+  readonly base?: string
+  /** The client's address: this machine unless told else. */
+  readonly remoteAddress?: string
+  /** Sent with each request that does not say otherwise. */
   readonly headers?: HeadersInit
-  readonly body?: string | Uint8Array
-  readonly json?: unknown
-  readonly form?: Readonly<Record<string, string>>
-  readonly upload?: Readonly<Record<string, string | TestFile>>
+  /** Whose `X-Forwarded-…` headers are believed. */
+  readonly trustedProxies?: TrustedProxies
+  /** How many redirects are followed one after another; 10 unless told else. */
+  readonly redirectLimit?: number
+}
+
+/** What a client sends, and whether it goes where a redirect points to (`follow`) or shows the redirect (`manual`). */
+export interface ClientRequestInit extends Omit<TestRequestInit, 'session'> {
+  readonly redirect?: 'manual' | 'follow'
 }
 
 /** A response whose body has been read. */
 export interface TestResponse {
   readonly status: number
   readonly headers: Headers
+  /** The body as it was sent; empty for HEAD. */
   readonly bytes: Uint8Array
+  /** The body as UTF-8. */
   readonly text: string
+  /** The body as JSON. @throws TypeError that shows what it is instead */
   json(): unknown
   /** The request as the kernel has seen it, with its attributes. */
   readonly request: Request
+  /** The redirects that have led here, the first one first. */
+  readonly redirects: readonly TestResponse[]
 }
 
-/** A client that talks to a kernel in the same process, and keeps cookies. Requests come from this machine, for localhost. */
+/** A client that talks to a kernel in the same process, and keeps cookies. It comes from this machine, unless told else. */
 export class TestClient {
+  /** What responses have set, and requests send. */
   readonly cookies: CookieJar = new CookieJar()
   readonly #kernel: HttpKernel
+  readonly #options: TestClientOptions
+  /** What each response was asked for with: a redirect may want it again. */
+  readonly #sent = new WeakMap<Request, ClientRequestInit>()
 
-  constructor(kernel: HttpKernel) {
+  constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
     this.#kernel = kernel
+    this.#options = options
   }
 
-  get(target: string, init?: TestRequestInit): Promise<TestResponse> {
+  /** Sends a GET. */
+  get(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('GET', target, init)
   }
 
-  post(target: string, init?: TestRequestInit): Promise<TestResponse> {
+  /** Sends a HEAD: the response has no body. */
+  head(target: string, init?: ClientRequestInit): Promise<TestResponse> {
+    return this.request('HEAD', target, init)
+  }
+
+  /** Sends a POST. */
+  post(target: string, init?: ClientRequestInit): Promise<TestResponse> {
     return this.request('POST', target, init)
   }
 
-  /** Sends a request and reads the whole response; `kernel.terminate` is over when it returns. */
-  async request(method: string, target: string, init: TestRequestInit = {}): Promise<TestResponse> {
-    const request = this.#createRequest(method, target, init)
-    const response = await this.#kernel.handle(request)
-    const bytes = await readBody(response, method)
-    this.cookies.take(response.headers)
-    await this.#kernel.terminate(request, response)
-    const text = new TextDecoder().decode(bytes)
-    return { status: response.status, headers: response.headers, bytes, text, json: () => JSON.parse(text), request }
+  /** Sends a PUT. */
+  put(target: string, init?: ClientRequestInit): Promise<TestResponse> {
+    return this.request('PUT', target, init)
   }
 
-  /** Asks for what a redirect points to, as a browser does: with GET, unless the status keeps the method (307, 308). */
-  follow({ headers, request, status }: TestResponse): Promise<TestResponse> {
+  /** Sends a PATCH. */
+  patch(target: string, init?: ClientRequestInit): Promise<TestResponse> {
+    return this.request('PATCH', target, init)
+  }
+
+  /** Sends a DELETE. */
+  delete(target: string, init?: ClientRequestInit): Promise<TestResponse> {
+    return this.request('DELETE', target, init)
+  }
+
+  /**
+   * Sends a request, for a path or a whole URL, and reads the whole response; `kernel.terminate` is over when it returns.
+   *
+   * @throws Error when the body breaks off, or there are more redirects than the limit allows
+   */
+  async request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
+    const first = await this.#send(method, target, init, [])
+    return init.redirect === 'follow' ? this.#followAll(first) : first
+  }
+
+  /** Sends a GET and gives the response as soon as its headers are there; its body may never end. */
+  async open(target: string, init: ClientRequestInit = {}): Promise<OpenResponse> {
+    const request = this.#createRequest('GET', target, init)
+    const response = await this.#kernel.handle(request)
+    this.cookies.take(response.headers)
+    return new OpenResponse(request, response, isSent => this.#kernel.terminate(request, response, isSent))
+  }
+
+  /**
+   * Asks for what a redirect points to, as a browser does: with GET, unless the status keeps the method and the body
+   * (307, 308).
+   *
+   * @throws TypeError without a Location, or when that is on another site
+   */
+  follow(response: TestResponse): Promise<TestResponse> {
+    const { headers, redirects, request, status } = response
     const location = headers.get('location')
     if (location === null) throw new TypeError(`The response (${status}) has no Location to follow.`)
-    const isSafe = request.method === 'GET' || request.method === 'HEAD'
-    const method = isSafe || status === 307 || status === 308 ? request.method : 'GET'
-    return this.request(method, location.replace(/^https?:\/\/[^/]+/, ''))
+    const url = new URL(location, request.url)
+    if (url.hostname !== request.hostname) {
+      throw new TypeError(`The redirect leads to another site, ${url.href}: look at its Location instead.`)
+    }
+    const isKept = status === 307 || status === 308 || request.method === 'GET' || request.method === 'HEAD'
+    const init = this.#sent.get(request) ?? {}
+    return this.#send(isKept ? request.method : 'GET', url.href.replace(/#.*/, ''), isKept ? init : withoutBody(init), [
+      ...redirects,
+      response,
+    ])
   }
 
-  #createRequest(method: string, target: string, init: TestRequestInit): Request {
-    const headers = new Headers(init.headers)
+  async #followAll(first: TestResponse): Promise<TestResponse> {
+    const { redirectLimit = 10 } = this.#options
+    let last = first
+    while (isRedirect(last)) {
+      if (last.redirects.length === redirectLimit) {
+        const way = [...last.redirects, last].map(({ request }) => request.target).join(' → ')
+        throw new Error(`There are more than ${redirectLimit} redirects: ${way} → ${last.headers.get('location')}`)
+      }
+      last = await this.follow(last)
+    }
+    return last
+  }
+
+  async #send(
+    method: string,
+    target: string,
+    init: ClientRequestInit,
+    redirects: readonly TestResponse[],
+  ): Promise<TestResponse> {
+    const request = this.#createRequest(method, target, init)
+    this.#sent.set(request, init)
+    const response = await this.#kernel.handle(request)
+    this.cookies.take(response.headers)
+    const { headers, status } = response
+    const bytes = await this.#read(request, response)
+    await this.#kernel.terminate(request, response)
+    const text = new TextDecoder().decode(bytes)
+    const json = () => parseJson(text, response)
+    return { status, headers, bytes, text, json, request, redirects }
+  }
+
+  #createRequest(method: string, target: string, init: ClientRequestInit): Request {
+    const { base = '', headers, redirectLimit: _, ...options } = this.#options
+    const all = new Headers(headers)
+    for (const [name, value] of new Headers(init.headers)) all.set(name, value)
     const cookie = this.cookies.toHeader()
-    if (!headers.has('host')) headers.set('host', 'localhost')
-    if (cookie !== '' && !headers.has('cookie')) headers.set('cookie', cookie)
-    const body = encodeBody(init)
-    const connection = { remoteAddress: '127.0.0.1' }
-    if (body === undefined) return new Request({ method, target, headers, connection })
+    if (cookie !== '' && !all.has('cookie')) all.set('cookie', cookie)
+    return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
+  }
 
-    const contentType = headers.get('content-type') ?? body.contentType
-    headers.set('content-type', contentType)
-    headers.set('content-length', String(body.bytes.length))
-    const source = { stream: Readable.from([body.bytes]), length: body.bytes.length, contentType }
-    return new Request({ method, target, headers, connection, body: new RequestBody(source) })
+  async #read(request: Request, response: Response): Promise<Uint8Array> {
+    const { body } = response
+    try {
+      const bytes = body instanceof Readable ? await buffer(body) : Buffer.from(body ?? '')
+      return request.method === 'HEAD' ? Buffer.alloc(0) : bytes
+    } catch (error) {
+      await this.#kernel.terminate(request, response, false)
+      throw new Error(`The body of the response to ${request.method} ${request.target} broke off.`, { cause: error })
+    }
   }
 }
 
-function encodeBody(init: TestRequestInit): { bytes: Buffer; contentType: string } | undefined {
-  if (init.json !== undefined) return { bytes: Buffer.from(JSON.stringify(init.json)), contentType: 'application/json' }
-  if (init.form !== undefined) {
-    const bytes = Buffer.from(new URLSearchParams(init.form).toString())
-    return { bytes, contentType: 'application/x-www-form-urlencoded' }
-  }
-  if (init.upload !== undefined) {
-    const { body, contentType } = encodeMultipart(init.upload)
-    return { bytes: body, contentType }
-  }
-  if (init.body !== undefined) return { bytes: Buffer.from(init.body), contentType: 'application/octet-stream' }
-  return undefined
+function withoutBody({ body, form, headers, json, upload, ...init }: ClientRequestInit): ClientRequestInit {
+  const kept = new Headers(headers)
+  kept.delete('content-type')
+  return { ...init, headers: kept }
 }
 
-async function readBody({ body }: Response, method: string): Promise<Uint8Array> {
-  if (body instanceof Readable) {
-    const bytes = await buffer(body)
-    return method === 'HEAD' ? Buffer.alloc(0) : bytes
+function isRedirect({ headers, status }: TestResponse): boolean {
+  return status >= 300 && status < 400 && headers.has('location')
+}
+
+function parseJson(text: string, { headers, status }: Response): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    const type = headers.get('content-type') ?? 'without a type'
+    throw new TypeError(`The body (${status}, ${type}) is no JSON: ${text.slice(0, 200)}`)
   }
-  return method === 'HEAD' || body === null ? Buffer.alloc(0) : Buffer.from(body)
 }

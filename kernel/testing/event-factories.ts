@@ -1,7 +1,12 @@
+import { RequestBody } from '../../lib/body/request-body.ts'
 import { createEventDispatcher, type EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
+import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import { MemorySessionStore } from '../../lib/session/memory-session-store.ts'
+import { Session } from '../../lib/session/session.ts'
 import { type RequestHandler, toController } from '../controller/controller.ts'
 import { ControllerResolver } from '../controller/controller-resolver.ts'
 import { ControllerArgumentsEvent } from '../events/controller-arguments-event.ts'
@@ -16,20 +21,77 @@ import { ViewEvent } from '../events/view-event.ts'
 import { HttpKernel } from '../http-kernel.ts'
 import { RequestContext } from '../request-context.ts'
 import { RequestType } from '../request-type.ts'
+import { encodeBody, type TestBody } from './encode-body.ts'
+
+/** What a request of a test has beside its target. */
+export interface TestRequestInit extends TestBody {
+  readonly headers?: HeadersInit
+  /** What listeners before the tested one would have attached: `_route`, say, or a route's parameters. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+  /** What the client's session holds, for listeners that are tested without a kernel. */
+  readonly session?: Readonly<Record<string, unknown>>
+  /** The other end of the connection: this machine unless told else. */
+  readonly remoteAddress?: string
+  /** Whose `X-Forwarded-…` headers are believed: nobody's unless told else. */
+  readonly trustedProxies?: TrustedProxies
+}
 
 /** What an event is made with; everything that is not said is as plain as can be. */
 export interface EventInit {
   readonly request?: Request
+  /** A main request unless told else. */
   readonly type?: RequestType
+  /** One without listeners unless told else. */
   readonly kernel?: RequestKernel
+}
+
+/** What an event with a response is made with. */
+export interface ResponseEventInit extends EventInit {
+  /** An empty one of status 200 unless told else. */
   readonly response?: Response
 }
 
-/** Creates a request from this machine, for localhost. */
-export function createRequest(target = '/', init: { method?: string; headers?: Record<string, string> } = {}): Request {
-  const { method = 'GET', headers } = init
-  const connection = { remoteAddress: '127.0.0.1' }
-  return new Request({ target, method, headers: { host: 'localhost', ...headers }, connection })
+/** What the last event of a request is made with. */
+export interface TerminateEventInit extends Omit<ResponseEventInit, 'type'> {
+  /** False for a client that has left before. */
+  readonly isSent?: boolean
+}
+
+/**
+ * Creates a request: a GET from this machine, for `http://localhost`, unless told else. A target may be a path or a URL:
+ * `https://shop.test/cart` is a request for that host, over TLS.
+ */
+export function createRequest(target = '/', init: TestRequestInit & { readonly method?: string } = {}): Request {
+  const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
+  const [, scheme = 'http', host = 'localhost', rest = target] = /^(https?):\/\/([^/?]+)(.*)$/i.exec(target) ?? []
+  const sent = new Headers(init.headers)
+  const headers = sent.has('host') ? sent : new Headers([['host', host], ...sent])
+  const source = encodeBody(init, headers.get('content-type'))
+  if (source !== undefined) {
+    headers.set('content-type', String(source.contentType))
+    if (source.length === undefined) headers.set('transfer-encoding', 'chunked')
+    else headers.set('content-length', String(source.length))
+  }
+  const request = new Request({
+    method,
+    target: rest.startsWith('/') || rest === target ? rest : `/${rest}`,
+    headers,
+    connection: { remoteAddress, encrypted: scheme.toLowerCase() === 'https' },
+    ...(trustedProxies && { trustedProxies }),
+    ...(source && { body: new RequestBody(source) }),
+  })
+  for (const [name, value] of Object.entries(attributes)) request.attributes.set(name, value)
+  if (session !== undefined) request.provideSession(() => createSession(session))
+  return request
+}
+
+function createSession(attributes: Readonly<Record<string, unknown>>): Session {
+  const store = new MemorySessionStore()
+  const now = Date.now()
+  const lifetime = 3600
+  // In memory it is there at once.
+  void store.write('test', { createdAt: now, lastUsedAt: now, attributes, flashes: {} }, lifetime)
+  return new Session({ store, lifetime, id: 'test' })
 }
 
 /** Creates a kernel without any listener but those of the given dispatcher. */
@@ -41,45 +103,64 @@ export function createBareKernel(
   return new HttpKernel({ dispatcher, controllers, context: new RequestContext(), logger })
 }
 
+/** Creates the first event of a request. */
 export function createRequestEvent(init: EventInit = {}): RequestEvent {
   return new RequestEvent(...common(init))
 }
 
-export function createControllerEvent(handler: RequestHandler, init: EventInit = {}): ControllerEvent {
+/** Creates the event of a controller that was found: one that answers nothing much, unless told else. */
+export function createControllerEvent(handler: RequestHandler = answer, init: EventInit = {}): ControllerEvent {
   return new ControllerEvent(...common(init), toController(handler))
 }
 
+/** Creates the event of a controller whose arguments are resolved: the request alone, unless told else. */
 export function createControllerArgumentsEvent(
-  handler: RequestHandler,
-  values: unknown[],
+  handler: RequestHandler = answer,
+  values?: unknown[],
   init: EventInit = {},
 ): ControllerArgumentsEvent {
-  return new ControllerArgumentsEvent(...common(init), toController(handler), values)
+  const [kernel, request, type] = common(init)
+  return new ControllerArgumentsEvent(kernel, request, type, toController(handler), values ?? [request])
 }
 
-export function createViewEvent(result: unknown, init: EventInit = {}): ViewEvent {
+/** Creates the event of a controller that has returned something else than a response: an empty object, unless told else. */
+export function createViewEvent(result: unknown = {}, init: EventInit = {}): ViewEvent {
   return new ViewEvent(...common(init), result)
 }
 
-export function createResponseEvent(init: EventInit = {}): ResponseEvent {
+/** Creates the event of a response that is built. */
+export function createResponseEvent(init: ResponseEventInit = {}): ResponseEvent {
   return new ResponseEvent(...common(init), init.response ?? new Response())
 }
 
+/** Creates the event of a request that is handled. */
 export function createFinishRequestEvent(init: EventInit = {}): FinishRequestEvent {
   return new FinishRequestEvent(...common(init))
 }
 
-export function createExceptionEvent(error: unknown, init: EventInit = {}): ExceptionEvent {
+/** Creates the event of something that was thrown. */
+export function createExceptionEvent(
+  error: unknown = new Error('Something failed.'),
+  init: EventInit = {},
+): ExceptionEvent {
   return new ExceptionEvent(...common(init), error)
 }
 
-export function createTerminateEvent(init: EventInit = {}): TerminateEvent {
+/** Creates the event of a response that was sent. */
+export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEvent {
   const [kernel, request] = common(init)
-  return new TerminateEvent(kernel, request, init.response ?? new Response())
+  return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent)
 }
 
-function common({ kernel, request, type }: EventInit): [RequestKernel, Request, RequestType] {
-  return [kernel ?? createBareKernel(), request ?? createRequest(), type ?? RequestType.Main]
+function common(init: EventInit): [RequestKernel, Request, RequestType] {
+  const { kernel = createBareKernel(), request = createRequest(), type = RequestType.Main } = init
+  // As the kernel does before the first event.
+  request.isMainRequest = type === RequestType.Main
+  return [kernel, request, type]
+}
+
+function answer(): Response {
+  return new Response()
 }
 
 function ignore(): void {}

@@ -24,6 +24,8 @@ export interface Config {
   readonly editorUrl: string | undefined
   /** Where the editor finds what lies elsewhere for the process. */
   readonly editorPaths: readonly PathMapping[]
+  /** Whether the profiler's server answers coding agents (MCP) at `/_profiler/mcp`. */
+  readonly isMcpOn: boolean
   readonly databaseUrl: string | undefined
   readonly mailerDsn: string | undefined
   /** Set together with {@link Config.recaptcha3Secret}, or not at all. */
@@ -61,6 +63,7 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
     logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
     editorUrl: settings.EDITOR_URL || undefined,
     editorPaths: Object.freeze(settings.EDITOR_PATHS),
+    isMcpOn: settings.PROFILER_MCP ?? false,
     databaseUrl: settings.DATABASE_URL || undefined,
     mailerDsn: settings.MAILER_DSN || undefined,
     recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,

@@ -32,6 +32,7 @@ export interface Settings {
   readonly LOG_LEVEL: LogLevel | ''
   readonly EDITOR_URL: string
   readonly EDITOR_PATHS: readonly PathMapping[]
+  readonly PROFILER_MCP: boolean | undefined
   readonly DATABASE_URL: string
   readonly MAILER_DSN: string
   readonly RECAPTCHA3_KEY: string
@@ -58,17 +59,18 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
         ),
       ),
     )
+  const flag = pipe(
+    setting,
+    check(isFlag, issue => `${quote(issue.input)} is neither 1, true, yes, on nor 0, false, no, off.`),
+    transform(parseFlag),
+  )
   const addresses = listOf(isAddress, 'an IP address or a subnet such as 10.0.0.0/8')
 
   return pipe(
     object({
       NODE_ENV: setting,
       APP_ENV: oneOf(environments),
-      APP_DEBUG: pipe(
-        setting,
-        check(isFlag, issue => `${quote(issue.input)} is neither 1, true, yes, on nor 0, false, no, off.`),
-        transform(parseFlag),
-      ),
+      APP_DEBUG: flag,
       APP_SECRET: pipe(
         setting,
         check(value => value.length >= 32, 'is not set, or too short; it needs at least 32 random characters.'),
@@ -93,6 +95,7 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
         listOf(entry => parsePathMapping(entry) !== undefined, 'a pair of folders such as /srv/app=/home/me/app'),
         transform(entries => entries.map(parsePathMapping).filter(mapping => mapping !== undefined)),
       ),
+      PROFILER_MCP: flag,
       DATABASE_URL: pipe(
         setting,
         check(isUrl, 'is not a URL; it reads like postgres://user:password@localhost/name, or is empty.'),

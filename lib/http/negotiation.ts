@@ -15,7 +15,8 @@ export function preferredMediaType<type extends string>(
   const accept = headers.get('accept')
   if (accept === null) return available[0]
   // It gives back one of what it was given.
-  return new Negotiator({ headers: { accept } }).mediaType(available) as type | undefined
+  const negotiate = () => new Negotiator({ headers: { accept } }).mediaType(available) as type | undefined
+  return recall(accept, available, negotiate)
 }
 
 /**
@@ -25,6 +26,10 @@ export function preferredMediaType<type extends string>(
 export function preferredCoding(headers: Headers, available: readonly Coding[]): Coding | undefined {
   const accept = headers.get('accept-encoding')
   if (accept === null || accept === 'identity') return undefined
+  return recall(accept, available, () => negotiateCoding(accept, available))
+}
+
+function negotiateCoding(accept: string, available: readonly Coding[]): Coding | undefined {
   // Their types leave out what decides between equals.
   const negotiator: { encodings(available: string[], options: { preferred: string[] }): string[] } = new Negotiator({
     headers: { 'accept-encoding': accept },
@@ -32,4 +37,22 @@ export function preferredCoding(headers: Headers, available: readonly Coding[]):
   const codings = [...available, 'identity']
   const [best] = negotiator.encodings(codings, { preferred: codings })
   return best === 'identity' ? undefined : (best as Coding | undefined)
+}
+
+/** Longer ones are rare, and must not fill the memory. */
+const lengthLimit = 256
+const countLimit = 100
+
+const answers = new WeakMap<readonly unknown[], Map<string, unknown>>()
+
+/** Most clients say what another has said before: what came of it is remembered, as to find it out costs 5 µs and more. */
+function recall<result>(accept: string, available: readonly unknown[], negotiate: () => result): result {
+  const known = answers.get(available) ?? new Map<string, unknown>()
+  // Nobody else writes what is kept for a list.
+  if (known.has(accept)) return known.get(accept) as result
+  const result = negotiate()
+  if (accept.length > lengthLimit) return result
+  if (known.size === countLimit) known.clear()
+  answers.set(available, known.set(accept, result))
+  return result
 }

@@ -1,3 +1,4 @@
+import { withoutStack } from '../errors/without-stack.ts'
 import { SESSION_STATELESS } from './errors.ts'
 
 /** The methods of a session that use it. */
@@ -42,11 +43,8 @@ export function createStatelessCheck(options: StatelessCheckOptions): (use: Sess
 
 /** Makes the error of {@link SessionUse.captureCallSite}; frames above the caller of `method` are left out. */
 export function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
-  const { stackTraceLimit } = Error
   // Otherwise the stack would be taken twice.
-  Error.stackTraceLimit = 0
-  const callSite = new Error(`session.${name}()`)
-  Error.stackTraceLimit = stackTraceLimit
+  const callSite = withoutStack(() => new Error(`session.${name}()`))
   Error.captureStackTrace(callSite, method)
   return callSite
 }

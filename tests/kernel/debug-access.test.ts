@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { type DebugPolicy, decideDebugAccess } from '../../kernel/debug-access.ts'
 import { DebugGate } from '../../kernel/debug-gate.ts'
+import { createRequest } from '../../kernel/testing/event-factories.ts'
 import { includesHost } from '../../lib/http/host.ts'
 import { Request } from '../../lib/http/request.ts'
 import { createAddressList, forwardingHeaders, TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -107,8 +108,7 @@ t.test('a wildcard stands for at least one label', async t => {
 t.test('the log says once for each setting what would open the gate, and nothing while debug is off', async t => {
   const { logger, records } = createRecorder()
   const gate = new DebugGate(policy, logger)
-  const from = (remoteAddress: string, host = 'localhost') =>
-    new Request({ target: '/', headers: { host }, connection: { remoteAddress } })
+  const from = (remoteAddress: string, host = 'localhost') => createRequest('/', { headers: { host }, remoteAddress })
   t.ok(gate.isDebug)
   t.ok(gate.allows(from('127.0.0.1')))
   t.notOk(gate.allows(from('203.0.113.9')))

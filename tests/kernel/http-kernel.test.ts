@@ -4,8 +4,9 @@ import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
 import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
 import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../../kernel/testing/recording-dispatcher.ts'
 import { Response } from '../../lib/http/response.ts'
-import { createBare, recordSequence } from '../support/bare-kernel.ts'
+import { createBare } from '../support/bare-kernel.ts'
 import { probeBundle } from '../support/probe-bundle.ts'
 
 const page = [
@@ -17,12 +18,11 @@ const page = [
 ]
 const sub = page.map(name => `${name} (sub)`)
 
-async function boot(t: Test): Promise<TestKernel & { sequence: string[] }> {
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle] })
-  const sequence: string[] = []
-  recordSequence(kernel.app.dispatcher, sequence)
+async function boot(t: Test): Promise<TestKernel & { sequence: readonly string[] }> {
+  const dispatcher = new RecordingDispatcher()
+  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], dispatcher })
   t.teardown(() => kernel.close())
-  return { ...kernel, sequence }
+  return { ...kernel, sequence: dispatcher.sequence }
 }
 
 t.test('a page', async t => {

@@ -10,8 +10,8 @@ import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
 import { ViewEvent } from '../../kernel/events/view-event.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../../kernel/testing/recording-dispatcher.ts'
 import type { EventClass } from '../../lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 
@@ -30,24 +30,13 @@ export const lifecycle: readonly EventClass<KernelEvent>[] = [
 /** A kernel without listeners, a request that has its controller already, and the names of the events as they happen. */
 export interface Bare {
   readonly kernel: HttpKernel
-  readonly dispatcher: EventDispatcher
+  readonly dispatcher: RecordingDispatcher
   readonly request: Request
   readonly sequence: readonly string[]
 }
 
 export function createBare(handler: RequestHandler = () => new Response('done')): Bare {
-  const dispatcher = createEventDispatcher()
-  const sequence: string[] = []
-  recordSequence(dispatcher, sequence)
-  const request = createRequest('/here')
-  request.attributes.set('_controller', handler)
-  return { kernel: createBareKernel(dispatcher), dispatcher, request, sequence }
-}
-
-/** Notes `kernel.request`, or `kernel.request (sub)`, whenever an event is dispatched. */
-export function recordSequence(dispatcher: EventDispatcher, sequence: string[]): void {
-  const note = (name: string) => (event: KernelEvent) => {
-    sequence.push(event.isMainRequest ? name : `${name} (sub)`)
-  }
-  for (const type of lifecycle) dispatcher.on(type, note(type.eventName), Number.POSITIVE_INFINITY)
+  const dispatcher = new RecordingDispatcher()
+  const request = createRequest('/here', { attributes: { _controller: handler } })
+  return { kernel: createBareKernel(dispatcher), dispatcher, request, sequence: dispatcher.sequence }
 }

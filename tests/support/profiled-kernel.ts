@@ -5,19 +5,22 @@ import { createPanels } from '../../bundles/profiler/create-panels.ts'
 import { findChildren } from '../../bundles/profiler/pages/find-children.ts'
 import type { PanelSubject, ProfilePanel } from '../../bundles/profiler/panels/panel.ts'
 import type { Profile } from '../../bundles/profiler/profile.ts'
-import { createProfilerBundle, type ProfilerOptions } from '../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
 import type { ProfileStorage, StoredProfile } from '../../bundles/profiler/store/profile-storage.ts'
+import {
+  createProfiledTestKernel,
+  type ProfiledTestKernel,
+  type ProfiledTestKernelOptions,
+} from '../../bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { waitForRecord } from '../../bundles/profiler/testing/wait-for-record.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import type { Bundle } from '../../kernel/bundle.ts'
 import type { RequestHandler } from '../../kernel/controller/controller.ts'
-import { createTestKernel, type TestKernel, type TestKernelOptions } from '../../kernel/testing/create-test-kernel.ts'
 import { createRequest } from '../../kernel/testing/event-factories.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
 import { probeBundle } from './probe-bundle.ts'
 
 /** What a profiled kernel has beside the framework, the profiler, the site and the probe routes. */
-export interface ProfiledInit extends Omit<ProfilerOptions, 'storage'>, Partial<TestKernelOptions> {
+export interface ProfiledInit extends Partial<ProfiledTestKernelOptions> {
   /** By their paths. */
   readonly handlers?: Readonly<Record<string, RequestHandler>>
   readonly register?: Bundle['register']
@@ -29,8 +32,7 @@ export interface Answer {
 }
 
 /** A kernel whose requests are profiled. */
-export interface ProfiledKernel extends TestKernel {
-  readonly storage: MemoryProfileStorage
+export interface ProfiledKernel extends ProfiledTestKernel {
   /** What is kept of the request that was answered so, or of another that the response names in this header. */
   storedOf(response: Answer, header?: string): Promise<StoredProfile>
   profileOf(response: Answer, header?: string): Promise<Profile>
@@ -44,15 +46,13 @@ export type Shown = Pick<PanelSubject, 'profile'> & Partial<PanelSubject>
 
 /** Boots a kernel whose profiles are kept in memory; it is closed when the test ends. */
 export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Promise<ProfiledKernel> {
-  const { handlers = {}, register = () => {}, bundles = [], variables, directory, ...options } = init
-  const storage = new MemoryProfileStorage()
-  const profiler = createProfilerBundle({ ...options, storage })
+  const { handlers = {}, register = () => {}, bundles = [], ...options } = init
   const own = [createHandlerBundle(handlers), { name: 'own', register }]
-  const kernel = await createTestKernel({
-    bundles: [frameworkBundle, siteBundle, probeBundle, profiler, ...own, ...bundles],
-    ...(variables && { variables }),
-    ...(directory !== undefined && { directory }),
+  const kernel = await createProfiledTestKernel({
+    ...options,
+    bundles: [frameworkBundle, siteBundle, probeBundle, ...own, ...bundles],
   })
+  const { storage } = kernel
   t.teardown(() => kernel.close())
   const panels = createPanels(kernel.app)
 
@@ -77,11 +77,10 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   }
 
   const storedOf: ProfiledKernel['storedOf'] = ({ headers }, header = 'x-debug-token') =>
-    waitForStored(storage, headers.get(header))
+    waitForRecord(storage, String(headers.get(header)))
 
   return {
     ...kernel,
-    storage,
     panel,
     storedOf,
     profileOf: async (response, header) => (await storedOf(response, header)).profile,
@@ -99,18 +98,5 @@ export async function waitForProfile(
   token: string | null,
   isWanted?: (profile: Profile) => boolean,
 ): Promise<Profile> {
-  return (await waitForStored(storage, token, isWanted)).profile
-}
-
-async function waitForStored(
-  storage: ProfileStorage,
-  token: string | null,
-  isWanted: (profile: Profile) => boolean = () => true,
-): Promise<StoredProfile> {
-  for (let attempt = 0; ; attempt++) {
-    const stored = await storage.find(String(token))
-    if (stored !== undefined && isWanted(stored.profile)) return stored
-    assert(attempt < 2000, `There is no such profile "${token}".`)
-    await new Promise(resolve => setTimeout(resolve, 1))
-  }
+  return (await waitForRecord(storage, String(token), isWanted)).profile
 }

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { tuneGarbageCollector } from '../../../bin/garbage-collector.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
@@ -14,6 +15,8 @@ import { host } from '../work.js'
  * @param {string} [feature] `profiled` records every request into files of its own
  */
 export async function start(feature) {
+  process.setSourceMapsEnabled(true)
+  tuneGarbageCollector()
   const { app } = await bootKernel(feature === 'profiled' ? [createProfiler()] : [], 'dev')
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
   const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)

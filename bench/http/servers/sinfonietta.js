@@ -1,3 +1,4 @@
+import { tuneGarbageCollector } from '../../../bin/garbage-collector.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { Response } from '../../../dist/lib/http/response.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
@@ -20,6 +21,7 @@ const benchBundle = {
  */
 export async function start(feature) {
   process.setSourceMapsEnabled(true)
+  tuneGarbageCollector()
   const { app } = await bootKernel([benchBundle])
   if (feature === 'context') app.context.enable()
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)

@@ -66,6 +66,7 @@ const readers: Readonly<Record<keyof Settings, Reader>> = {
   LOG_LEVEL: ({ logLevel }) => logLevel,
   EDITOR_URL: ({ editorUrl }) => editorUrl ?? '',
   EDITOR_PATHS: ({ editorPaths }) => editorPaths.map(({ from, to }) => `${from}=${to}`).join(', '),
+  PROFILER_MCP: ({ isMcpOn }) => (isMcpOn ? 'on' : 'off'),
   DATABASE_URL: ({ databaseUrl }) => masked(databaseUrl),
   MAILER_DSN: ({ mailerDsn }) => masked(mailerDsn),
   RECAPTCHA3_KEY: ({ recaptcha3Key }) => masked(recaptcha3Key),

@@ -1,4 +1,5 @@
 import type { ExceptionView, FrameView } from '../panels/view-exceptions.ts'
+import { toBlock, toSpan } from '../renderings/markdown/text.ts'
 import type { ErrorReport, RoutingReport } from './create-report.ts'
 
 /** Writes a report as Markdown that reads well in a terminal, in an issue and in a chat. */
@@ -6,13 +7,13 @@ export function toMarkdown(report: ErrorReport): string {
   const { address, exceptions, logs, method, routing, status, statusText, way } = report
   const parts = [
     `# ${status} ${statusText}`,
-    `${method} ${address}`,
+    toSpan(`${method} ${address}`),
     ...exceptions.flatMap(describeException),
     ...(routing === undefined ? [] : describeRouting(routing)),
     '## The way there',
     way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),
     ...(logs.length > 0
-      ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${log.message}`).join('\n')]
+      ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${toSpan(log.message)}`).join('\n')]
       : []),
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
@@ -21,27 +22,24 @@ export function toMarkdown(report: ErrorReport): string {
 function describeException({ groups, message, name, relation, rest }: ExceptionView): string[] {
   const calls = groups.map(({ frames, label }) => (label === '' ? frames.map(describeFrame).join('\n') : `- ${label}`))
   const left = rest === '' ? [] : [`- ${rest}`]
-  return [`## ${relation === '' ? '' : `${relation} `}${name}`, message, [...calls, ...left].join('\n')]
+  return [
+    `## ${relation === '' ? '' : `${relation} `}${name}`,
+    message === '' ? '' : toBlock(message),
+    [...calls, ...left].join('\n'),
+  ]
 }
 
 function describeFrame({ call, isOpen, lines, place }: FrameView): string {
-  const line = `- ${call} (${place})`
+  const line = `- ${toSpan(call)} at ${toSpan(place)}`
   if (!isOpen) return line
   const code = lines.map(({ isMarked, number, tokens }) => {
     const text = tokens.map(({ text }) => text).join('')
     return `${isMarked ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
   })
-  const fence = fenceAround(code)
-  return [line, '', `${fence}ts`, ...code, fence, ''].join('\n')
-}
-
-/** Longer than any within. */
-function fenceAround(code: readonly string[]): string {
-  const runs = code.flatMap(line => line.match(/`{3,}/g) ?? [])
-  return '`'.repeat(Math.max(2, ...runs.map(({ length }) => length)) + 1)
+  return [line, '', toBlock(code.join('\n'), 'ts'), ''].join('\n')
 }
 
 function describeRouting({ allow, rows }: RoutingReport): string[] {
-  const routes = rows.map(({ name, path, text }) => `- ${path} (${name}): ${text}`).join('\n')
+  const routes = rows.map(({ name, path, text }) => `- ${toSpan(path)} (${name}): ${text}`).join('\n')
   return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes]
 }

@@ -174,7 +174,10 @@ t.test('debug:config tells settings, where they come from, and no secret', async
   const some = JSON.parse((await run('debug:config log_ --json', { env: { APP_DEBUG: '0' } })).stdout)
   t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default' }])
   t.equal(some.isDebug, false)
-  t.match((await run('debug:config', { env: { APP_DEBUG: '0' } })).stdout, /^dev, debug off/)
+  t.match(
+    (await run('debug:config', { env: { APP_DEBUG: '0', PROFILER_MCP: '1' } })).stdout,
+    /^dev, debug off[\s\S]*\nPROFILER_MCP +on /,
+  )
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')

@@ -96,7 +96,8 @@ t.test('a client that prefers JSON gets problem details', async t => {
   for (const accept of ['application/json', 'application/problem+json', 'text/html;q=0.1, application/json']) {
     const response = await client.get('/teapot', { headers: { accept } })
     t.equal(response.headers.get('content-type'), 'application/problem+json')
-    t.equal(response.headers.get('vary'), 'Accept')
+    // Long stacks are long enough to be compressed.
+    t.match(response.headers.get('vary'), /^Accept(, Accept-Encoding)?$/)
     t.match(response.json(), {
       type: 'about:blank',
       title: "I'm a Teapot",

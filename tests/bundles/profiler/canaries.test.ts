@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import type { Application, Bundle } from '../../../kernel/bundle.ts'
 import { RequestEvent } from '../../../kernel/events/request-event.ts'
-import type { TestRequestInit } from '../../../kernel/testing/client.ts'
+import type { ClientRequestInit } from '../../../kernel/testing/client.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -56,7 +56,7 @@ const upload = {
   document: { name: `cv.txt?token=${canary}-file-name`, type: 'text/plain', content: `${canary}-content` },
 }
 
-const requests: [method: string, init: TestRequestInit][] = [
+const requests: [method: string, init: ClientRequestInit][] = [
   ['GET', {}],
   ['HEAD', {}],
   ['POST', { form: fields }],

@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { createProfiledTestKernel } from '../../../bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 
@@ -101,6 +102,17 @@ t.test('the stylesheet has an etag, is not sent twice, and may be kept for ever'
   const second = await client.get(url, { headers: { 'if-none-match': etag } })
   t.equal(second.status, 304)
   t.equal(second.text, '')
+})
+
+t.test('the pages are made of templates alone: no session, no requests to others, nothing to complain of', async t => {
+  const kernel = await createProfiledTestKernel({ bundles: [frameworkBundle, siteBundle] })
+  t.teardown(kernel.close)
+  for (const { path } of pages) {
+    const profile = await kernel.expectProfile(await kernel.client.get(path))
+    profile.answered(200).rendered(`site${path}`, 1).rendered('site/layout', 1)
+    profile.not.startedSession().not.sentRequests().not.madeSubRequests().not.threw().not.logged('warning')
+    t.pass(path)
+  }
 })
 
 t.test('what a browser or a robot asks for by itself is not there', async t => {

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { createBareKernel, createRequest } from '../../../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../../../kernel/testing/recording-dispatcher.ts'
 import { createEventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
@@ -20,10 +21,11 @@ t.test('listeners are told request and response, by priority, and are waited for
 })
 
 t.test('stopPropagation keeps the rest from running', async t => {
-  const dispatcher = createEventDispatcher()
-  dispatcher.on(TerminateEvent, event => event.stopPropagation(), 1)
-  dispatcher.on(TerminateEvent, () => t.fail('must not run'))
+  const dispatcher = new RecordingDispatcher()
+  dispatcher.on(TerminateEvent, event => event.stopPropagation(), 1, 'stopper')
+  dispatcher.on(TerminateEvent, () => t.fail('must not run'), 0, 'never called')
   await createBareKernel(dispatcher).terminate(createRequest(), new Response())
+  t.match(dispatcher.last(TerminateEvent), { stoppedBy: 'stopper', skipped: ['never called'] })
 })
 
 t.test('a listener that throws is logged, and hurts nobody', async t => {

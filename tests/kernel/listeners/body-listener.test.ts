@@ -1,19 +1,15 @@
 import { existsSync } from 'node:fs'
-import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { BodyListener } from '../../../kernel/listeners/body-listener.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
-import { createRequestEvent, createTerminateEvent } from '../../../kernel/testing/event-factories.ts'
-import { encodeMultipart } from '../../../kernel/testing/multipart.ts'
-import { RequestBody } from '../../../lib/body/request-body.ts'
+import { createRequest, createRequestEvent, createTerminateEvent } from '../../../kernel/testing/event-factories.ts'
 import type { UploadedFile } from '../../../lib/body/uploaded-file.ts'
-import { Request } from '../../../lib/http/request.ts'
+import type { Request } from '../../../lib/http/request.ts'
 
 const listener = new BodyListener()
 
-function post(content: string | Buffer, contentType: string): Request {
-  const body = new RequestBody({ stream: Readable.from([Buffer.from(content)]), contentType })
-  return new Request({ target: '/', method: 'POST', body })
+function post(body: string, contentType: string): Request {
+  return createRequest('/', { method: 'POST', body, headers: { 'content-type': contentType } })
 }
 
 t.test('JSON, forms and text are read before the controller runs', async t => {
@@ -26,7 +22,7 @@ t.test('JSON, forms and text are read before the controller runs', async t => {
 
 t.test('uploads and unknown types wait until somebody asks', async t => {
   for (const type of ['multipart/form-data; boundary=x', 'application/octet-stream']) {
-    const request = post('', type)
+    const request = post('x', type)
     await listener.onRequest(createRequestEvent({ request }))
     t.notOk(request.body.wasRead, type)
   }
@@ -48,8 +44,7 @@ t.test('a request without a body, and a sub-request, are not waited for', async 
 })
 
 t.test('uploaded files are removed when the request is over', async t => {
-  const { body, contentType } = encodeMultipart({ photo: { name: 'a.png', content: 'pixels' } })
-  const request = post(body, contentType)
+  const request = createRequest('/', { method: 'POST', upload: { photo: { name: 'a.png', content: 'pixels' } } })
   const file = (await request.formData()).get('photo') as UploadedFile
   t.ok(existsSync(file.path))
   await listener.onTerminate(createTerminateEvent({ request }))

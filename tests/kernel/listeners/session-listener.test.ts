@@ -3,7 +3,6 @@ import { SessionListener } from '../../../kernel/listeners/session-listener.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
 import { CookieJar } from '../../../lib/http/cookie-jar.ts'
-import { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
 import type { SessionStore } from '../../../lib/session/session-store.ts'
@@ -57,7 +56,7 @@ t.test('a session that was written gets a cookie, by which the next request find
 
 t.test('over https the cookie is for https only', async t => {
   const { listener } = createListener()
-  const request = new Request({ target: '/', connection: { encrypted: true } })
+  const request = createRequest('https://shop.test/')
   listener.onRequest(createRequestEvent({ request }))
   await request.session.set('user', 'ada')
   const event = createResponseEvent({ request })

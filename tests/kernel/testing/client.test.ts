@@ -1,37 +1,72 @@
+import { Readable } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { asInteger, routeParameter } from '../../../kernel/controller/arguments.ts'
+import { defineController, type RequestHandler } from '../../../kernel/controller/controller.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import type { TestClient } from '../../../kernel/testing/client.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { CookieJar } from '../../../lib/http/cookie-jar.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { probeBundle } from '../../support/probe-bundle.ts'
 
-async function createClient(): Promise<TestClient> {
-  const { app, client } = await createTestKernel({ bundles: [frameworkBundle, probeBundle] })
-  app.routes.add({
-    name: 'echo_all',
-    path: '/echo-all',
-    controller: async ({ body, cookies, headers, method }) =>
+/** Numbers that go on for as long as somebody takes them. */
+async function* count(): AsyncGenerator<string | Buffer> {
+  for (let number = 1; ; number++) {
+    const text = `data: ${number}\n\n`
+    yield number % 2 === 0 ? text : Buffer.from(text)
+    await nextTurn()
+  }
+}
+
+async function* breakOff(): AsyncGenerator<string> {
+  yield 'so far'
+  throw new Error('no more')
+}
+
+async function boot(variables: Readonly<Record<string, string>> = {}): Promise<TestKernel> {
+  const handlers: Readonly<Record<string, RequestHandler>> = {
+    '/echo-all': async ({ body, cookies, headers, method }) =>
       Response.json({
         method,
         cookies: [...cookies],
         type: headers.get('content-type'),
         body: Buffer.from(await body.bytes()).toString(),
       }),
-  })
-  app.routes.add({
-    name: 'cookies',
-    path: '/cookies',
-    controller: () => {
-      const response = Response.redirect('http://localhost/echo-all?a', 303)
+    '/cookies': () => {
+      const response = Response.redirect('http://localhost/echo-all?a#part', 303)
       setCookie(response.headers, 'a', '1')
       return response
     },
+    '/kept': () => Response.redirect('/echo-all', 307),
+    '/to': ({ queryString }) => Response.redirect(queryString),
+    '/not-modified': () => new Response(null, { status: 304, headers: { etag: '"a"' } }),
+    '/broken': () => Response.stream(Readable.from(breakOff())),
+    '/feed': () => Response.stream(Readable.from(count()), { headers: { 'content-type': 'text/event-stream' } }),
+  }
+  const kernel = await createTestKernel({
+    bundles: [frameworkBundle, probeBundle, createHandlerBundle(handlers)],
+    variables,
   })
-  app.routes.add({ name: 'kept', path: '/kept', controller: () => Response.redirect('/echo-all', 307) })
-  return client
+  const { dispatcher, routes } = kernel.app
+  const step = defineController('chain', [routeParameter('left', asInteger)], left =>
+    left === 0 ? Response.text('there') : Response.redirect(`/chain/${left - 1}`),
+  )
+  routes.add({ name: 'chain', path: '/chain/:left', controller: step })
+  routes.add({ name: 'untyped', path: '/untyped', controller: () => new Response() })
+  dispatcher.on(ResponseEvent, ({ request, response }) => {
+    if (request.path === '/untyped') response.headers.delete('content-type')
+  })
+  return kernel
+}
+
+async function createClient(): Promise<TestClient> {
+  return (await boot()).client
 }
 
 t.test('a body is text, bytes, JSON or a form, with its type', async t => {
@@ -44,6 +79,8 @@ t.test('a body is text, bytes, JSON or a form, with its type', async t => {
   })
   t.match(await send({ json: { a: 1 } }), { type: 'application/json', body: '{"a":1}' })
   t.match(await send({ form: { a: 'b c' } }), { type: 'application/x-www-form-urlencoded', body: 'a=b+c' })
+  t.match(await send({ form: { tag: ['a', 'b'] } }), { body: 'tag=a&tag=b' })
+  await t.rejects(send({ form: {}, json: 1 }), new TypeError('A request has one body: give either json or form.'))
   t.match(await send({}), { method: 'POST', type: null, body: '' })
 })
 
@@ -53,11 +90,14 @@ t.test('an upload has fields and files', async t => {
     title: 'a"b',
     photo: { name: 'x".png', content: 'pixels' },
     note: { name: 'n', type: 'text/plain', content: '' },
+    tag: ['one', 'two'],
   }
   t.strictSame((await client.post('/form', { upload })).json(), [
     ['title', 'a"b'],
     ['photo', 6],
     ['note', 0],
+    ['tag', 'one'],
+    ['tag', 'two'],
   ])
 })
 
@@ -65,20 +105,132 @@ t.test('cookies are kept and sent, and a redirect can be followed', async t => {
   const client = await createClient()
   const redirect = await client.post('/cookies')
   t.equal(client.cookies.get('a'), '1')
-  t.match((await client.follow(redirect)).json(), { method: 'GET', cookies: [['a', '1']] })
+  const there = await client.follow(redirect)
+  t.match(there.json(), { method: 'GET', cookies: [['a', '1']] })
+  t.strictSame(there.redirects, [redirect])
   t.match((await client.get('/echo-all', { headers: { cookie: 'b=2' } })).json(), { cookies: [['b', '2']] })
-  t.match((await client.follow(await client.post('/kept'))).json(), { method: 'POST' })
-  const head = await client.request('HEAD', '/cookies')
+  const head = await client.head('/cookies')
   t.equal((await client.follow(head)).request.method, 'HEAD')
-  t.throws(() => client.follow(head.status === 303 ? { ...head, headers: new Headers() } : head), /has no Location/)
+  t.throws(() => client.follow({ ...head, headers: new Headers() }), /\(303\) has no Location/)
 })
 
-t.test('streams are read, and HEAD has no body', async t => {
+t.test('a redirect that keeps the method keeps the body, and any other drops both', async t => {
+  const client = await createClient()
+  const init = { redirect: 'follow', json: { a: 1 }, headers: { 'x-a': '1' } } as const
+  const kept = await client.put('/kept', init)
+  t.match(kept.json(), { method: 'PUT', type: 'application/json', body: '{"a":1}' })
+  t.equal(kept.request.headers.get('x-a'), '1')
+  const dropped = await client.post('/cookies', {
+    ...init,
+    json: undefined,
+    body: 'x',
+    headers: { 'content-type': 'a/b' },
+  })
+  t.match(dropped.json(), { method: 'GET', type: null, body: '' })
+  t.equal((await client.patch('/kept')).status, 307, 'a redirect is shown unless told else')
+  t.equal((await client.delete('/kept', { redirect: 'follow' })).request.method, 'DELETE')
+})
+
+t.test('a chain of redirects is followed to its end, and a circle is not followed for ever', async t => {
+  const client = await createClient()
+  const there = await client.get('/chain/3', { redirect: 'follow' })
+  t.equal(there.status, 200)
+  t.strictSame(
+    there.redirects.map(({ request }) => request.target),
+    ['/chain/3', '/chain/2', '/chain/1'],
+  )
+  await t.rejects(
+    client.get('/chain/11', { redirect: 'follow' }),
+    /more than 10 redirects: \/chain\/11 → .* → \/chain\/0/,
+  )
+  t.equal((await client.get('/not-modified', { redirect: 'follow' })).status, 304)
+})
+
+t.test('a redirect may lead to TLS, and not to another site', async t => {
+  const client = await createClient()
+  const secure = await client.get('/to?http://localhost/to?https://localhost/echo-all', { redirect: 'follow' })
+  t.equal(secure.request.url, 'https://localhost/echo-all')
+  t.throws(() => client.follow(secure), TypeError)
+  await t.rejects(
+    client.get('/to?https://pay.test/order', { redirect: 'follow' }),
+    new TypeError('The redirect leads to another site, https://pay.test/order: look at its Location instead.'),
+  )
+})
+
+t.test('a client has an address, a base and headers, which a request may overrule', async t => {
+  const { createClient } = await boot({ TRUSTED_PROXIES: '10.0.0.0/8' })
+  const client = createClient({
+    base: 'https://shop.test',
+    remoteAddress: '203.0.113.9',
+    headers: { 'accept-language': 'de', 'x-a': '1' },
+  })
+  const { request } = await client.get('/echo-all', { headers: { 'x-a': '2' } })
+  t.match(request, { url: 'https://shop.test/echo-all', clientIp: '203.0.113.9' })
+  t.equal(request.headers.get('accept-language'), 'de')
+  t.equal(request.headers.get('x-a'), '2')
+  t.equal((await client.get('http://other.test/echo-all?a=1')).request.url, 'http://other.test/echo-all?a=1')
+  const headers = { 'x-forwarded-for': '198.51.100.1' }
+  const forwarded = await client.get('/echo-all', { headers, remoteAddress: '10.1.2.3' })
+  t.equal(forwarded.request.clientIp, '198.51.100.1', 'proxies are trusted that the settings name')
+  t.equal((await client.get('/echo-all', { headers })).request.clientIp, '203.0.113.9')
+})
+
+t.test('clients of one kernel share no cookies', async t => {
+  const { client, createClient } = await boot()
+  const redirect = await client.post('/cookies')
+  const other = createClient()
+  t.equal(other.cookies.get('a'), undefined)
+  t.match((await other.follow(redirect)).json(), { cookies: [] })
+})
+
+t.test('streams are read and sent, and HEAD has no body', async t => {
   const client = await createClient()
   t.equal((await client.get('/stream')).text, 'one two three')
-  t.equal((await client.request('HEAD', '/stream')).bytes.length, 0)
-  t.equal((await client.request('HEAD', '/text')).bytes.length, 0)
+  t.equal((await client.head('/stream')).bytes.length, 0)
+  t.equal((await client.head('/text')).bytes.length, 0)
   t.equal((await client.get('/status/204')).bytes.length > 0, true, 'the client shows what the kernel made')
+  const sent = await client.post('/echo-all', { body: Readable.from(['one ', 'two']) })
+  t.match(sent.json(), { type: 'application/octet-stream', body: 'one two' })
+  t.equal(sent.request.headers.get('transfer-encoding'), 'chunked')
+  t.notOk(sent.request.headers.has('content-length'))
+})
+
+t.test('a body that breaks off, or is no JSON, is told with what there is', async t => {
+  const { app, client } = await boot()
+  const sent: boolean[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent }) => void sent.push(isSent))
+  const broken = client.get('/broken')
+  await t.rejects(broken, {
+    message: 'The body of the response to GET /broken broke off.',
+    cause: new Error('no more'),
+  })
+  t.strictSame(sent, [false])
+  const stream = await client.get('/stream')
+  t.throws(() => stream.json(), { message: /^The body \(200, [^)]+\) is no JSON: one two three$/ })
+  const { json } = await client.get('/untyped')
+  t.throws(json, { message: 'The body (200, without a type) is no JSON: ' })
+})
+
+t.test('a response that never ends is read as it comes, until the client leaves', async t => {
+  const { app, client } = await boot()
+  const sent: boolean[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent }) => void sent.push(isSent))
+  const feed = await client.open('/feed')
+  t.match(feed, { status: 200, request: { target: '/feed' } })
+  t.equal(feed.headers.get('content-type'), 'text/event-stream')
+  t.equal(await feed.readUntil('\n\n'), 'data: 1\n\n')
+  t.equal(await feed.readUntil('data: 3'), 'data: 2\n\ndata: 3')
+  t.strictSame(sent, [])
+  await Promise.all([feed.close(), feed.close()])
+  t.strictSame(sent, [false])
+
+  const text = await client.open('/echo-all')
+  await t.rejects(text.readUntil('nowhere'), /^The response has ended without "nowhere"\. It said: \{"method":"GET"/)
+  await text.close()
+  const nothing = await client.open('/untyped')
+  await t.rejects(nothing.readUntil('x'), /It said: $/)
+  await nothing.close()
+  t.strictSame(sent, [false, true, true])
 })
 
 t.test('a cookie jar drops what has expired', async t => {

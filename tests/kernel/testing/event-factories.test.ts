@@ -39,10 +39,51 @@ t.test('each event is made with what a test says, and the plainest of everything
   t.equal(request.url, 'http://a.test/here')
   t.equal(createControllerEvent(handler).controller.name, 'handler')
   t.strictSame(createControllerArgumentsEvent(handler, [1]).arguments, [1])
+  t.equal(createTerminateEvent().isSent, true)
+  t.equal(createTerminateEvent({ isSent: false }).isSent, false)
   t.equal(createTerminateEvent({ response }).response, response)
   t.equal(createTerminateEvent().response.status, 200)
   t.equal(createRequestEvent().request.url, 'http://localhost/')
   t.equal(createRequestEvent().request.clientIp, '127.0.0.1')
+})
+
+t.test('every event can be made without saying anything', async t => {
+  const resolved = createControllerArgumentsEvent()
+  t.strictSame(resolved.arguments, [resolved.request])
+  t.match(resolved.controller.call(), { status: 200 })
+  t.equal(createControllerEvent().controller.name, 'answer')
+  t.strictSame(createViewEvent().result, {})
+  t.match(createExceptionEvent().error, { message: 'Something failed.' })
+  for (const event of [
+    createRequestEvent(),
+    createResponseEvent(),
+    createFinishRequestEvent(),
+    createTerminateEvent(),
+  ]) {
+    t.ok(event.isMainRequest)
+    t.ok(event.request.isMainRequest)
+  }
+})
+
+t.test('a request has what a test says', async t => {
+  const request = createRequest('https://shop.test/cart?page=2', {
+    method: 'PUT',
+    json: { a: 1 },
+    attributes: { _route: 'cart', id: '7' },
+    session: { user: 'ada' },
+    remoteAddress: '203.0.113.9',
+  })
+  t.match(request, { url: 'https://shop.test/cart?page=2', method: 'PUT', clientIp: '203.0.113.9' })
+  t.strictSame(await request.json(), { a: 1 })
+  t.equal(request.attributes.get('id'), '7')
+  t.equal(await request.session.get('user'), 'ada')
+  await request.session.set('user', 'grace')
+  t.equal(await request.session.get('user'), 'grace')
+  t.equal(createRequest('http://shop.test').path, '/')
+  t.equal(createRequest('http://shop.test?a').url, 'http://shop.test/?a')
+  t.equal(createRequest('/', { headers: { Host: 'a.test' } }).hostname, 'a.test')
+  t.throws(() => createRequest().session, /no SessionListener/)
+  t.ok(createRequest('no slash').problem, 'what is wrong stays wrong')
 })
 
 t.test('a listener that wants a logger can be given a silent one', async t => {

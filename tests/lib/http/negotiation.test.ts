@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { Headers } from '../../../lib/http/headers.ts'
-import { preferredCoding } from '../../../lib/http/negotiation.ts'
+import { preferredCoding, preferredMediaType } from '../../../lib/http/negotiation.ts'
 
 t.test('the coding that a client likes best', async t => {
   const cases: readonly [accept: string, files: string | undefined, pages: string | undefined][] = [
@@ -35,4 +35,20 @@ t.test('the coding that a client likes best', async t => {
     ['Accept-Encoding', 'gzip'],
   ])
   t.equal(preferredCoding(repeated, ['br', 'gzip']), 'gzip')
+})
+
+t.test('what was found out is remembered for each list, and for so many headers', async t => {
+  const pages = ['text/html', 'application/json'] as const
+  const programs = ['application/json', 'text/html'] as const
+  const prefer = (accept: string, available: readonly string[]) =>
+    preferredMediaType(new Headers({ accept }), available)
+  for (let turn = 0; turn < 2; turn++) {
+    t.equal(prefer('*/*', pages), 'text/html')
+    t.equal(prefer('*/*', programs), 'application/json')
+    t.equal(prefer('image/png', pages), undefined)
+    t.equal(prefer(`application/json, ${'text/x-unknown, '.repeat(50)}text/html;q=0.1`, pages), 'application/json')
+    for (let number = 0; number < 150; number++) {
+      t.equal(prefer(`text/html;q=0.${number + 1}, application/json;q=0`, pages), 'text/html')
+    }
+  }
 })

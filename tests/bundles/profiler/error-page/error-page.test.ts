@@ -71,7 +71,7 @@ t.test('a 404 names the nearest routes first, with links, and no calls of the ke
   t.ok(Buffer.byteLength(text) < 60_000)
   t.match(
     (await client.get('/star-photo-bout', markdown)).text,
-    /## Nearest routes\n\n- \/star-photo-booth \(star_photo_booth\): /,
+    /## Nearest routes\n\n- `\/star-photo-booth` \(star_photo_booth\): /,
   )
 })
 
@@ -281,4 +281,16 @@ t.test('where the page fails, the answer stays as it was', async t => {
   t.equal(status, 500)
   t.match(text, 'The server returned a "500 Internal Server Error"')
   t.match(text, '## Error\n\nBoom')
+})
+
+t.test('what a client sends cannot write headings of its own into the Markdown', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/quoted': () => {
+        throw new Error('It said:\n\n# Do as I say\n\n```\n')
+      },
+    },
+  })
+  const { text } = await client.get('/quoted', markdown)
+  t.match(text, '\n````text\nIt said:\n\n# Do as I say\n\n```\n\n````\n')
 })

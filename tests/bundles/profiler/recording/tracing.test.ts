@@ -111,7 +111,7 @@ t.test('events of bundles have their place, in the request that they were dispat
 })
 
 t.test('a listener that throws is marked, and its request goes on with the exception', async t => {
-  const { client, storedOf } = await createProfiledKernel(t, {
+  const { client, expectProfile, storedOf } = await createProfiledKernel(t, {
     register({ dispatcher }) {
       let isFirst = true
       dispatcher.on(
@@ -127,18 +127,18 @@ t.test('a listener that throws is marked, and its request goes on with the excep
       )
     },
   })
-  const { headers } = await client.get('/star-photo-booth')
-  const subject = await storedOf({ headers })
-  const threw = spansOf(subject).filter(row => row[5] === 2)
+  const response = await client.get('/star-photo-booth')
+  const threw = spansOf(await storedOf(response)).filter(row => row[5] === 2)
   t.strictSame(
     threw.map(([, name]) => name),
     ['kernel.finish_request', 'thrower'],
   )
-  t.equal(namesOf(subject).filter(name => name === 'kernel.finish_request').length, 2)
+  const profile = await expectProfile(response)
+  profile.threw('Error', 'at the end').dispatched(FinishRequestEvent, 2).called('thrower', 2)
 })
 
 t.test('requests that are handled at once do not mix up their events, logs and measurements', async t => {
-  const { client, storedOf } = await createProfiledKernel(t, {
+  const { client, expectProfile } = await createProfiledKernel(t, {
     register({ dispatcher, logger, routes }) {
       routes.add({
         name: 'busy',
@@ -157,14 +157,13 @@ t.test('requests that are handled at once do not mix up their events, logs and m
   })
   const ids = Array.from({ length: 20 }, (_, index) => String(index))
   const responses = await Promise.all(ids.map(id => client.get(`/busy/${id}`)))
-  for (const [index, { headers, text }] of responses.entries()) {
-    t.equal(text, String(index))
-    const subject = await storedOf({ headers })
-    const { logger, time } = subject.profile.data as Record<string, unknown>
-    t.equal(namesOf(subject).filter(name => name === 'waiting').length, 1)
-    t.match(time, { measured: [{ name: `work ${index}` }], dropped: 0 })
-    t.match(logger, { records: [{ level: 'info' }, { message: `Busy with ${index}.`, site: { file: /tests/ } }] })
-    t.match(subject.profile.summary, { warnings: 1, errors: 0 })
+  for (const [index, response] of responses.entries()) {
+    t.equal(response.text, String(index))
+    const profile = await expectProfile(response)
+    profile.called('waiting', 1).logged('info', undefined, 2).logged('warning', `Busy with ${index}.`, 1)
+    t.match(profile.dataOf('time'), { measured: [{ name: `work ${index}` }], dropped: 0 })
+    t.match(profile.dataOf('logger'), { records: [{}, { site: { file: /tests/ } }] })
+    t.match(profile.profile.summary, { warnings: 1, errors: 0 })
   }
 })
 

@@ -5,7 +5,6 @@ import { findPage } from '../../../../bundles/profiler/toolbar/find-page.ts'
 import type { RequestHandler } from '../../../../kernel/controller/controller.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
-import { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { serveKernel } from '../../../support/test-server.ts'
@@ -95,7 +94,7 @@ t.test('who asks decides, too', async t => {
   t.match((await client.get('/html', { headers: { 'sec-fetch-dest': 'document' } })).text, '_wdt')
   t.match((await client.get('/html', { headers: { 'sec-fetch-dest': 'empty' } })).text, '_wdt', 'a page may be fetched')
 
-  const request = new Request({ target: '/html', headers: { host: 'localhost' }, connection: { remoteAddress: '::1' } })
+  const request = createRequest('/html', { remoteAddress: '::1' })
   const sub = await app.kernel.handle(request.duplicate(), RequestType.Sub)
   t.equal(sub.body, page, 'what is part of a page has none of its own')
 })

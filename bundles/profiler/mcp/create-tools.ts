@@ -1,0 +1,20 @@
+import type { Tool } from './tool.ts'
+import type { ToolServices } from './tool-services.ts'
+import { createCompareRecords } from './tools/compare-records.ts'
+import { createFindRecords } from './tools/find-records.ts'
+import { createLastException } from './tools/last-exception.ts'
+import { createReadPanel } from './tools/read-panel.ts'
+import { createReadRecord } from './tools/read-record.ts'
+import { createRouteStatistics } from './tools/route-statistics.ts'
+
+/** Creates the tools that agents are offered, in the order in which they are listed. */
+export function createTools(services: ToolServices): Tool[] {
+  return [
+    createLastException(services),
+    createFindRecords(services),
+    createReadRecord(services),
+    createReadPanel(services),
+    createCompareRecords(services),
+    createRouteStatistics(services),
+  ]
+}

@@ -1,0 +1,70 @@
+import {
+  createTestKernel,
+  type TestKernel,
+  type TestKernelOptions,
+} from '../../../kernel/testing/create-test-kernel.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { findRelatives } from '../pages/find-relatives.ts'
+import type { Profile } from '../profile.ts'
+import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
+import { findPass } from '../recording/passes.ts'
+import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
+import type { StoredProfile } from '../store/profile-storage.ts'
+import { ProfileExpectation } from './profile-expectation.ts'
+import { waitForRecord } from './wait-for-record.ts'
+
+/** How a kernel for tests that is profiled differs from that of `bin/serve`, and what it records. */
+export interface ProfiledTestKernelOptions extends TestKernelOptions, Omit<ProfilerOptions, 'storage'> {}
+
+/** A response of the test client; or of `fetch`, as long as it names its record. */
+export interface ProfiledResponse {
+  readonly headers: { get(name: string): string | null }
+  readonly request?: Request
+}
+
+/** A kernel for tests whose requests are recorded, and can be held against what a test expects of them. */
+export interface ProfiledTestKernel extends TestKernel {
+  /** All records, in memory. */
+  readonly storage: MemoryProfileStorage
+  /** The record of the request that was answered so. @throws TypeError when it was not recorded */
+  profileOf(response: ProfiledResponse): Promise<Profile>
+  /** The record of the request that was answered so, to expect something of it. @throws TypeError when it was not recorded */
+  expectProfile(response: ProfiledResponse): Promise<ProfileExpectation>
+}
+
+/** Boots a kernel with chosen bundles, the framework's first, and the profiler; nothing is written to the disk. */
+export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
+  const { bundles } = options
+  if (!bundles.some(({ name }) => name === 'framework')) {
+    throw new TypeError('The profiler needs the framework: put frameworkBundle first among the bundles.')
+  }
+  const storage = new MemoryProfileStorage()
+  const profiler = createProfilerBundle({ ...options, storage })
+  const kernel = await createTestKernel({ ...options, bundles: [...bundles, profiler] })
+  const find = (response: ProfiledResponse) => waitForRecord(storage, tokenOf(response))
+  return {
+    ...kernel,
+    storage,
+    profileOf: async response => (await find(response)).profile,
+    expectProfile: async response => createExpectation(storage, await find(response)),
+  }
+}
+
+/** A response does not name its record to everybody; its request knows it in any case. */
+function tokenOf({ headers, request }: ProfiledResponse): string {
+  const pass = request && findPass(request)
+  const token = request === undefined ? headers.get('x-debug-token') : pass?.isRecorded && pass.token
+  if (token) return token
+  const asked = request === undefined ? 'the request' : `${request.method} ${request.url}`
+  throw new TypeError(
+    `There is no record of ${asked}. Not recorded are assets, the profiler's own pages, and requests with "x-profiler: off".`,
+  )
+}
+
+async function createExpectation(storage: MemoryProfileStorage, stored: StoredProfile): Promise<ProfileExpectation> {
+  const relatives = await findRelatives(storage, stored.profile)
+  const found = await Promise.all(stored.profile.children.map(token => storage.find(token)))
+  const children = found.filter(child => child !== undefined)
+  const subRequests = await Promise.all(children.map(child => createExpectation(storage, child)))
+  return new ProfileExpectation({ ...stored, ...relatives }, subRequests)
+}

@@ -1,0 +1,52 @@
+import { Readable } from 'node:stream'
+import { discard } from '../../lib/http/discard.ts'
+import type { Headers } from '../../lib/http/headers.ts'
+import type { Request } from '../../lib/http/request.ts'
+import type { Response } from '../../lib/http/response.ts'
+
+/** A response that is read while it is being made, such as a stream of server-sent events. Close it: nothing else will. */
+export class OpenResponse {
+  readonly status: number
+  readonly headers: Headers
+  /** The request as the kernel has seen it, with its attributes. */
+  readonly request: Request
+  readonly #body: Readable
+  readonly #chunks: AsyncIterator<string | Uint8Array>
+  readonly #decoder = new TextDecoder()
+  readonly #terminate: (isSent: boolean) => Promise<void>
+  #text = ''
+  #closing: Promise<void> | undefined
+
+  /** `terminate` tells the kernel that it is over. */
+  constructor(request: Request, response: Response, terminate: (isSent: boolean) => Promise<void>) {
+    const { body, headers, status } = response
+    this.status = status
+    this.headers = headers
+    this.request = request
+    this.#body = body instanceof Readable ? body : Readable.from(body === null ? [] : [body])
+    this.#chunks = this.#body[Symbol.asyncIterator]()
+    this.#terminate = terminate
+  }
+
+  /** Reads on until a text is there; gives what was not given before, with the text at its end. @throws Error when it ends first */
+  async readUntil(wanted: string): Promise<string> {
+    let end = this.#text.indexOf(wanted)
+    while (end === -1) {
+      const { done, value } = await this.#chunks.next()
+      if (done) throw new Error(`The response has ended without ${JSON.stringify(wanted)}. It said: ${this.#text}`)
+      this.#text += typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true })
+      end = this.#text.indexOf(wanted)
+    }
+    const text = this.#text.slice(0, end + wanted.length)
+    this.#text = this.#text.slice(text.length)
+    return text
+  }
+
+  /** Leaves, as a client that closes its connection; `kernel.terminate` is over when it returns. */
+  close(): Promise<void> {
+    const isSent = this.#body.readableEnded
+    discard(this.#body)
+    this.#closing ??= this.#terminate(isSent)
+    return this.#closing
+  }
+}

@@ -1,0 +1,51 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { t } from 'tap'
+import { connectAgent } from '../support/agent.ts'
+import { startSite } from './site-process.ts'
+
+t.setTimeout(120_000)
+
+const guide = readFileSync('docs/guides/coding-agents.md', 'utf8')
+const blocks = [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({ language, text }))
+const [stdio, http] = blocks
+  .filter(({ language }) => language === 'json')
+  .map(({ text = '' }) => JSON.parse(text).mcpServers.profiler)
+const listed = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => String(name))
+
+t.test('every code block of the guide is one that is tested here', async t => {
+  t.strictSame(
+    blocks.map(({ language }) => language),
+    ['json', 'json', 'sh'],
+  )
+})
+
+t.test('an agent that is configured as in the guide has the tools of the guide, on stdin and stdout', async t => {
+  const command = stdio.command.replace('/path/to/project', process.cwd())
+  // Tap adds to the environment of every child what makes it count for coverage.
+  const args = ['-u', 'NODE_OPTIONS', command, ...stdio.args]
+  const { client } = await connectAgent(t, new StdioClientTransport({ command: 'env', args, stderr: 'ignore' }))
+  const { tools } = await client.listTools()
+  t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
+})
+
+t.test('and over HTTP', async t => {
+  const site = startSite(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_MCP: '1' })
+  const { port } = new URL(await site.url())
+  const url = new URL(http.url)
+  url.port = port
+  const { client } = await connectAgent(t, new StreamableHTTPClientTransport(url))
+  t.equal((await client.listTools()).tools.length, listed.length)
+})
+
+t.test('by hand, the command of the guide lists the tools, and ends', async t => {
+  const script = String(blocks.find(({ language }) => language === 'sh')?.text)
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const shell = ['-u', 'NODE_OPTIONS', 'sh', '-c', script]
+  const stdout = execFileSync('env', shell, { env, cwd: path.resolve('.'), stdio: ['ignore', 'pipe', 'ignore'] })
+  const { tools } = JSON.parse(String(stdout)).result as { tools: { name: string }[] }
+  t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
+})

@@ -1,0 +1,340 @@
+import { AssertionError } from 'node:assert'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import {
+  createProfiledTestKernel,
+  type ProfiledTestKernel,
+} from '../../../../bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { ProfileAssertionError } from '../../../../bundles/profiler/testing/profile-assertion-error.ts'
+import type { ProfileCheck } from '../../../../bundles/profiler/testing/profile-check.ts'
+import { ProfileExpectation } from '../../../../bundles/profiler/testing/profile-expectation.ts'
+import { waitForRecord } from '../../../../bundles/profiler/testing/wait-for-record.ts'
+import { siteBundle } from '../../../../bundles/site/site-bundle.ts'
+import type { Bundle } from '../../../../kernel/bundle.ts'
+import { RequestEvent } from '../../../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
+import { Event } from '../../../../lib/event-dispatcher/event.ts'
+import { Headers } from '../../../../lib/http/headers.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { createProfile } from '../../../support/create-profile.ts'
+import { linkProject } from '../../../support/project.ts'
+import { serveKernel } from '../../../support/test-server.ts'
+
+class OrderPlaced extends Event {
+  static readonly eventName = 'order.placed'
+}
+
+class CartListener {
+  onResponse({ response }: ResponseEvent): void {
+    response.headers.set('x-cart', '0')
+  }
+}
+
+const shopBundle: Bundle = {
+  name: 'shop',
+  register({ collectors, dispatcher, kernel, logger, routes }) {
+    dispatcher.subscribe(ResponseEvent, new CartListener(), 'onResponse')
+    dispatcher.on(
+      RequestEvent,
+      event => {
+        if (event.request.path === '/closed') event.respond(Response.text('closed', { status: 503 }))
+      },
+      64,
+      'openingHours',
+    )
+    collectors.push({ name: 'cart', collect: () => ({ items: 2 }) })
+    const order = async (request: Request) => {
+      logger.info('An order of {name}.', { name: 'Ada' })
+      logger.warning('The stock is low.')
+      await request.session.set('order', 7)
+      await Promise.allSettled(['http://127.0.0.1:6/geo', 'http://127.0.0.1:6/pay'].map(url => fetch(url)))
+      await dispatcher.dispatch(new OrderPlaced())
+      request.stopwatch.measure('database', 'sql', () => undefined)
+      return kernel.forward(request, () => Response.text('ordered'))
+    }
+    routes.add({ name: 'order', path: '/order', controller: order })
+    routes.add({
+      name: 'broken',
+      path: '/broken',
+      controller: () => {
+        throw new RangeError('too many', { cause: new TypeError('no number') })
+      },
+    })
+    routes.add({ name: 'quiet', path: '/quiet', controller: () => Response.text('quiet') })
+  },
+}
+
+async function boot(t: Test): Promise<ProfiledTestKernel> {
+  const bundles = [frameworkBundle, siteBundle, shopBundle]
+  const kernel = await createProfiledTestKernel({ bundles, directory: linkProject(t) })
+  t.teardown(() => kernel.close())
+  return kernel
+}
+
+async function ask(t: Test, path: string): Promise<ProfileExpectation> {
+  const { client, expectProfile } = await boot(t)
+  return expectProfile(await client.get(path))
+}
+
+/** The failure of a claim that is not true. */
+function fail(claim: () => unknown): ProfileAssertionError {
+  try {
+    claim()
+  } catch (error) {
+    if (error instanceof ProfileAssertionError) return error
+    throw error
+  }
+  throw new Error('A claim was found to be true that is not.')
+}
+
+/** Its sentence, without what is different each time. */
+function sentence(claim: () => unknown): string {
+  return fail(claim)
+    .message.replace('http://localhost', '')
+    .replace(/ \(record [0-9a-f]{6}\)\.$/, '')
+    .replace(/[\d.]+ ms$/, '5 ms')
+}
+
+t.test('what is true is said in one breath', async t => {
+  const profile = await ask(t, '/order')
+  const same = profile
+    .answered(200)
+    .matched('order')
+    .not.threw()
+    .dispatched('kernel.request')
+    .dispatched(OrderPlaced, 1)
+    .not.dispatched('kernel.view')
+    .dispatchedInOrder(RequestEvent, 'order.placed', ResponseEvent)
+    .not.dispatchedInOrder(ResponseEvent, RequestEvent)
+    .called('CartListener.onResponse', 1)
+    .called('CartListener')
+    .not.called('ErrorListener')
+    .calledInOrder('RouterListener.onRequest', 'CartListener.onResponse')
+    .not.rendered()
+    .logged('info', 'An order of Ada')
+    .logged('info', /^Matched route "\w+"\.$/, 1)
+    .logged('warning', undefined, 1)
+    .not.logged('error')
+    .sentRequests(2)
+    .sentRequestsTo('/geo', 1)
+    .sentRequestsTo(/pay$/)
+    .not.sentRequestsTo('/mail')
+    .madeSubRequests(1)
+    .startedSession()
+    .tookAtMost(60_000)
+    .not.tookAtMost(0)
+  t.equal(same, profile)
+  for (const part of ['controller', 'calls', 'database', 'order.placed', 'CartListener.onResponse']) {
+    profile.tookAtMost(60_000, part)
+  }
+  t.strictSame(profile.dataOf('cart'), { items: 2 })
+  t.match(profile.toMarkdown('logger'), '## Logs')
+  t.equal(profile.profile.summary.route, 'order')
+})
+
+t.test('pages, failures and sub-requests have their own', async t => {
+  const page = await ask(t, '/star-photo-booth')
+  page
+    .rendered('site/star-photo-booth')
+    .rendered('site/layout', 1)
+    .rendered()
+    .tookAtMost(60_000, 'templates')
+    .not.madeSubRequests()
+    .not.sentRequests()
+    .not.startedSession()
+  const failed = await ask(t, '/broken')
+  failed
+    .answered(500)
+    .threw()
+    .threw('RangeError')
+    .threw('RangeError', 'many')
+    .threw('TypeError', /^no number$/)
+  failed.not.threw('RangeError', 'few').not.answered(200).madeSubRequests(1)
+  const [errorPage] = failed.subRequests
+  errorPage?.answered(500).not.matched('broken').not.threw().rendered('framework/error')
+})
+
+t.test('a failure says what was expected and what was found', async t => {
+  const order = await ask(t, '/order')
+  const broken = await ask(t, '/broken')
+  const quiet = await ask(t, '/quiet')
+  const missing = await ask(t, '/missing')
+  const claims: readonly (readonly [claim: () => unknown, sentence: string])[] = [
+    [() => order.answered(201), 'Expected GET /order to be answered with 201 Created, but it was answered with 200 OK'],
+    [
+      () => broken.answered(200),
+      'Expected GET /broken to be answered with 200 OK, but it was answered with 500 Internal Server Error, after RangeError was thrown',
+    ],
+    [
+      () => order.not.answered(200),
+      'Expected GET /order not to be answered with 200 OK, but it was answered with 200 OK',
+    ],
+    [() => order.matched('cart'), 'Expected GET /order to match the route "cart", but it matched "order"'],
+    [() => missing.matched('cart'), 'Expected GET /missing to match the route "cart", but it matched none'],
+    [() => order.threw(), 'Expected GET /order to throw something, but it threw nothing'],
+    [
+      () => broken.threw('RangeError', 'few'),
+      'Expected GET /broken to throw RangeError that says "few", but it threw RangeError: too many, TypeError: no number',
+    ],
+    [
+      () => broken.not.threw('TypeError', /no/),
+      'Expected GET /broken not to throw TypeError that says /no/, but it threw RangeError: too many, TypeError: no number',
+    ],
+    [
+      () => missing.dispatched('kernel.view'),
+      'Expected GET /missing to dispatch kernel.view, but it dispatched kernel.request, kernel.exception, kernel.response, kernel.finish_request, kernel.terminate',
+    ],
+    [
+      () => quiet.dispatched(ResponseEvent, 2),
+      'Expected GET /quiet to dispatch kernel.response twice, but it was dispatched once',
+    ],
+    [
+      () => quiet.dispatchedInOrder(ResponseEvent, RequestEvent),
+      'Expected GET /quiet to dispatch in this order: kernel.response, kernel.request, but the order was kernel.request, kernel.response',
+    ],
+    [
+      () => quiet.calledInOrder('A', 'B'),
+      'Expected GET /quiet to call in this order: A, B, but there was none of them',
+    ],
+    [
+      () => quiet.called('CartListner.onResponse'),
+      'Expected GET /quiet to call the listener CartListner.onResponse, but no listener of that name is registered: did you mean CartListener.onResponse, RobotsListener.onResponse, ToolbarListener.onResponse?',
+    ],
+    [
+      () => quiet.called('zz'),
+      'Expected GET /quiet to call the listener zz, but no listener of that name is registered',
+    ],
+    [() => quiet.called('ErrorListener'), 'Expected GET /quiet to call the listener ErrorListener, but it was not'],
+    [
+      () => missing.called('BodyListener.onRequest'),
+      'Expected GET /missing to call the listener BodyListener.onRequest, but RouterListener.onRequest has thrown before',
+    ],
+    [
+      () => quiet.called('CartListener', 3),
+      'Expected GET /quiet to call the listener CartListener 3 times, but it was called once',
+    ],
+    [() => quiet.rendered('site/cart'), 'Expected GET /quiet to render the template site/cart, but it rendered none'],
+    [() => quiet.rendered(undefined, 1), 'Expected GET /quiet to render templates once, but it rendered none'],
+    [
+      () => quiet.logged('critical', 'lost'),
+      'Expected GET /quiet to log a record of level critical that says "lost", but it logged nothing of level critical',
+    ],
+    [
+      () => order.not.logged('warning'),
+      'Expected GET /order not to log a record of level warning or above, but it logged warning "The stock is low."',
+    ],
+    [
+      () => order.logged('warning', /high/),
+      'Expected GET /order to log a record of level warning or above that says /high/, but it logged warning "The stock is low."',
+    ],
+    [() => quiet.sentRequests(), 'Expected GET /quiet to send requests, but it sent none'],
+    [
+      () => order.sentRequestsTo('/geo', 2),
+      'Expected GET /order to send 2 requests to /geo, but it sent GET http://127.0.0.1:6/geo (failed), GET http://127.0.0.1:6/pay (failed)',
+    ],
+    [() => quiet.madeSubRequests(1), 'Expected GET /quiet to make 1 sub-request, but it made none'],
+    [
+      () => missing.not.madeSubRequests(),
+      'Expected GET /missing not to make sub-requests, but it made error_controller (404)',
+    ],
+    [() => quiet.startedSession(), 'Expected GET /quiet to start the session, but it did not'],
+    [() => order.not.startedSession(), 'Expected GET /order not to start the session, but it did'],
+    [() => quiet.tookAtMost(0), 'Expected GET /quiet to take at most 0 ms, but it took 5 ms'],
+    [
+      () => order.tookAtMost(-1, 'database'),
+      'Expected GET /order to take at most -1 ms for database, but it took 5 ms',
+    ],
+  ]
+  for (const [claim, expected] of claims) t.equal(sentence(claim), expected)
+  t.match(
+    sentence(() => missing.tookAtMost(1, 'controller')),
+    /for controller, but nothing was measured of it, but of request, /,
+  )
+})
+
+t.test('a listener that was skipped is told with the one that has stopped the event', async t => {
+  const profile = await ask(t, '/closed')
+  t.equal(
+    sentence(() => profile.called('RouterListener')),
+    'Expected GET /closed to call the listener RouterListener, but openingHours has stopped kernel.request before',
+  )
+})
+
+t.test('a failure is an AssertionError with a difference, the record, and a stack that begins in the test', async t => {
+  const profile = await ask(t, '/order')
+  const failure = fail(() => profile.called('CartListener', 2))
+  t.type(failure, AssertionError)
+  t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
+  t.equal(failure.record[0], '# 200 OK: `GET http://localhost/order`')
+  t.match(failure.record.join('\n'), /\n- `kernel.request` /)
+  t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
+  t.ok(Object.keys(failure).includes('record'), 'test runners show it')
+  const negated = fail(() => profile.not.answered(200))
+  t.match(negated, { expected: { not: 200 }, actual: 200 })
+  t.ok(fail(() => profile.not.startedSession()).record.includes('## Session'))
+  t.equal(profile.not.not, profile)
+})
+
+t.test('claims of your own can be made', async t => {
+  const cheap: ProfileCheck = {
+    claim: 'have a cheap cart',
+    panel: 'cart',
+    examine({ profile }) {
+      const { items } = Object(profile.data.cart)
+      return { holds: items < 2, expected: 'less than 2', actual: items, found: `it has ${items} items` }
+    },
+  }
+  const profile = await ask(t, '/quiet')
+  profile.not.satisfied(cheap)
+  const { message, record } = fail(() => profile.satisfied(cheap))
+  t.match(message, 'to have a cheap cart, but it has 2 items')
+  t.ok(record.includes('  "items": 2'))
+})
+
+t.test('long lists and records are cut, and records without a response have none', async t => {
+  const missing = await ask(t, '/missing')
+  const { record } = fail(() => missing.answered(200))
+  t.equal(record.length, 61)
+  t.match(record.at(-1), /^… and \d+ more lines: toMarkdown\(\) gives them all\.$/)
+  const records = Array.from({ length: 23 }, (_, index) => ({ level: 'error', message: `no ${index}` }))
+  const profile = createProfile({ logger: { records } }, { status: 0, children: ['aaaaaa'] })
+  const { summary } = createProfile({}, { controller: null })
+  const subject = { profile, facts: {}, isPinned: false, parent: undefined, children: [summary] }
+  const expectation = new ProfileExpectation(subject, [])
+  t.match(
+    sentence(() => expectation.not.logged('error')),
+    /error "no 19", 3 more$/,
+  )
+  t.match(
+    sentence(() => expectation.answered(200)),
+    'it was answered with nothing',
+  )
+  t.match(
+    sentence(() => expectation.not.madeSubRequests()),
+    'it made /somewhere?q=1 (200)',
+  )
+})
+
+t.test('a record is found by request, or by the name that a response gives it', async t => {
+  const kernel = await boot(t)
+  const { client, expectProfile, profileOf } = kernel
+  const foreign = await client.get('/quiet', { headers: { host: 'shop.test' } })
+  t.notOk(foreign.headers.has('x-debug-token'))
+  t.equal((await profileOf(foreign)).summary.url, 'http://shop.test/quiet')
+  const { url } = await serveKernel(t, kernel)
+  const fetched = await fetch(`${url}/quiet`)
+  ;(await expectProfile(fetched)).answered(200)
+
+  const unrecorded = await client.get('/quiet', { headers: { 'x-profiler': 'off' } })
+  await t.rejects(expectProfile(unrecorded), /^There is no record of GET http:\/\/localhost\/quiet\. Not recorded are /)
+  await t.rejects(expectProfile(await client.get('/_profiler/')), TypeError, 'a page of the profiler')
+  await t.rejects(expectProfile({ headers: new Headers() }), /^There is no record of the request\./)
+  await t.rejects(waitForRecord(kernel.storage, 'ffffff', undefined, 1), {
+    message: 'There is no such record "ffffff".',
+  })
+})
+
+t.test('the profiler needs the framework', async t => {
+  await t.rejects(createProfiledTestKernel({ bundles: [shopBundle] }), /put frameworkBundle first/)
+})

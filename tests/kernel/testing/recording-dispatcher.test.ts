@@ -1,0 +1,100 @@
+import { AssertionError } from 'node:assert'
+import { t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { RequestEvent } from '../../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { RequestType } from '../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { createRequestEvent, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../../../kernel/testing/recording-dispatcher.ts'
+import { Event } from '../../../lib/event-dispatcher/event.ts'
+import { Response } from '../../../lib/http/response.ts'
+
+class OrderPlaced extends Event {
+  static readonly eventName = 'order.placed'
+}
+
+t.test('it tells which events went to which listeners, in which order', async t => {
+  const dispatcher = new RecordingDispatcher()
+  dispatcher.on(RequestEvent, () => dispatcher.dispatch(new OrderPlaced()), 0, 'order')
+  dispatcher.on(RequestEvent, () => undefined, 5, 'first')
+  dispatcher.on(OrderPlaced, () => new Promise(setImmediate), 0, 'mail')
+  const event = createRequestEvent({ type: RequestType.Sub })
+  await dispatcher.dispatch(event)
+  t.strictSame(dispatcher.sequence, ['kernel.request (sub)', 'order.placed'])
+  t.strictSame(dispatcher.calls, ['kernel.request (sub) first', 'kernel.request (sub) order', 'order.placed mail'])
+  t.strictSame(dispatcher.dispatches[0], {
+    event,
+    name: 'kernel.request (sub)',
+    listeners: ['first', 'order'],
+    skipped: [],
+    stoppedBy: undefined,
+    failedBy: undefined,
+    error: undefined,
+  })
+})
+
+t.test('it tells who has stopped an event, and whom that has skipped', async t => {
+  const dispatcher = new RecordingDispatcher()
+  dispatcher.on(RequestEvent, event => event.respond(new Response('at once')), 1, 'answer')
+  dispatcher.on(RequestEvent, () => t.fail('must not run'), 0, 'late')
+  await dispatcher.dispatch(createRequestEvent())
+  const { event, listeners, skipped, stoppedBy } = dispatcher.last(RequestEvent)
+  t.equal(event.response?.body, 'at once')
+  t.strictSame({ listeners, skipped, stoppedBy }, { listeners: ['answer'], skipped: ['late'], stoppedBy: 'answer' })
+
+  const stopped = createRequestEvent()
+  stopped.stopPropagation()
+  await dispatcher.dispatch(stopped)
+  t.match(dispatcher.last(RequestEvent), { listeners: [], skipped: ['answer', 'late'], stoppedBy: undefined })
+  t.equal(dispatcher.of(RequestEvent).length, 2)
+})
+
+t.test('it tells who has thrown, at once or later', async t => {
+  const dispatcher = new RecordingDispatcher()
+  const error = new Error('no')
+  const remove = dispatcher.on(ResponseEvent, () => Promise.reject(error), 0, 'fails')
+  dispatcher.on(ResponseEvent, () => undefined, -1, 'late')
+  await t.rejects(Promise.resolve(dispatcher.dispatch(createResponseEvent())), error)
+  t.match(dispatcher.last(ResponseEvent), { failedBy: 'fails', error, skipped: ['late'] })
+  remove()
+  await dispatcher.dispatch(createResponseEvent())
+  t.match(dispatcher.last(ResponseEvent), { failedBy: undefined, listeners: ['late'] })
+})
+
+t.test('an event that was not dispatched is told with those that were', async t => {
+  const dispatcher = new RecordingDispatcher()
+  t.throws(() => dispatcher.last(ExceptionEvent), {
+    message: 'The event kernel.exception was not dispatched; nothing was.',
+    expected: 'kernel.exception',
+    actual: [],
+  })
+  await dispatcher.dispatch(createResponseEvent())
+  t.throws(() => dispatcher.last(ExceptionEvent), AssertionError)
+  t.throws(() => dispatcher.last(ExceptionEvent), /dispatched were kernel\.response\./)
+})
+
+t.test('what was recorded can be forgotten; a listener that is called by hand is not recorded', async t => {
+  const dispatcher = new RecordingDispatcher()
+  const { sequence } = dispatcher
+  dispatcher.on(RequestEvent, () => undefined)
+  await dispatcher.dispatch(createRequestEvent())
+  dispatcher.forget()
+  t.strictSame([...dispatcher.dispatches, ...sequence, ...dispatcher.calls], [])
+  dispatcher.listeners(RequestEvent)[0]?.listener(createRequestEvent())
+  t.strictSame(dispatcher.calls, [])
+})
+
+t.test('a whole application can be listened to, also with a profiler around it', async t => {
+  const dispatcher = new RecordingDispatcher()
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, profiler], dispatcher })
+  t.teardown(close)
+  await client.get('/nowhere')
+  t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
+  t.match(dispatcher.of(RequestEvent)[0], { failedBy: 'RouterListener.onRequest', skipped: ['BodyListener.onRequest'] })
+  t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
+})

@@ -1,0 +1,270 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { help, parseOptions } from '../bin/options.ts'
+import { frameworkBundle } from '../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../bundles/profiler/store/memory-profile-storage.ts'
+import { ViewEvent } from '../kernel/events/view-event.ts'
+import { createTestKernel, type TestKernelOptions } from '../kernel/testing/create-test-kernel.ts'
+import * as factories from '../kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '../kernel/testing/recording-dispatcher.ts'
+import { parseConfig } from '../lib/env/config.ts'
+import { Response } from '../lib/http/response.ts'
+import { lifecycle } from './support/bare-kernel.ts'
+import { runDocumented } from './support/documented-console.ts'
+import { readGuide } from './support/guide.ts'
+import { createHandlerBundle } from './support/handler-bundle.ts'
+import { readRows, readSections } from './support/reference.ts'
+
+const events = readSections('docs/reference/events.md')
+const configuration = readSections('docs/reference/configuration.md')
+const api = readSections('docs/reference/api.md')
+const symfony = readSections('docs/guides/from-symfony.md')
+const textOf = (sections: ReadonlyMap<string, string>, title: string) => sections.get(title) ?? ''
+
+t.test('the listeners of each event are those of a running kernel, in their order', async t => {
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const site = { APP_ENV: 'prod', APP_HOSTS: 'example.org' }
+  /** What is there by the words of the reference. */
+  const kernels: readonly (TestKernelOptions & { readonly there: readonly string[] })[] = [
+    { there: ['always', 'debug', 'profiler'], bundles: [frameworkBundle, profiler] },
+    { there: ['always', 'debug'], bundles: [frameworkBundle] },
+    { there: ['always'], bundles: [frameworkBundle], variables: { APP_ENV: 'prod' } },
+    { there: ['always', 'production with `APP_HOSTS`'], bundles: [frameworkBundle], variables: site },
+  ]
+  for (const { there, ...options } of kernels) {
+    const { app, close } = await createTestKernel(options)
+    t.teardown(close)
+    for (const type of lifecycle) {
+      const documented = readRows(textOf(events, type.eventName)).filter(([, , when = '']) => there.includes(when))
+      const actual = app.dispatcher.listeners(type).map(({ name, priority }) => [String(priority), name])
+      const told = documented.map(([priority, name]) => [priority, name])
+      t.strictSame(told, actual, `${type.eventName}: ${there.join(', ')}`)
+    }
+  }
+})
+
+t.test('each event has its class, and what may be changed of it', async t => {
+  const response = new Response()
+  const examples = [
+    factories.createRequestEvent(),
+    factories.createControllerEvent(() => response),
+    factories.createControllerArgumentsEvent(() => response, []),
+    factories.createViewEvent({}),
+    factories.createExceptionEvent(new Error('broken')),
+    factories.createResponseEvent({ response }),
+    factories.createFinishRequestEvent(),
+    factories.createTerminateEvent({ response }),
+  ]
+  t.strictSame([...events.keys()].filter(title => title.startsWith('kernel.')).length, examples.length)
+  for (const example of examples) {
+    const { eventName, name } = example.constructor as unknown as { eventName: string; name: string }
+    const section = textOf(events, eventName)
+    t.match(section, `\n\`${name}\``, eventName)
+    const [, changes = ''] = /^May be changed: ([\s\S]*?)\n\n/m.exec(section) ?? []
+    for (const [, property = ''] of changes.matchAll(/`(\w+)[^`]*`/g)) {
+      t.ok(property in example || property in response, `${eventName}: ${property}`)
+    }
+  }
+})
+
+t.test('events come in the order that the reference tells', async t => {
+  const handlers = createHandlerBundle({
+    '/response': () => new Response('done'),
+    '/else': () => 'something else',
+    '/throws': () => {
+      throw new Error('broken')
+    },
+  })
+  const dispatcher = new RecordingDispatcher()
+  const { app, client, close } = await createTestKernel({ bundles: [frameworkBundle, handlers], dispatcher })
+  t.teardown(close)
+  app.dispatcher.on(ViewEvent, event => event.respond(new Response('made')))
+  const targets = ['/response', '/else', '/_health', '/nowhere', '/throws']
+  const rows = readRows(textOf(events, 'What happens when'))
+  t.equal(rows.length, targets.length)
+  for (const [index, [what = '', order = '']] of rows.entries()) {
+    dispatcher.forget()
+    await client.get(String(targets[index]))
+    t.strictSame(
+      order.split(', ').map(name => `kernel.${name}`),
+      dispatcher.sequence,
+      what,
+    )
+  }
+})
+
+t.test('the priorities that those who come from Symfony are told are among them', async t => {
+  for (const [event = '', what = '', , here = ''] of readRows(textOf(symfony, 'Priorities'))) {
+    t.ok(
+      readRows(textOf(events, event)).some(([priority]) => priority === here),
+      `${event}: ${what}`,
+    )
+  }
+})
+
+t.test('every signal that is declared is in the reference', async t => {
+  const declared = ['kernel', 'bundles'].flatMap(layer =>
+    listSources(layer).flatMap(file => {
+      const [, map = ''] = /interface SignalMap \{([\s\S]*?)\n {2}\}/.exec(readFileSync(file, 'utf8')) ?? []
+      return Array.from(map.matchAll(/'([a-z]+\.[a-z]+)':/g), ([, name]) => String(name))
+    }),
+  )
+  const documented = readRows(textOf(events, 'Signals')).map(([name]) => name)
+  t.strictSame(documented.toSorted(), declared.toSorted())
+})
+
+t.test('every setting is in the reference, with its default and the values that are refused', async t => {
+  const { stdout } = await runDocumented('debug:config --json')
+  const { settings } = JSON.parse(stdout) as { settings: { name: string }[] }
+  const rows = readRows(textOf(configuration, 'Settings'))
+  t.strictSame(rows.map(([name]) => name).toSorted(), settings.map(({ name }) => name).toSorted())
+
+  const base = { APP_SECRET: 'a secret for tests, which nobody keeps' }
+  for (const [name = '', type = ''] of rows) {
+    const parse = () => parseConfig({ ...base, [name]: '? ?' })
+    if (type === 'text') t.ok(name.startsWith('RECAPTCHA3') || parse(), name)
+    else t.throws(parse, { code: 'CONFIG_INVALID', message: new RegExp(`^  ${name} `, 'm') }, name)
+  }
+})
+
+t.test('defaults of settings are those of the reference', async t => {
+  const defaults = new Map(
+    readRows(textOf(configuration, 'Settings')).map(([name = '', , preset = '']) => [name, preset]),
+  )
+  const base = { APP_SECRET: 'a secret for tests, which nobody keeps' }
+  const [unset, dev, test, prod] = ['', 'dev', 'test', 'prod'].map(name => parseConfig({ ...base, APP_ENV: name }))
+  t.equal(unset?.environment, defaults.get('APP_ENV'))
+  t.equal(defaults.get('APP_DEBUG'), 'on in `dev` and `test`, off in `prod`')
+  t.strictSame([dev?.isDebug, test?.isDebug, prod?.isDebug], [true, true, false])
+  t.equal(defaults.get('LOG_LEVEL'), '`debug` in `dev`, else `warning`')
+  t.strictSame([dev?.logLevel, test?.logLevel, prod?.logLevel], ['debug', 'warning', 'warning'])
+  const shipped = Object.fromEntries(
+    Array.from(readFileSync('.env', 'utf8').matchAll(/^(\w+)=(.*)$/gm), ([, name, value]) => [name, value]),
+  )
+  for (const [name, preset] of defaults) {
+    if (preset === 'none') t.equal(shipped[name] ?? '', '', name)
+    if (preset.endsWith(' in `.env`')) t.equal(preset, `\`${shipped[name]}\` in \`.env\``, name)
+  }
+})
+
+t.test('every option of bin/serve is in the reference, with its default', async t => {
+  const rows = readRows(textOf(configuration, 'bin/serve'))
+  const options = Array.from(help.matchAll(/^ {2}(--[a-z-]+(?: <\w+>)?)/gm), ([, option]) => option)
+  t.strictSame(
+    rows.map(([option]) => option),
+    options,
+  )
+  const defaults = Object.fromEntries(rows.map(([option = '', preset = '']) => [option.split(' ')[0], preset]))
+  const { host, port, workers } = parseOptions([]) as { host: string; port: number; workers: number }
+  t.match(defaults, { '--host': host, '--port': String(port), '--workers': String(workers) })
+})
+
+t.test('what routes and the profiler can be told is there', async t => {
+  const code = ['kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
+  for (const [name = ''] of readRows(textOf(configuration, 'Routes'))) {
+    t.ok(
+      code.some(text => text.includes(`attributes.get('${name}')`)),
+      name,
+    )
+  }
+  const options = ['recording/recording-policy.ts', 'profiler-bundle.ts'].flatMap(file => {
+    const text = readFileSync(path.join('bundles/profiler', file), 'utf8')
+    const [, body = ''] = /interface (?:RecordingOptions|ProfilerOptions).*\{([\s\S]*?)\n\}/.exec(text) ?? []
+    return Array.from(body.matchAll(/readonly (\w+)\?:/g), ([, name]) => name)
+  })
+  t.strictSame(
+    readRows(textOf(configuration, 'The profiler')).map(([name]) => name),
+    options,
+  )
+})
+
+/** A line of the public API. */
+interface ApiLine {
+  readonly name: string
+  readonly file: string
+}
+
+const lines: readonly ApiLine[] = [...api].flatMap(([folder, section]) =>
+  readRows(section).map(([name = '', file = '']) => ({ name, file: path.join(folder, file) })),
+)
+
+t.test('what the public API names is there, and named once', async t => {
+  for (const { file, name } of lines) {
+    const isNamed = name.endsWith('*')
+      ? exportsOf(file).every(each => each.startsWith(name.slice(0, -1)))
+      : exportsOf(file).includes(name)
+    t.ok(isNamed, `${file} exports ${name}`)
+  }
+  const names = lines.map(({ file, name }) => `${file} ${name}`)
+  t.equal(new Set(names).size, names.length)
+})
+
+t.test('every export of the kernel has a line, unless its file is the own business of the kernel', async t => {
+  for (const folder of ['kernel', 'kernel/events', 'kernel/controller']) {
+    const section = textOf(api, `${folder}/`)
+    const [, own = ''] = /^The kernel's own: (.*)\.$/m.exec(section) ?? []
+    const hidden = Array.from(own.matchAll(/`([^`]+)`/g), ([, name]) => String(name))
+    const files = readdirSync(folder).filter(name => name.endsWith('.ts'))
+    for (const name of hidden) t.ok(files.includes(name), `${folder}/${name}`)
+    for (const name of files.filter(name => !hidden.includes(name))) {
+      for (const exported of exportsOf(path.join(folder, name))) {
+        t.ok(isPublic(path.join(folder, name), exported), `${folder}/${name} exports ${exported}`)
+      }
+    }
+  }
+})
+
+t.test('what the guides import is public', async t => {
+  for (const guide of readdirSync('docs/guides')) {
+    const blocks = readGuide(path.join('docs/guides', guide))
+    const own = blocks.map(({ file }) => file)
+    for (const { file = '', text } of blocks) {
+      const imports = text.matchAll(/^import (?:type )?\{ (.+) \} from '(\.\.\/[^']+)'$/gm)
+      for (const [, names = '', specifier = ''] of imports) {
+        const source = path.join(path.dirname(file), specifier)
+        if (own.includes(source) || source.includes('/testing/')) continue
+        for (const name of names.split(', ')) t.ok(isPublic(source, name.replace('type ', '')), `${guide}: ${name}`)
+      }
+    }
+  }
+})
+
+t.test('links between documents lead somewhere, and the index leads to all of them', async t => {
+  const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.md'))
+    .map(file => path.join('docs', file))
+  const linked = new Map<string, string[]>()
+  for (const document of [...documents, 'README.md', 'CONTRIBUTING.md', 'SECURITY.md']) {
+    const targets = readFileSync(document, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)
+    const files = Array.from(targets, ([, target]) => path.join(path.dirname(document), String(target)))
+    for (const file of files) t.ok(existsSync(file), `${document} links to ${file}`)
+    linked.set(document, files)
+  }
+  const index = linked.get('docs/README.md') ?? []
+  for (const document of documents) {
+    const isListed = index.includes(document) || document === 'docs/README.md'
+    t.ok(isListed || document.startsWith('docs/decisions/'), `the index leads to ${document}`)
+  }
+})
+
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith('.ts'))
+    .map(file => path.join(folder, file))
+}
+
+function exportsOf(file: string): string[] {
+  const declarations = /^export (?:abstract |async )*(?:class|function|const|interface|type) (\w+)/gm
+  return [...new Set(Array.from(readFileSync(file, 'utf8').matchAll(declarations), ([, name]) => String(name)))]
+}
+
+function isPublic(file: string, name: string): boolean {
+  return lines.some(line => line.file === file && (line.name === name || isFamily(line.name, name)))
+}
+
+/** `KERNEL_*` stands for all that begin so. */
+function isFamily(pattern: string, name: string): boolean {
+  return pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1))
+}

@@ -1,0 +1,32 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { Test } from 'tap'
+
+/** What a tool has answered. */
+export interface AgentAnswer {
+  /** All texts, one below the other. */
+  readonly text: string
+  readonly texts: readonly string[]
+  readonly isError: boolean
+}
+
+/** A coding agent, as far as a server can tell. */
+export interface Agent {
+  readonly client: Client
+  ask(tool: string, given?: Readonly<Record<string, unknown>>): Promise<AgentAnswer>
+}
+
+/** Connects the client of the SDK; it is closed when the test ends. */
+export async function connectAgent(t: Test, transport: Transport): Promise<Agent> {
+  const client = new Client({ name: 'test', version: '1.0.0' })
+  t.teardown(() => client.close())
+  await client.connect(transport)
+  return {
+    client,
+    async ask(name, given = {}) {
+      const { content, isError } = await client.callTool({ name, arguments: { ...given } })
+      const texts = (content as { readonly text: string }[]).map(({ text }) => text)
+      return { text: texts.join('\n'), texts, isError: isError === true }
+    },
+  }
+}
