@@ -9,6 +9,7 @@ import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
+import { escapeControls } from '../lib/log/escape-controls.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
@@ -60,7 +61,7 @@ async function run(
   commands.push(createCompletionCommand(text => terminal.stdout.write(text)))
   if (commandLine[0] !== completionWord) return runCommandLine(commands, commandLine, terminal, environment)
   const words = await suggestWords(commands, commandLine.slice(1))
-  terminal.stdout.write(words.map(([word, description]) => `${word}\t${description}\n`).join(''))
+  terminal.stdout.write(words.map(pair => `${pair.map(escapeControls).join('\t')}\n`).join(''))
   return exitCodes.success
 }
 

@@ -7,11 +7,12 @@ import { siteBundle } from './site/site-bundle.ts'
 /** The bundles of the application, in the order in which they are registered. Add yours to the list. */
 export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
   const bundles = [frameworkBundle, siteBundle]
-  return isDebugOn(config) ? [...bundles, await loadProfiler()] : bundles
+  return isDebugOn(config) ? [...bundles, ...(await loadDevelopment())] : bundles
 }
 
-/** Where debug is off, the profiler is not even loaded. */
-async function loadProfiler(): Promise<Bundle> {
+/** Where debug is off, these are not even loaded. */
+async function loadDevelopment(): Promise<readonly Bundle[]> {
+  const { makerBundle } = await import('./maker/maker-bundle.ts')
   const { createProfilerBundle } = await import('./profiler/profiler-bundle.ts')
-  return createProfilerBundle()
+  return [makerBundle, createProfilerBundle()]
 }

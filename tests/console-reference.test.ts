@@ -48,6 +48,10 @@ t.test('the examples of the reference have the output that stands there', async 
 })
 
 t.test('the examples of the help can be followed', async t => {
+  const home = process.cwd()
+  // Some write files.
+  process.chdir(t.testdir())
+  t.teardown(() => process.chdir(home))
   const { stdout } = await runDocumented('--help')
   for (const [, name] of stdout.matchAll(/^ {2}([a-z]+:[a-z-]+) +[A-Z]/gm)) {
     const help = (await runDocumented(`${name} --help`)).stdout

@@ -16,8 +16,9 @@ import { CpuSampler } from './cpu/cpu-sampler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
-import { ErrorPage } from './error-page/error-page.ts'
+import type { ErrorPage } from './error-page/error-page.ts'
 import { Inspector } from './findings/inspector.ts'
+import { createPanelLoader } from './load-panels.ts'
 import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
@@ -118,23 +119,24 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), lateCollector, redirects)
       const assets = createAssets(app)
-      const replayer = new Replayer({ ...app, profiler })
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
       const sampler = options.cpuSampler ?? new CpuSampler()
       const cpu = new CpuProfiler({ ...app, profiler, sampler, file: armFile, logger: app.logger.channel('profiler') })
       app.signals.on('server.listening', () => watches.push(cpu.listen()))
       watches.push(() => cpu.close())
+      const panels = createPanelLoader(app)
+      const replayer = new Replayer({ ...app, profiler })
+      const inspector = new Inspector(app.findingRules)
+      const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
       // Before the pages: to that of a record, every word is a token.
-      controllers.add(addMcp({ ...app, profiler, storage, replayer }))
-      const own = addPages({ ...app, profiler, storage, policy, assets, replayer, cpu })
-      for (const controller of own) controllers.add(controller)
+      controllers.add(addMcp(services))
+      for (const controller of addPages(services)) controllers.add(controller)
       const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      const replaying = { replayer, boot: () => prepareForRequests(app) }
-      app.commands.push(...createCommands(storage, new Inspector(app.findingRules), replaying))
+      app.commands.push(...createCommands({ ...services, boot: () => prepareForRequests(app) }))
       app.commands.push(createProfilerCpu({ ...app, storage, file: armFile }))
       addErrorPage(app, { profiler, assets, collectors })
     },
@@ -180,7 +182,14 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const early = collectors.filter(({ name }) => earlyCollectors.includes(name))
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
-  const page = new ErrorPage({ ...app, profiler, assets, editor, collect })
+  const parts = { ...app, profiler, assets, editor, collect }
+  let loaded: Promise<ErrorPage> | undefined
+  const page = () => {
+    loaded ??= import('./error-page/error-page.ts').then(({ ErrorPage }) => new ErrorPage(parts))
+    return loaded
+  }
+  // What a request takes to fail is not to have it in.
+  app.signals.on('kernel.booted', () => void Promise.allSettled([page()]))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }

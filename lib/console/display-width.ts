@@ -23,6 +23,19 @@ export function fitWidth(text: string, width: number, cut: 'end' | 'start' = 'en
   return cut === 'start' ? `…${kept.reverse().join('')}` : `${kept.join('')}…`
 }
 
+/** Parts a text where it is so wide; no character is cut in two. */
+export function splitWidth(text: string, width: number): [start: string, rest: string] {
+  if (isPlain(text)) return [text.slice(0, width), text.slice(width)]
+  let start = ''
+  let left = width
+  for (const grapheme of graphemesOf(text)) {
+    left -= graphemeWidth(grapheme)
+    if (left < 0) break
+    start += grapheme
+  }
+  return [start, text.slice(start.length)]
+}
+
 /** Fills a text with spaces up to so many columns. */
 export function padWidth(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const padding = ' '.repeat(Math.max(0, width - displayWidth(text)))

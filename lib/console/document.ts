@@ -1,5 +1,6 @@
 import { escapeControls } from '../log/escape-controls.ts'
 import { escapeMarkdown, formatMarkdownTable } from './markdown.ts'
+import { formatMarkdownText } from './markdown-text.ts'
 import type { Paint, Tone } from './paint.ts'
 import { type Cell, formatFields, formatTable, type Table, textOf } from './table.ts'
 
@@ -11,6 +12,8 @@ export type Block =
   | { readonly kind: 'fields'; readonly fields: readonly (readonly [name: string, value: Cell])[] }
   /** Lines that stay as they are. */
   | { readonly kind: 'code'; readonly language: string; readonly text: string }
+  /** What is Markdown already, and safe to be read as that; `tone` is that of its title. */
+  | { readonly kind: 'markdown'; readonly text: string; readonly tone?: Tone }
 
 /** What a command tells: for people as blocks, for programs as data. */
 export interface Document {
@@ -44,9 +47,11 @@ function formatBlock(block: Block, paint: Paint, width: number | undefined): str
     case 'table':
       return formatTable(block.table, paint, width)
     case 'fields':
-      return formatFields(block.fields, paint)
+      return formatFields(block.fields, paint, width)
     case 'code':
       return `${block.text.split('\n').map(escapeControls).join('\n')}\n`
+    case 'markdown':
+      return formatMarkdownText(block.text, paint, width, block.tone)
   }
 }
 
@@ -62,6 +67,8 @@ function formatMarkdownBlock(block: Block): string {
       return block.fields.map(([name, value]) => `- ${name}: ${escapeMarkdown(textOf(value))}\n`).join('')
     case 'code':
       return formatCode(block.text, block.language)
+    case 'markdown':
+      return block.text
   }
 }
 

@@ -58,9 +58,10 @@ export class Output {
     this.#options.stdout.write(this.#format(document))
   }
 
-  /** Writes a text as it is: what a program reads that talks with the command. */
+  /** Writes a text that is the result as it stands, such as a file; on a terminal nothing in it acts upon that. */
   write(text: string): void {
-    this.#options.stdout.write(text)
+    const { stdout } = this.#options
+    stdout.write(stdout.isTTY ? text.split('\n').map(escapeControls).join('\n') : text)
   }
 
   /** Writes a table, and gives what adds rows to it later; programs get a line of JSON for each row. */

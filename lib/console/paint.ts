@@ -19,4 +19,4 @@ export const paintNothing: Paint = (_tone, text) => text
 
 /** Colours texts by the codes of terminals. */
 export const paintColours: Paint = (tone, text) =>
-  tone === 'plain' ? text : styleText(formats[tone], text, { validateStream: false })
+  tone === 'plain' || text === '' ? text : styleText(formats[tone], text, { validateStream: false })

@@ -1,6 +1,7 @@
 import { escapeControls } from '../log/escape-controls.ts'
 import { displayWidth, fitWidth, padWidth } from './display-width.ts'
 import type { Paint, Tone } from './paint.ts'
+import { wrap } from './wrap.ts'
 
 /** A text in a table. */
 export type Cell = string | { readonly text: string; readonly tone: Tone }
@@ -11,6 +12,8 @@ export interface Column {
   readonly align?: 'left' | 'right'
   /** Which end of its texts goes where there is no room; `never` for what means nothing unless it is whole. */
   readonly cut?: 'end' | 'start' | 'never'
+  /** Columns of a terminal that it keeps where it is cut; 16 unless told else. */
+  readonly least?: number
   /** Whether the column is left out where there is no room. The last one goes first. */
   readonly isOptional?: boolean
 }
@@ -26,7 +29,7 @@ export type Layout = readonly number[]
 
 const gap = 2
 /** Columns that can be cut keep so much, where their texts have it. */
-const least = 16
+const usualLeast = 16
 
 /** The text of a cell as it may reach a terminal. */
 export function textOf(cell: Cell): string {
@@ -38,7 +41,7 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
   const wanted = columns.map(({ title }, index) =>
     rows.reduce((widest, row) => Math.max(widest, displayWidth(textOf(row[index] ?? ''))), displayWidth(title)),
   )
-  const smallest = columns.map(({ cut }, index) => {
+  const smallest = columns.map(({ cut, least = usualLeast }, index) => {
     const whole = Number(wanted[index])
     return cut === 'never' ? whole : Math.min(whole, least)
   })
@@ -50,7 +53,7 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
   }
   let cap = Math.max(...wanted)
   const capped = () => wanted.map((each, index) => Math.max(Number(smallest[index]), Math.min(each, cap)))
-  while (cap > least && total(capped()) > width) cap--
+  while (cap > usualLeast && total(capped()) > width) cap--
   return capped().map((each, index) => (shown[index] ? each : 0))
 }
 
@@ -100,11 +103,16 @@ function formatRow(
   return `${line}\n`
 }
 
-/** Writes names and what belongs to them, line by line; nothing is cut. */
-export function formatFields(fields: readonly (readonly [name: string, value: Cell])[], paint: Paint): string {
+/** Writes names and what belongs to them, line by line; on a terminal what has no room goes on below itself. */
+export function formatFields(
+  fields: readonly (readonly [name: string, value: Cell])[],
+  paint: Paint,
+  width?: number,
+): string {
   const widest = Math.max(0, ...fields.map(([name]) => displayWidth(name)))
   const lines = fields.map(([name, value]) => {
-    const text = paint(typeof value === 'string' ? 'plain' : value.tone, textOf(value))
+    const run = { text: textOf(value), tone: typeof value === 'string' ? 'plain' : value.tone } as const
+    const text = wrap([run], { indent: widest + gap, paint, width })
     return `${paint('muted', padWidth(name, widest))}  ${text}`.trimEnd()
   })
   return lines.map(line => `${line}\n`).join('')

@@ -1,14 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import Handlebars from 'handlebars'
+import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { findMistakes, inlinePartials } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
 
-/** The version of the template engine. */
-export const handlebarsVersion: string = Handlebars.VERSION
+/** Loaded with the first template, and at once: console commands mostly need none. */
+function loadHandlebars(): typeof Handlebars {
+  return createRequire(import.meta.url)('handlebars')
+}
+
+/** Tells the version of the template engine. */
+export function readHandlebarsVersion(): string {
+  return loadHandlebars().VERSION
+}
 
 /** A plain object of what a template shows. Handlebars sees own properties only: no getters, no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
@@ -96,8 +104,8 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const handlebars = Handlebars.create()
-    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper))
+    const handlebars = loadHandlebars().create()
+    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper, handlebars))
     const sources = readTemplates(this.#directory, this.#folders)
     check(handlebars, sources)
 
@@ -183,7 +191,7 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
 }
 
 /** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */
-function adapt(helper: Helper): Handlebars.HelperDelegate {
+function adapt(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
   return (...parameters: unknown[]) => {
     // Handlebars passes its options last.
     const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }

@@ -1,11 +1,16 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import { makerBundle } from '../../bundles/maker/maker-bundle.ts'
 import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
 import { createRecord, type RecordInit } from './create-profile.ts'
 import { type RunResult, runInTerminal } from './fake-terminal.ts'
+
+/** Compiled, this file lies in dist/tests/support. */
+const project = path.join(import.meta.dirname, '../../..')
 
 const origin = 'http://localhost:8000'
 const noon = Date.parse('2026-11-20T12:00Z')
@@ -33,19 +38,36 @@ const records: readonly RecordInit[] = [
     data: {
       request: { query: [['page', '2']] },
       logger: { records: [] },
-      time: { measured: [{ name: 'database', duration: 18_250 }] },
+      time: { measured: [{ name: 'database', category: 'sql', duration: 18_250 }] },
     },
   },
 ]
 
+/** What generators read; they write into a project of their own. */
+const generated = ['.env', 'bundles/index.ts', 'bundles/framework/assets', 'bundles/maker/skeletons', 'bundles/site']
+
 /** Runs a command of the reference with records that are always the same; what would never end ends at once. */
-export function runDocumented(line: string): Promise<RunResult> {
+export async function runDocumented(line: string): Promise<RunResult> {
+  if (!line.startsWith('make:')) return run(line)
+  const directory = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
+  for (const source of generated) {
+    cpSync(path.join(project, source), path.join(directory, source), { recursive: true })
+  }
+  try {
+    return await run(line, directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+function run(line: string, directory: string = project): Promise<RunResult> {
   const storage = new MemoryProfileStorage()
   for (const record of records) storage.append(createRecord(record), '{}')
   const armFile = path.join(tmpdir(), `documented-console-${process.pid}`, 'armed.json')
   const profiler = createProfilerBundle({ storage, armFile })
   return runInTerminal(line, {
-    load: async () => [frameworkBundle, siteBundle, profiler],
+    load: async () => [frameworkBundle, siteBundle, makerBundle, profiler],
+    directory,
     signal: AbortSignal.abort(),
     env: { APP_ENV: 'dev', APP_HOSTS: 'booths.test' },
   })

@@ -49,15 +49,15 @@ const anything = 'any'
 function listRoutes(routes: readonly Route[]): Document {
   const rows = routes.map(route => {
     const { host, methods, name, path } = route
-    return [name, methods.join(', ') || anything, path.source, host?.source ?? anything, controllerOf(route)]
+    return [name, methods.join(', ') || anything, path.source, controllerOf(route), host?.source ?? anything]
   })
   const table = {
     columns: [
       { title: 'Name' },
       { title: 'Methods', cut: 'never' },
-      { title: 'Path' },
-      { title: 'Host', isOptional: true },
+      { title: 'Path', least: 32 },
       { title: 'Controller', isOptional: true },
+      { title: 'Host', isOptional: true },
     ],
     rows,
   } as const

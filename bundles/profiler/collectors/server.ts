@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { version } from '../../../kernel/version.ts'
 import { maskArguments } from '../../../lib/redact/mask-arguments.ts'
-import { handlebarsVersion } from '../../../lib/view/view.ts'
+import { readHandlebarsVersion } from '../../../lib/view/view.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What a process runs with; the names are those of node's `process`. */
@@ -50,7 +50,7 @@ export class ServerCollector implements ProfileCollector {
         node: versions.node,
         v8: versions.v8,
         openssl: versions.openssl,
-        handlebars: handlebarsVersion,
+        handlebars: readHandlebarsVersion(),
       },
     }
   }

@@ -1,25 +1,23 @@
 import type { ConsoleCommand } from '../../../kernel/console-command.ts'
-import type { Inspector } from '../findings/inspector.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { CommandServices } from './command-services.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
+import { createProfilerExport } from './profiler-export.ts'
 import { createProfilerList } from './profiler-list.ts'
 import { createProfilerPurge } from './profiler-purge.ts'
-import { createProfilerReplay, type ReplayServices } from './profiler-replay.ts'
+import { createProfilerReplay } from './profiler-replay.ts'
 import { createProfilerShow } from './profiler-show.ts'
 import { createProfilerStats } from './profiler-stats.ts'
 
 /** Creates the commands of the profiler. */
-export function createCommands(
-  storage: ProfileStorage,
-  inspector: Inspector,
-  replaying: Omit<ReplayServices, 'storage'>,
-): ConsoleCommand[] {
+export function createCommands(services: CommandServices): ConsoleCommand[] {
+  const { inspector, storage } = services
   return [
     createProfilerCompare(storage),
+    createProfilerExport(services),
     createProfilerList(storage, inspector),
     createProfilerPurge(storage),
-    createProfilerReplay({ ...replaying, storage }),
-    createProfilerShow(storage, inspector),
+    createProfilerReplay(services),
+    createProfilerShow(services),
     createProfilerStats(storage),
   ]
 }

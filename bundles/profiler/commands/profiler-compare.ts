@@ -2,7 +2,6 @@ import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.
 import { findPrevious } from '../pages/find-previous.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { findRecord, missing, tokenArgument } from './find-record.ts'
-import { toCompareDocument } from './to-compare-document.ts'
 
 /** Creates the command that tells what is different in two records. */
 export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
@@ -35,6 +34,7 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
         return exitCodes.failure
       }
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
+      const { toCompareDocument } = await import('./to-compare-document.ts')
       output.print(toCompareDocument(first, second).document)
       return exitCodes.success
     },

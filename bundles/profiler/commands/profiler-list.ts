@@ -8,6 +8,7 @@ import type { Output } from '../../../lib/console/output.ts'
 import type { Cell, Column } from '../../../lib/console/table.ts'
 import { toBadge } from '../findings/finding.ts'
 import type { Inspector } from '../findings/inspector.ts'
+import { formatNumber } from '../format/format-number.ts'
 import { groupByParent } from '../pages/group-by-parent.ts'
 import type { ListRequest } from '../pages/parse-list-request.ts'
 import { searchList } from '../pages/search-list.ts'
@@ -65,7 +66,9 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
   })
   if (rows.length > 0 && rows.length < total && output.format === 'text') {
     const end = offset + rows.length
-    output.note(`${format(offset + 1)}–${format(end)} of ${format(total)}; --page and --limit tell of the others.`)
+    output.note(
+      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit tell of the others.`,
+    )
   }
   return exitCodes.success
 }
@@ -129,13 +132,13 @@ export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Out
 const columns: readonly Column[] = [
   { title: 'Status', align: 'right', cut: 'never' },
   { title: 'Method', cut: 'never' },
-  { title: 'URL' },
+  { title: 'URL', least: 24 },
   { title: 'Route', isOptional: true },
   { title: 'Duration', align: 'right', cut: 'never' },
-  { title: 'Time', cut: 'never', isOptional: true },
   { title: 'Token', cut: 'never' },
-  { title: 'IP', cut: 'never', isOptional: true },
   { title: 'Notes', isOptional: true },
+  { title: 'Time', cut: 'never', isOptional: true },
+  { title: 'IP', cut: 'never', isOptional: true },
 ]
 
 interface RowInit {
@@ -156,13 +159,9 @@ function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned
     isBelowParent || summary.parent !== null ? `└ ${target}` : target,
     route,
     duration,
-    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
     { text: token, tone: 'strong' },
-    { text: ip, tone: 'muted' },
     { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
+    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
+    { text: ip, tone: 'muted' },
   ]
-}
-
-function format(count: number): string {
-  return count.toLocaleString('en')
 }

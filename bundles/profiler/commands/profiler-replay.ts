@@ -12,7 +12,6 @@ import { readOriginal } from '../replay/replay-mark.ts'
 import type { Replayer } from '../replay/replayer.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { findRecord, latest, missing, tokenArgument } from './find-record.ts'
-import { toCompareDocument } from './to-compare-document.ts'
 
 /** What the command works with. */
 export interface ReplayServices {
@@ -66,6 +65,7 @@ async function replay(
   const result = await replayer.replay(plan, supplied)
   const repeated = 'token' in result ? await storage.find(result.token) : undefined
   if (repeated === undefined) return fail('problem' in result ? result.problem : missing(result.token))
+  const { toCompareDocument } = await import('./to-compare-document.ts')
   const { document, verdict } = toCompareDocument(original.profile, repeated.profile)
   output.print(document)
   return verdict.isSame ? exitCodes.success : exitCodes.failure

@@ -1,21 +1,29 @@
-import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import type { Inspector } from '../findings/inspector.ts'
-import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type CommandOption, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import { hasContent } from '../pages/create-menu.ts'
+import { findRelatives } from '../pages/find-relatives.ts'
+import { toneOf } from '../pages/to-summary-view.ts'
+import { listPanels } from '../renderings/list-panels.ts'
+import type { CommandServices } from './command-services.ts'
 import { findRecord, missing, tokenArgument } from './find-record.ts'
-import { toRecordDocument } from './to-record-document.ts'
 
-/** Creates the command that tells what a record has, or one panel of it. */
-export function createProfilerShow(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
+/** Creates the command that tells all of a record, or of one panel of it: what its `.md` and `.json` on the web tell. */
+export function createProfilerShow({ inspector, panels, storage }: CommandServices): ConsoleCommand {
+  const panelOption: CommandOption = {
+    name: 'panel',
+    value: 'name',
+    description: 'tells all of one panel, such as request or events',
+    suggest: async () => (await panels()).map(({ label, name }) => [name, label]),
+  }
   return {
     name: 'profiler:show',
     description: 'Tells what was recorded of a request, and what could be better about it',
     arguments: [tokenArgument(storage)],
-    options: [{ name: 'panel', value: 'name', description: 'tells all of one panel, such as request or events' }],
+    options: [panelOption],
     examples: [
-      { line: 'profiler:show latest', purpose: 'tells of the latest request, and which panels there are' },
+      { line: 'profiler:show latest', purpose: 'tells all of the latest request, what went wrong first' },
       { line: 'profiler:show 1a2b3c --panel logger', purpose: 'tells what was logged' },
       { line: 'profiler:show latest --panel findings', purpose: 'tells only what could be better' },
-      { line: 'profiler:show latest --json', purpose: 'gives the whole profile to a program' },
+      { line: 'profiler:show latest --json', purpose: 'gives the whole record to a program' },
     ],
     async run({ arguments: words, options: { panel } }, output) {
       const token = String(words.token)
@@ -24,13 +32,27 @@ export function createProfilerShow(storage: ProfileStorage, inspector: Inspector
         output.error(missing(token))
         return exitCodes.failure
       }
-      const findings = inspector.inspect(found.profile)
-      const names = [...Object.keys(found.profile.data), 'findings']
-      if (panel !== undefined && !names.includes(panel)) {
-        output.error(`The record has no panel "${panel}". It has ${names.join(', ')}.`)
+      const { profile } = found
+      const all = await panels()
+      if (panel !== undefined && !listPanels(all, profile).includes(panel)) {
+        output.error(`The record has no panel "${panel}". It has ${listPanels(all, profile).join(', ')}.`)
         return exitCodes.failure
       }
-      output.print(toRecordDocument(found.profile, findings, panel))
+      const [{ toJson }, { toMarkdown }] = await Promise.all([
+        import('../renderings/to-json.ts'),
+        import('../renderings/to-markdown.ts'),
+      ])
+      const findings = inspector.inspect(profile)
+      const record = { ...found, findings, ...(await findRelatives(storage, profile)) }
+      const tone = toneOf(profile.summary.status)
+      output.print({
+        blocks: [{ kind: 'markdown', text: toMarkdown(record, panel), tone: tone === 'plain' ? 'strong' : tone }],
+        json: toJson(record, panel),
+      })
+      if (panel === undefined && output.format === 'text') {
+        const names = all.filter(panel => hasContent(panel, profile)).map(({ name }) => name)
+        output.note(`\n--panel tells more of one: ${names.join(', ')}.`)
+      }
       return exitCodes.success
     },
   }

@@ -1,6 +1,7 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Cell, Column } from '../../../lib/console/table.ts'
 import { formatDuration } from '../format/format-duration.ts'
+import { formatNumber } from '../format/format-number.ts'
 import { searchList } from '../pages/search-list.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { loadAll } from './profiler-list.ts'
@@ -60,7 +61,7 @@ const columns: readonly Column[] = [
 function toRow({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): Cell[] {
   return [
     route ?? { text: '(no route)', tone: 'muted' },
-    count.toLocaleString('en'),
+    formatNumber(count),
     ...[p50, p95, p99].map(formatDuration),
     { text: `${(100 * errorRate).toFixed(1)} %`, tone: errors > 0 ? 'error' : 'muted' },
     formatDuration(worst.duration),

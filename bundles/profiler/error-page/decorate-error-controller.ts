@@ -8,7 +8,8 @@ import type { ErrorPage } from './error-page.ts'
 
 /** What the decoration works with. */
 export interface DecorationServices {
-  readonly page: Pick<ErrorPage, 'toHtml' | 'toMarkdown'>
+  /** It is loaded with the first error. */
+  readonly page: () => Promise<Pick<ErrorPage, 'toHtml' | 'toMarkdown'>>
   readonly debugGate: DebugGate
   readonly logger: Logger
 }
@@ -32,13 +33,13 @@ export function decorateErrorController(inner: Controller, services: DecorationS
   })
 }
 
-function renderAnew({ headers, status }: Response, request: Request, { page }: DecorationServices) {
+async function renderAnew({ headers, status }: Response, request: Request, { page }: DecorationServices) {
   switch (headers.get('content-type')?.split(';', 1)[0]) {
     case 'text/html':
-      return page.toHtml(request, status)
+      return (await page()).toHtml(request, status)
     case 'text/markdown':
     case 'text/plain':
-      return page.toMarkdown(request, status)
+      return (await page()).toMarkdown(request, status)
     default:
       return undefined
   }

@@ -7,12 +7,12 @@ export interface FormattedTime {
   readonly fraction: string
 }
 
-// Made once: `toLocaleDateString` makes another one for each date, which costs as much as a row of the list.
-const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' })
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** Writes a moment in milliseconds since 1970. */
 export function formatTime(time: number): FormattedTime {
   const date = new Date(time)
   const iso = date.toISOString()
-  return { iso, day: days.format(date), clock: iso.slice(-13, -5), fraction: iso.slice(-5, -1) }
+  const day = `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`
+  return { iso, day, clock: iso.slice(-13, -5), fraction: iso.slice(-5, -1) }
 }

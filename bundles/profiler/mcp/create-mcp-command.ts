@@ -9,7 +9,8 @@ import type { Tool } from './tool.ts'
 /** What agents are answered with. */
 export interface McpServices {
   readonly loadSdk: () => Promise<McpSdk>
-  readonly tools: () => readonly Tool[]
+  /** They are loaded when they are asked for first. */
+  readonly tools: () => Promise<readonly Tool[]>
   readonly storage: Pick<ProfileStorage, 'load'>
   readonly logger: Logger
 }
@@ -23,7 +24,7 @@ export function createMcpCommand({ loadSdk, logger, storage, tools }: McpService
     async run({ signal, stdin }, output) {
       const sdk = await loadSdk()
       await storage.load(() => undefined)
-      const { server, whenAnswered } = openServer(sdk, tools(), logger)
+      const { server, whenAnswered } = openServer(sdk, await tools(), logger)
       const isOver = new Promise<unknown>(resolve => {
         stdin.once('end', resolve)
         signal.addEventListener('abort', resolve, { once: true })

@@ -40,7 +40,7 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
       if (request.method !== 'POST') return protect(refuse())
       const sdk = await loadSdk()
       await profiler.whenIdle()
-      const { server } = openServer(sdk, tools(), logger)
+      const { server } = openServer(sdk, await tools(), logger)
       return protect(await answerMessage(request, server, sdk))
     }),
   }

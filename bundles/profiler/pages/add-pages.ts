@@ -3,9 +3,8 @@ import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
 import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
-import { createPanels } from '../create-panels.ts'
 import { FindingBadges } from '../findings/finding-badges.ts'
-import { Inspector } from '../findings/inspector.ts'
+import type { Inspector } from '../findings/inspector.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { Replayer } from '../replay/replayer.ts'
@@ -15,7 +14,6 @@ import { acceptsFetch } from './accepts-fetch.ts'
 import { createArmRoutes, createCpuRoute } from './create-cpu-routes.ts'
 import { createDataRoutes } from './create-data-routes.ts'
 import { createExportRoutes } from './create-export-routes.ts'
-import { createPanelList } from './create-panel-list.ts'
 import { createReadingRoutes } from './create-reading-routes.ts'
 import { createSupplyRoutes } from './create-supply-routes.ts'
 import { createWritingRoutes } from './create-writing-routes.ts'
@@ -30,8 +28,10 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
+  readonly inspector: Inspector
   readonly replayer: Replayer
   readonly cpu: CpuProfiler
+  readonly panels: PageServices['panels']
 }
 
 /**
@@ -39,16 +39,12 @@ export interface ProfilerApplication extends Application {
  * in, and other sites, get the router's own 404: for them these routes are not there.
  */
 export function addPages(app: ProfilerApplication): readonly Controller[] {
-  const { assets, collectors, debugGate, routes, view } = app
-  const panels = createPanels(app)
-  const inspector = new Inspector(app.findingRules)
+  const { assets, debugGate, inspector, routes, view } = app
   const services: PageServices = {
     ...app,
-    inspector,
     badges: new FindingBadges({ ...app, inspector }),
     logger: app.logger.channel('profiler'),
     pages: new PageRenderer(view, assets),
-    panels: () => createPanelList(panels, collectors),
   }
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
 

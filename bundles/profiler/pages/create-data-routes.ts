@@ -3,10 +3,8 @@ import { defineController } from '../../../kernel/controller/controller.ts'
 import { dataForms, home } from '../links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
-import { renderLatestData, renderListData, renderRecordData } from './render-data.ts'
-import { renderRoutes } from './render-routes.ts'
 
-/** Creates the stable addresses of what the pages show, as JSON and as Markdown. */
+/** Creates the stable addresses of what the pages show, as JSON and as Markdown. Their code is loaded with the first use. */
 export function createDataRoutes(services: PageServices): PageRoute[] {
   const form = routeParameter('form', {
     expected: dataForms.join(' or '),
@@ -19,25 +17,28 @@ export function createDataRoutes(services: PageServices): PageRoute[] {
       name: '_profiler_search_data',
       path: `${home}search.:form`,
       requirements,
-      controller: defineController('profiler_search_data', [form, currentRequest], (form, request) =>
-        renderListData(form, request, services),
-      ),
+      controller: defineController('profiler_search_data', [form, currentRequest], async (form, request) => {
+        const { renderListData } = await import('./render-data.ts')
+        return renderListData(form, request, services)
+      }),
     },
     {
       name: '_profiler_latest_data',
       path: `${home}latest.:form`,
       requirements,
-      controller: defineController('profiler_latest_data', [form, currentRequest], (form, request) =>
-        renderLatestData(form, request, services),
-      ),
+      controller: defineController('profiler_latest_data', [form, currentRequest], async (form, request) => {
+        const { renderLatestData } = await import('./render-data.ts')
+        return renderLatestData(form, request, services)
+      }),
     },
     {
       name: '_profiler_routes_data',
       path: `${home}routes.:form`,
       requirements,
-      controller: defineController('profiler_routes_data', [form, currentRequest], (form, request) =>
-        renderRoutes(form, request, services),
-      ),
+      controller: defineController('profiler_routes_data', [form, currentRequest], async (form, request) => {
+        const { renderRoutes } = await import('./render-routes.ts')
+        return renderRoutes(form, request, services)
+      }),
     },
     {
       name: '_profiler_data',
@@ -46,7 +47,10 @@ export function createDataRoutes(services: PageServices): PageRoute[] {
       controller: defineController(
         'profiler_data',
         [routeParameter('token'), form, currentRequest],
-        (token, form, request) => renderRecordData(token, form, request, services),
+        async (token, form, request) => {
+          const { renderRecordData } = await import('./render-data.ts')
+          return renderRecordData(token, form, request, services)
+        },
       ),
     },
   ]

@@ -9,16 +9,9 @@ import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { parseListRequest } from './parse-list-request.ts'
 import { protect } from './protect.ts'
-import { renderCompare } from './render-compare.ts'
-import { renderLatestData, renderListData, renderRecordData } from './render-data.ts'
-import { renderList } from './render-list.ts'
-import { renderMissing } from './render-missing.ts'
-import { renderRecord } from './render-record.ts'
-import { renderReplay } from './render-replay.ts'
-import { renderRoutes } from './render-routes.ts'
 import { searchList } from './search-list.ts'
 
-/** Creates what only reads records: the list, and the pages of one or two of them. */
+/** Creates what only reads records: the list, and the pages of one or two of them. Their code is loaded with the first use. */
 export function createReadingRoutes(services: PageServices): PageRoute[] {
   const token = routeParameter('token')
   return [
@@ -36,29 +29,38 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler_latest',
       path: `${home}latest`,
       controller: defineController('profiler_latest', [currentRequest], request =>
-        negotiate(request, form =>
-          form === 'html' ? renderLatest(request, services) : renderLatestData(form, request, services),
-        ),
+        negotiate(request, async form => {
+          if (form === 'html') return renderLatest(request, services)
+          const { renderLatestData } = await import('./render-data.ts')
+          return renderLatestData(form, request, services)
+        }),
       ),
     },
     {
       name: '_profiler_routes',
       path: routesLink(),
       controller: defineController('profiler_routes', [currentRequest], request =>
-        negotiate(request, form => renderRoutes(form, request, services)),
+        negotiate(request, async form => {
+          const { renderRoutes } = await import('./render-routes.ts')
+          return renderRoutes(form, request, services)
+        }),
       ),
     },
     {
       name: '_profiler_compare',
       path: `${home}compare`,
-      controller: defineController('profiler_compare', [currentRequest], request => renderCompare(request, services)),
+      controller: defineController('profiler_compare', [currentRequest], async request => {
+        const { renderCompare } = await import('./render-compare.ts')
+        return renderCompare(request, services)
+      }),
     },
     {
       name: '_profiler_replay_form',
       path: `${home}:token/replay`,
-      controller: defineController('profiler_replay_form', [token, currentRequest], (token, request) =>
-        renderReplay(token, request, services),
-      ),
+      controller: defineController('profiler_replay_form', [token, currentRequest], async (token, request) => {
+        const { renderReplay } = await import('./render-replay.ts')
+        return renderReplay(token, request, services)
+      }),
     },
     {
       // Sources are shown where they were thrown from; no file is ever opened for a request.
@@ -72,9 +74,10 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler_search_results',
       path: `${home}:token/search/results`,
       controller: defineController('profiler_search_results', [currentRequest], request =>
-        negotiate(request, form =>
-          form === 'html' ? renderList(request, services) : renderListData(form, request, services),
-        ),
+        negotiate(request, async form => {
+          if (form === 'html') return (await import('./render-list.ts')).renderList(request, services)
+          return (await import('./render-data.ts')).renderListData(form, request, services)
+        }),
       ),
     },
     {
@@ -82,12 +85,24 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
       name: '_profiler',
       path: `${home}:token`,
       controller: defineController('profiler', [token, currentRequest], (token, request) =>
-        negotiate(request, form =>
-          form === 'html' ? renderRecord(token, request, services) : renderRecordData(token, form, request, services),
-        ),
+        negotiate(request, async form => {
+          if (form === 'html') return renderRecord(token, request, services)
+          const { renderRecordData } = await import('./render-data.ts')
+          return renderRecordData(token, form, request, services)
+        }),
       ),
     },
   ]
+}
+
+async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
+  const { renderRecord } = await import('./render-record.ts')
+  return renderRecord(token, request, services)
+}
+
+async function renderMissing(token: string | undefined, request: Request, services: PageServices): Promise<Response> {
+  const { renderMissing } = await import('./render-missing.ts')
+  return renderMissing(token, request, services)
 }
 
 async function renderLatest(request: Request, services: PageServices): Promise<Response> {

@@ -6,8 +6,6 @@ import type { Replayer } from '../replay/replayer.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'
 import { protect } from './protect.ts'
-import { renderMissing } from './render-missing.ts'
-import { replay } from './replay.ts'
 
 /** Creates what changes something: purge, pause and resume, pin and unpin, replay. Each leads back to a page, with 303. */
 export function createWritingRoutes(services: PageServices, replayer: Replayer): PageRoute[] {
@@ -27,7 +25,10 @@ export function createWritingRoutes(services: PageServices, replayer: Replayer):
       `profiler_${name}`,
       [currentRequest, routeParameter('token')],
       async (request, token) => {
-        if (!(await storage.pin(token, isPinned))) return renderMissing(token, request, services)
+        if (!(await storage.pin(token, isPinned))) {
+          const { renderMissing } = await import('./render-missing.ts')
+          return renderMissing(token, request, services)
+        }
         const list = request.query.get('list')
         if (list !== null) return goTo(listLink(Object.fromEntries(new URLSearchParams(list))))
         return goTo(recordLink(token, request.query.get('panel') || undefined))
@@ -51,6 +52,7 @@ export function createWritingRoutes(services: PageServices, replayer: Replayer):
         'profiler_replay',
         [routeParameter('token'), currentRequest],
         async (token, request) => {
+          const { replay } = await import('./replay.ts')
           const answer = await replay(token, request, { ...services, replayer })
           return typeof answer === 'string' ? goTo(answer) : answer
         },

@@ -21,6 +21,6 @@ export interface PageServices {
   readonly inspector: Inspector
   /** Tells of it in lists. */
   readonly badges: Pick<FindingBadges, 'find'>
-  /** In the order of the menu. */
-  readonly panels: () => readonly ProfilePanel[]
+  /** In the order of the menu. They are loaded when they are asked for first. */
+  readonly panels: () => Promise<readonly ProfilePanel[]>
 }

@@ -1,6 +1,7 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { DataForm } from '../links.ts'
+import { listPanels } from '../renderings/list-panels.ts'
 import { listToJson } from '../renderings/list-to-json.ts'
 import { listToMarkdown } from '../renderings/list-to-markdown.ts'
 import { toJson } from '../renderings/to-json.ts'
@@ -21,8 +22,7 @@ export async function renderRecordData(
   const found = await findRecord(token, services)
   if (found === undefined) return respondUnknown(form, token)
   const panel = query.get('panel') || undefined
-  const isKnown = panel === undefined || services.panels().some(({ name }) => name === panel)
-  if (!isKnown && !Object.hasOwn(found.profile.data, panel)) {
+  if (panel !== undefined && !listPanels(await services.panels(), found.profile).includes(panel)) {
     return respondMissing(form, 'The record has no panel', panel)
   }
   return respondData(form, toJson(found, panel), () => toMarkdown(found, panel))

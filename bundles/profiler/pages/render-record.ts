@@ -37,7 +37,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
   if (found === undefined) return renderMissing(token, request, services)
 
   const { findings, isPinned, profile } = found
-  const panels = services.panels()
+  const panels = await services.panels()
   const panel = choosePanel(panels, profile, request)
   const subject = {
     ...found,

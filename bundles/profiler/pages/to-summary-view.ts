@@ -87,7 +87,8 @@ function describeStatus(status: number): string {
   return `${status >= 400 ? 'Error ' : ''}${status} ${statusText(status)}`
 }
 
-function toneOf(status: number): Tone {
+/** How much a status wants to be looked at. */
+export function toneOf(status: number): Tone {
   if (status === 0) return 'plain'
   if (status >= 400) return 'error'
   return status >= 300 ? 'warning' : 'ok'

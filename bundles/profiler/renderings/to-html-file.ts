@@ -3,11 +3,14 @@ import { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import type { View } from '../../../lib/view/view.ts'
+import type { Assets } from '../assets.ts'
 import { hasContent } from '../pages/create-menu.ts'
+import { findChildren } from '../pages/find-children.ts'
 import { renderPanel } from '../pages/render-panel.ts'
 import { toSummaryView } from '../pages/to-summary-view.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import type { Profile } from '../profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
 import { detachLinks } from './detach-links.ts'
 import type { RecordSubject } from './record-subject.ts'
 
@@ -15,12 +18,10 @@ import type { RecordSubject } from './record-subject.ts'
 export interface HtmlFileServices {
   readonly view: View
   readonly logger: Logger
+  readonly storage: ProfileStorage
   /** In the order in which they are shown. */
-  readonly panels: readonly ProfilePanel[]
-  /** The text of `profiler.css`. */
-  readonly stylesheet: string
-  /** Reads the profiles of the sub-requests of a profile, as far as they are there. */
-  readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
+  readonly panels: () => Promise<readonly ProfilePanel[]>
+  readonly assets: Pick<Assets, 'stylesheet'>
 }
 
 /**
@@ -28,11 +29,17 @@ export interface HtmlFileServices {
  * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
  */
 export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
-  const { findChildren, logger, panels, stylesheet, view } = services
+  const { assets, logger, storage, view } = services
+  const { stylesheet } = assets
   const { profile } = subject
   const { token } = profile.summary
   const request = new Request({ method: 'GET', target: '/' })
-  const panelSubject = { ...subject, query: new URLSearchParams(), findChildren }
+  const panelSubject = {
+    ...subject,
+    query: new URLSearchParams(),
+    findChildren: (profile: Profile) => findChildren(storage, profile),
+  }
+  const panels = await services.panels()
   const sections: object[] = []
   for (const panel of panels.filter(panel => hasContent(panel, profile))) {
     const { content, problem } = await renderPanel(panel, panelSubject, request, { logger, view })

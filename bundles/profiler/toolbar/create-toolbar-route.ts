@@ -6,7 +6,6 @@ import { findRelatives } from '../pages/find-relatives.ts'
 import type { PageRoute } from '../pages/page-route.ts'
 import type { PageServices } from '../pages/page-services.ts'
 import { protect } from '../pages/protect.ts'
-import { toToolbarView } from './to-toolbar-view.ts'
 
 /** Creates the route of what toolbars show. Where there is no record, the answer is an empty 404, as Symfony's is. */
 export function createToolbarRoute(services: PageServices): PageRoute {
@@ -30,6 +29,7 @@ async function renderToolbar(
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   const { children } = await findRelatives(storage, found.profile)
   const findings = inspector.inspect(found.profile)
+  const { toToolbarView } = await import('./to-toolbar-view.ts')
   const html = await view.render('profiler/toolbar', toToolbarView({ ...found, children, findings }), request)
   return protect(Response.html(html))
 }

@@ -83,13 +83,13 @@ t.test('profiler:list lists the latest first, sub-requests below their requests'
   t.equal(code, 0)
   t.equal(stderr, '')
   const lines = stdout.split('\n')
-  t.match(lines[0], /^Status +Method +URL +Route +Duration +Time +Token +IP +Notes$/)
+  t.match(lines[0], /^Status +Method +URL +Route +Duration +Token +Notes +Time +IP$/)
   t.match(
     lines[1],
-    /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +2026-11-20 15:00:00 +00000d +127\.0\.0\.1 +1 sub-request$/,
+    /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
   )
   t.match(lines[2], /└ \/\\u001b\[2Jnowhere/)
-  t.match(lines[3], /500 +POST +\/buy +buy .* 10\.0\.0\.7 +TypeError, 1 error$/)
+  t.match(lines[3], /500 +POST +\/buy +buy .* TypeError, 1 error .* 10\.0\.0\.7$/)
   t.strictSame(tokensOf(stdout), ['00000d', '00000e', '00000c', '00000b', '00000a'])
 })
 
@@ -108,7 +108,7 @@ t.test('profiler:list has every filter of the web', async t => {
   await storage.pin('00000b', true)
   const pinned = await run('profiler:list --pinned', storage)
   t.strictSame(tokensOf(pinned.stdout), ['00000b'])
-  t.match(pinned.stdout, /pinned$/m)
+  t.match(pinned.stdout, / pinned /)
   const known: unknown[] = [...filterOptions, ...pagingOptions].map(
     option => Object.assign({ parameter: '' }, option).parameter,
   )
@@ -256,32 +256,6 @@ t.test('profiler:compare tells what is different', async t => {
   }
 })
 
-t.test('profiler:show tells what a record has, or all of one panel', async t => {
-  const latest = await run('profiler:show latest')
-  t.equal(latest.code, 0)
-  t.match(latest.stdout, /^Request +GET http:\/\/localhost\/\\u001b\[2Jnowhere$/m)
-  t.match(latest.stdout, /^Sub-requests +00000e$/m)
-  t.match(latest.stdout, /^http +It broke\.$/m)
-  t.match((await run('profiler:show 00000e')).stdout, /^Made by +00000d$/m)
-  t.match((await run('profiler:show 00000a')).stdout, /^Panels +request, logger$/m)
-  t.strictSame(JSON.parse((await run('profiler:show 00000a --panel request')).stdout), { query: [['page', '1']] })
-  t.strictSame(JSON.parse((await run('profiler:show 00000a --panel request --json')).stdout), {
-    query: [['page', '1']],
-  })
-  t.equal(JSON.parse((await run('profiler:show 00000a --json')).stdout).schemaVersion, 1)
-  t.match(
-    (await run('profiler:show 00000a --panel nope')).stderr,
-    'The record has no panel "nope". It has request, logger, findings.',
-  )
-  t.match((await run('profiler:show 00ffff')).stderr, 'Nothing is kept of "00ffff"')
-  t.match((await run('profiler:show latest', new MemoryProfileStorage())).stderr, 'There are no records.')
-  const wrong = await run('profiler:show nope')
-  t.equal(wrong.code, 64)
-  t.match(wrong.stderr, '"nope" is no token: that is six hexadecimal digits, or "latest".')
-  const { stdout } = await run(['__complete', 'profiler:show', ''])
-  t.match(stdout, /^latest\tthe latest request\n00000d\t404 GET http/)
-})
-
 t.test('nothing in a record reaches the terminal', async t => {
   for (const command of [
     'list',
@@ -290,6 +264,12 @@ t.test('nothing in a record reaches the terminal', async t => {
     'show latest',
     'show latest --json',
     'show latest --md',
+    'show latest --panel request',
+    'export latest --curl',
+    'export latest --fetch',
+    'export latest --har',
+    'export latest --json',
+    'export latest --md',
     'compare 00000a latest',
     'stats',
   ]) {

@@ -204,7 +204,7 @@ t.test('without the package it says what to install; a tool that fails is logged
     const services = {
       ...app,
       loadSdk: load,
-      tools: () => [broken],
+      tools: async () => [broken],
       profiler: { whenIdle: async () => {} },
       isOn: true,
     }

@@ -49,7 +49,7 @@ async function withPanels(
   const profiler = { whenKept: async () => undefined }
   const inspector = new Inspector([])
   const services = {
-    ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: () => panels, inspector },
+    ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels, inspector },
     badges: new FindingBadges({ ...app, storage, inspector }),
   }
   return {

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { makerBundle } from '../../../bundles/maker/maker-bundle.ts'
+import { siteBundle } from '../../../bundles/site/site-bundle.ts'
+import { runInTerminal } from '../../support/fake-terminal.ts'
+
+t.setTimeout(300_000)
+
+/** Copies what a project is built of to where no other project is around it. */
+function copyProject(t: Test): string {
+  const directory = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
+  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+  const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json']
+  for (const name of ['bin', 'bundles', 'kernel', 'lib', 'templates', ...files]) {
+    cpSync(name, path.join(directory, name), { recursive: true })
+  }
+  symlinkSync(path.resolve('node_modules'), path.join(directory, 'node_modules'))
+  return directory
+}
+
+/** Runs a program as if no test ran it. */
+function execute(directory: string, ...words: string[]): Promise<{ code: unknown; told: string }> {
+  const { HOME = '', PATH = '' } = process.env
+  const clean = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath]
+  const child = spawn('env', [...clean, ...words], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+  let told = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (told += chunk))
+  return new Promise(resolve => child.on('close', code => resolve({ code, told })))
+}
+
+const lines = [
+  'make:bundle shop',
+  'make:page price-list --bundle shop',
+  'make:listener greeting kernel.response --bundle shop',
+  'make:collector language --bundle shop',
+  // A bundle that has something.
+  'make:page about-us --bundle site',
+]
+
+/** The shortest names, and the longest: these are only compiled. */
+const others = [
+  ['a', 'b', 'kernel.controller_arguments'],
+  ['photographs-of-all-old-starlet', 'photographs-of-all-new-starlet', 'kernel.exception'],
+].flatMap(([bundle, name, event]) => [
+  `make:bundle ${bundle}`,
+  `make:page ${name} --bundle ${bundle}`,
+  `make:listener ${name} ${event} --bundle ${bundle}`,
+  `make:collector ${name} --bundle ${bundle}`,
+])
+
+t.test('what is generated compiles, is in house style, and has tests that are green at once', async t => {
+  const directory = copyProject(t)
+  const tests: string[] = []
+  const written = new Set<string>()
+  for (const line of [...lines, ...others]) {
+    const load = async () => [frameworkBundle, siteBundle, makerBundle]
+    const { code, stdout } = await runInTerminal(`${line} --json`, { load, directory })
+    t.equal(code, 0, line)
+    const { byHand, files, test } = JSON.parse(stdout)
+    for (const { path } of files) if (path.endsWith('.ts')) written.add(path)
+    t.strictSame(byHand, [], 'it is registered')
+    if (lines.includes(line)) tests.push(test)
+  }
+  const [style, run] = await Promise.all([
+    execute(directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...written),
+    execute(directory, 'bin/test', '-Rtap', '--disable-coverage', ...tests),
+  ])
+  t.equal(style.code, 0, style.told)
+  t.equal(run.code, 0, run.told)
+  for (const test of tests) t.match(run.told, `\nok ${tests.indexOf(test) + 1} - `)
+
+  const { told } = await execute(directory, 'bin/console', 'debug:routes', 'p', '--json')
+  const names: unknown[] = JSON.parse(told).map(({ name }: { name: unknown }) => name)
+  for (const name of ['price_list', 'photographs_of_all_new_starlet', 'partnership']) t.ok(names.includes(name), name)
+})

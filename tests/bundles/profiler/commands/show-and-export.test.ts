@@ -1,0 +1,176 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileStorage } from '../../../../bundles/profiler/store/profile-storage.ts'
+import type { Bundle } from '../../../../kernel/bundle.ts'
+import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
+import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
+import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
+
+const records: readonly RecordInit[] = [
+  { token: '00000c', time: Date.parse('2026-11-20T11:00Z'), status: 0, outcome: 'crashed' },
+  {
+    token: '00000a',
+    time: Date.parse('2026-11-20T12:00Z'),
+    url: 'http://localhost/shop?page=1',
+    data: {
+      request: { query: [['page', '1']] },
+      logger: { records: [{ level: 'info', channel: 'app', message: 'Found.' }] },
+      mail: 2,
+    },
+  },
+  {
+    token: '00000b',
+    time: Date.parse('2026-11-20T13:00Z'),
+    status: 500,
+    url: 'http://localhost/\u009b2Jnowhere',
+    failures: { http: 'It broke.' },
+  },
+]
+
+function createStorage(): MemoryProfileStorage {
+  const storage = new MemoryProfileStorage()
+  for (const record of records) storage.append(createRecord(record), '{}')
+  return storage
+}
+
+const mailBundle: Bundle = {
+  name: 'mail',
+  register: ({ collectors }) => void collectors.push({ name: 'mail', collect: () => undefined }),
+}
+
+function createBundles(storage: ProfileStorage): Bundle[] {
+  return [frameworkBundle, createProfilerBundle({ storage }), mailBundle]
+}
+
+function run(line: string, init: RunInit = {}, storage: ProfileStorage = createStorage()) {
+  return runInTerminal(line, { load: async () => createBundles(storage), ...init })
+}
+
+async function ask(target: string): Promise<string> {
+  const { client, close } = await createTestKernel({ bundles: createBundles(createStorage()) })
+  const { status, text } = await client.get(`/_profiler/${target}`)
+  await close()
+  return status === 200 ? text : `${status}`
+}
+
+t.test('profiler:show tells all of a record, or all of one panel', async t => {
+  const { code, stderr, stdout } = await run('profiler:show 00000a')
+  t.equal(code, 0)
+  t.match(stdout, /^200 OK: GET http:\/\/localhost\/shop\?page=1\n\nToken +00000a\nTime /)
+  t.match(stdout, /^Request ─+\nQuery\npage {2}1\n\nResponse ─+\n/m)
+  t.match(stdout, /^Logs ─+\n\+0\.000 ms info {2}app {2}Found\.$/m)
+  t.equal(stderr, '\n--panel tells more of one: request, time, logger, config, mail.\n')
+  const panel = await run('profiler:show 00000a --panel logger')
+  t.match(panel.stdout, /^Logs/m)
+  t.notMatch(panel.stdout, /^Request/m)
+  t.equal(panel.stderr, '')
+  t.match((await run('profiler:show 00000a --panel mail')).stdout, /^mail ─+\n {2}2$/m)
+  t.match((await run('profiler:show 00000a --panel router')).stdout, /^Nothing was recorded for this panel\.$/m)
+  const failed = await run('profiler:show latest', { width: 60 })
+  t.ok(failed.stdout.startsWith('\u001b[31m500 Internal Server Error: '))
+  t.match(failed.stdout, /http.*failed.*It broke\./)
+  t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[1mNo response: '))
+})
+
+t.test('as JSON and Markdown it is what the addresses of the web give', async t => {
+  for (const panel of ['', 'request', 'logger', 'mail', 'config']) {
+    const [option, query] = panel === '' ? ['', ''] : [`--panel ${panel}`, `?panel=${panel}`]
+    const json = JSON.parse((await run(`profiler:show 00000a ${option} --json`)).stdout)
+    t.strictSame(json, JSON.parse(await ask(`00000a.json${query}`)))
+    t.equal((await run(`profiler:show 00000a ${option} --md`)).stdout, await ask(`00000a.md${query}`))
+  }
+})
+
+t.test('profiler:show says what is not there', async t => {
+  const unknown = await run('profiler:show 00000a --panel nope')
+  t.equal(unknown.code, 1)
+  t.match(unknown.stderr, /^The record has no panel "nope"\. It has request, time, .*, mail\.\n$/)
+  t.equal(await ask('00000a.md?panel=nope'), '404')
+  for (const command of ['show', 'export --har']) {
+    const [name, ...options] = command.split(' ')
+    const line = (token: string) => `profiler:${name} ${token} ${options.join(' ')}`
+    t.match((await run(line('00ffff'))).stderr, 'Nothing is kept of "00ffff"')
+    t.match((await run(line('latest'), {}, new MemoryProfileStorage())).stderr, 'There are no records.')
+    const wrong = await run(line('nope'))
+    t.equal(wrong.code, 64)
+    t.match(wrong.stderr, '"nope" is no token: that is six hexadecimal digits, or "latest".')
+  }
+})
+
+t.test('shells are told which records and panels there are', async t => {
+  const complete = async (...words: string[]) =>
+    (await runInTerminal(['__complete', ...words], { load: async () => createBundles(createStorage()) })).stdout
+  t.match(
+    await complete('profiler:show', ''),
+    /^latest\tthe latest request\n00000b\t500 GET http:\/\/localhost\/\\u009b2J/,
+  )
+  t.match(await complete('profiler:show', '00000a', '--panel', 'lo'), /^logger\tLogs\n$/)
+  t.match(await complete('profiler:export', '00000a', '--h'), /^--har\t.*\n--html\t/)
+})
+
+t.test('profiler:export writes what the exports of the web are', async t => {
+  for (const kind of ['har', 'curl', 'fetch', 'html', 'json']) {
+    const { code, stderr, stdout } = await run(`profiler:export 00000a --${kind}`)
+    t.equal(code, 0)
+    t.equal(stderr, '')
+    t.equal(stdout.trimEnd(), (await ask(`00000a/export/${kind}`)).trimEnd(), kind)
+  }
+  t.equal((await run('profiler:export 00000a --md')).stdout, await ask('00000a.md'))
+  t.match((await run('profiler:export latest --html')).stdout, '\u009b2J', 'a file is as it is')
+  t.notMatch((await run('profiler:export latest --html', { width: 80 })).stdout, /[^\P{Cc}\n]/u, 'a terminal is safe')
+})
+
+t.test('profiler:export wants to know what it is to be', async t => {
+  const choice = 'one of --har, --curl, --fetch, --html, --json, --md.'
+  const cases: [options: string, message: string][] = [
+    ['', `What is it to be? Add ${choice}\n`],
+    ['--out file', `What is it to be? Add ${choice}\n`],
+    ['--har --md', `--har and --md do not go together: choose ${choice}\n`],
+    ['--har --curl --json', `--har and --curl do not go together: choose ${choice}\n`],
+    ['--har --force', '--force is for a file: add --out.\n'],
+  ]
+  for (const [options, message] of cases) {
+    const { code, stderr, stdout } = await run(`profiler:export 00000a ${options}`)
+    t.equal(code, 64)
+    t.equal(stderr, message)
+    t.equal(stdout, '')
+  }
+})
+
+t.test('a file is for its owner, and takes no place of another unless it is told to', async t => {
+  const folder = t.testdir()
+  const file = path.join(folder, 'page.har')
+  const write = (options: string) => run(`profiler:export 00000a ${options}`)
+  const first = await write(`--har --out ${file}`)
+  t.equal(first.code, 0)
+  t.equal(first.stdout, '')
+  t.match(first.stderr, /^Written to .*page\.har, .+\.\n$/)
+  t.equal(statSync(file).mode & 0o777, 0o600)
+  t.equal(readFileSync(file, 'utf8'), (await write('--har')).stdout)
+
+  const again = await write(`--curl --out ${file}`)
+  t.equal(again.code, 1)
+  t.match(again.stderr, /page\.har is there already: --force replaces it\.\n$/)
+  t.equal(JSON.parse(readFileSync(file, 'utf8')).log.version, '1.2')
+
+  const other = path.join(folder, 'other')
+  writeFileSync(other, 'kept')
+  const link = path.join(folder, 'link')
+  symlinkSync(other, link)
+  chmodSync(file, 0o644)
+  for (const place of [file, link]) {
+    t.equal((await write(`--curl --out ${place} --force`)).code, 0)
+    t.match(readFileSync(place, 'utf8'), /^curl /)
+    t.equal(statSync(place).mode & 0o777, 0o600)
+  }
+  t.equal(readFileSync(other, 'utf8'), 'kept')
+
+  mkdirSync(path.join(folder, 'directory'))
+  t.match((await write(`--curl --out ${folder}/directory --force`)).stderr, /directory cannot be written: EISDIR\.\n$/)
+  t.match((await write(`--curl --out ${folder}/none/file`)).stderr, /none\/file cannot be written: ENOENT\.\n$/)
+  t.strictSame(readdirSync(folder).sort(), ['directory', 'link', 'other', 'page.har'], 'nothing else is left')
+})
