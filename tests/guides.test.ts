@@ -32,6 +32,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   ini: 'deploy.md',
   nginx: 'deploy.md',
   json: 'coding-agents.md',
+  md: 'cpu-profile.md',
 }
 
 const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is no curl on this machine'
