@@ -5,6 +5,7 @@ import { loadBundles } from '../bundles/index.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-access.ts'
 import { Kernel } from '../kernel/kernel.ts'
+import { idleTime } from '../kernel/server/create-server.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
@@ -15,6 +16,7 @@ import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
 import { untilCrash, untilSignal } from './signals.ts'
+import { leavePrimary, untilRetired } from './worker.ts'
 
 /** The exit code for what no change of a file can mend: wrong options, a taken port. The supervisor knows it, too. */
 const usageError = 64
@@ -24,6 +26,8 @@ const directory = path.join(import.meta.dirname, '../..')
 
 /** Milliseconds: what is under way has so long to end, and idle connections so long for one more request. */
 const patience = { deadline: 10_000, linger: 500 }
+/** Where another worker serves already, nobody waits: each idle connection has the time that its client was told. */
+const retirement = { deadline: 10_000, linger: idleTime }
 /** Who restarts the site with each change does not want to wait for a page that is left open. */
 const impatience = { deadline: 1_000, linger: 0 }
 
@@ -66,17 +70,21 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const trustedProxies = new TrustedProxies(config.trustedProxies)
   const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
-  const signalled = untilSignal()
-  const crashed = untilCrash(error => logCrash(app, error))
+  const ending = Promise.race([
+    untilSignal().then(() => ({ code: 0, times: patience })),
+    untilRetired().then(() => ({ code: 0, times: retirement })),
+    untilCrash(error => logCrash(app, error)).then(() => ({ code: 1, times: patience })),
+  ])
   // When there is a mistake in what has changed, the old stays in use.
-  const reload = () => void (async () => kernel.reload())().catch(print)
+  const reload = (message: unknown) => void (async () => message === 'reload' && kernel.reload())().catch(print)
   if (isDevelopment) process.on('message', reload)
   if (cluster.isPrimary) announce(url, config)
 
-  const code = await Promise.race([signalled.then(() => 0), crashed.then(() => 1)])
+  const { code, times } = await ending
   process.off('message', reload)
-  await server.close(isDevelopment ? impatience : patience)
+  await server.close(isDevelopment ? impatience : times)
   await kernel.close()
+  await leavePrimary()
   return code
 }
 

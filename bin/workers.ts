@@ -2,6 +2,7 @@ import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { untilSignal } from './signals.ts'
+import { retire } from './worker.ts'
 
 /** What a primary process is told of its workers. */
 export interface WorkerOptions {
@@ -68,7 +69,7 @@ class WorkerGroup extends EventEmitter {
       listening++
       if (listening === count) onReady(address)
     })
-    for (let index = 0; index < count; index++) this.#fork()
+    for (let index = 0; index < count; index++) this.#fork(this.#replace)
   }
 
   send(message: string): void {
@@ -93,51 +94,68 @@ class WorkerGroup extends EventEmitter {
     await Promise.all([...this.#workers].map(worker => this.#dismiss(worker)))
   }
 
-  #fork(): Worker {
-    const worker = cluster.fork()
+  /** Starts a worker; `onEnd` is told when it has ended, or when the system has started none, unless it was dismissed. */
+  #fork(onEnd: OnEnd): Worker | undefined {
     const start = performance.now()
-    this.#workers.add(worker)
-    worker.once('exit', (code, signal) => {
-      this.#workers.delete(worker)
-      if (this.#dismissed.has(worker)) return
-      if (code === this.#options.hopeless) this.emit('hopeless', code)
-      else void this.#replace(signal ?? `exit code ${code}`, performance.now() - start)
-    })
-    return worker
+    const tell = (reason: string, code?: number) => onEnd(reason, performance.now() - start, code)
+    try {
+      const worker = cluster.fork()
+      const end = (reason: string, code?: number) => {
+        this.#workers.delete(worker)
+        if (!this.#dismissed.has(worker)) tell(reason, code)
+      }
+      worker.once('exit', (code, signal) => end(signal ?? `exit code ${code}`, code))
+      // Of a process that was never started there is no exit.
+      worker.on('error', error => worker.process.pid === undefined && end(error.message))
+      this.#workers.add(worker)
+      return worker
+    } catch (error) {
+      tell((error as Error).message)
+      return undefined
+    }
   }
 
-  async #replace(reason: string, age: number): Promise<void> {
+  readonly #replace: OnEnd = async (reason, age, code) => {
+    if (code === this.#options.hopeless) {
+      this.emit('hopeless', code)
+      return
+    }
     this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
     this.#options.tell(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
     await delay(this.#wait)
-    if (!this.#isStopping) this.#fork()
+    if (!this.#isStopping) this.#fork(this.#replace)
   }
 
   /** Puts a new worker in the place of one; of one that has ended meanwhile, another one has taken the place already. */
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
-    if (successor !== undefined) await this.#dismiss(this.#workers.has(old) ? old : successor)
+    if (successor === undefined) this.#options.tell('A new worker has not started: the old one goes on.')
+    else await this.#dismiss(this.#workers.has(old) ? old : successor, retire)
   }
 
   /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
-  async #startSuccessor(): Promise<Worker | undefined> {
-    const worker = this.#fork()
-    this.#dismissed.add(worker)
-    const isListening = await Promise.race([
-      once(worker, 'listening').then(() => true),
-      once(worker, 'exit').then(() => false),
-    ])
-    if (isListening) this.#dismissed.delete(worker)
-    else this.#options.tell('A new worker has not started: the old one goes on.')
-    return isListening ? worker : undefined
+  #startSuccessor(): Promise<Worker | undefined> {
+    return new Promise(resolve => {
+      let isListening = false
+      const worker = this.#fork((...end) => (isListening ? this.#replace(...end) : resolve(undefined)))
+      worker?.once('listening', () => {
+        isListening = true
+        resolve(worker)
+      })
+    })
   }
 
-  async #dismiss(worker: Worker): Promise<void> {
+  /** Ends a worker by a signal, or by a message. */
+  async #dismiss(worker: Worker, message?: string): Promise<void> {
     this.#dismissed.add(worker)
-    const end = once(worker, 'exit')
-    worker.process.kill('SIGTERM')
+    const end = new Promise(resolve => worker.once('exit', resolve))
+    if (message === undefined) worker.process.kill('SIGTERM')
+    else worker.send(message, () => undefined)
     await Promise.race([end, delay(stopTime, undefined, { ref: false })])
     worker.process.kill('SIGKILL')
     await end
   }
 }
+
+/** Is told why a worker has ended, how many milliseconds it has lived, and its exit code, should it have one. */
+type OnEnd = (reason: string, age: number, code?: number) => void
