@@ -25,8 +25,9 @@ export interface WorkerOptions {
 const firstWait = 100
 const longestWait = 30_000
 
-/** Milliseconds. A worker sets itself a shorter deadline; an endless loop knows none. */
+/** Milliseconds to stop, and to retire. A worker sets itself shorter deadlines; an endless loop knows none. */
 const stopTime = 15_000
+const retirementTime = 35_000
 
 /**
  * Serves with several processes that share a port, until SIGTERM or SIGINT. A worker that ends is replaced; SIGHUP
@@ -91,7 +92,7 @@ class WorkerGroup extends EventEmitter {
 
   async stop(): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#workers].map(worker => this.#dismiss(worker)))
+    await Promise.all([...this.#workers].map(worker => this.#stop(worker)))
   }
 
   /** Starts a worker; `onEnd` is told when it has ended, or when the system has started none, unless it was dismissed. */
@@ -130,7 +131,7 @@ class WorkerGroup extends EventEmitter {
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
     if (successor === undefined) this.#options.tell('A new worker has not started: the old one goes on.')
-    else await this.#dismiss(this.#workers.has(old) ? old : successor, retire)
+    else await this.#retire(this.#workers.has(old) ? old : successor)
   }
 
   /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
@@ -145,15 +146,28 @@ class WorkerGroup extends EventEmitter {
     })
   }
 
-  /** Ends a worker by a signal, or by a message. */
-  async #dismiss(worker: Worker, message?: string): Promise<void> {
+  async #stop(worker: Worker): Promise<void> {
+    const end = this.#dismiss(worker)
+    worker.process.kill('SIGTERM')
+    await end(stopTime)
+  }
+
+  /** The worker has time, for another one serves in its place. */
+  async #retire(worker: Worker): Promise<void> {
+    const end = this.#dismiss(worker)
+    worker.send(retire, () => undefined)
+    await end(retirementTime)
+  }
+
+  /** Nobody replaces the worker any more. Gives what waits for its end, and brings it about after some milliseconds. */
+  #dismiss(worker: Worker): (patience: number) => Promise<unknown> {
     this.#dismissed.add(worker)
     const end = new Promise(resolve => worker.once('exit', resolve))
-    if (message === undefined) worker.process.kill('SIGTERM')
-    else worker.send(message, () => undefined)
-    await Promise.race([end, delay(stopTime, undefined, { ref: false })])
-    worker.process.kill('SIGKILL')
-    await end
+    return async patience => {
+      await Promise.race([end, delay(patience, undefined, { ref: false })])
+      worker.process.kill('SIGKILL')
+      return end
+    }
   }
 }
 

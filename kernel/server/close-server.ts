@@ -15,14 +15,14 @@ const sweepInterval = 50
 
 /**
  * Accepts nothing new and waits until all connections are closed: idle and silent ones are after the time to linger, and
- * whatever is left is at the deadline.
+ * whatever is left is at the deadline. Gives the number of those.
  */
 export async function closeServer(
   server: Server,
   sockets: ReadonlySet<Socket>,
   exchanges: Exchanges,
   { deadline = 10_000, linger = 0 }: ClosingTimes = {},
-): Promise<void> {
+): Promise<number> {
   const sweep = () => {
     // Node takes a connection for idle as soon as its answer is written, be it still on its way to the client.
     if (!exchanges.isSending) server.closeIdleConnections()
@@ -36,11 +36,14 @@ export async function closeServer(
     sweepSoon()
     sweeper = setInterval(sweepSoon, sweepInterval)
   }, linger)
+  let left = 0
   const timer = setTimeout(() => {
+    left = sockets.size
     // Node's own closeAllConnections() knows of none that has not shaken hands yet (TLS).
     for (const socket of sockets) socket.destroy()
   }, deadline)
   // An HTTP server's own close() begins with closing what is idle.
   await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   for (const timeout of [lingerer, sweeper, timer]) clearTimeout(timeout)
+  return left
 }

@@ -92,15 +92,18 @@ export class NodeServer {
 
   /**
    * Stops: nothing new is accepted, what is under way is answered with `Connection: close`. Idle connections may linger
-   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off.
+   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off. May be
+   * called again, to leave less time.
    */
   async close(times?: ClosingTimes): Promise<void> {
     const server = this.#server
     if (server === undefined) return
+    const { logger, signals } = this.#services
     this.#isDraining = true
-    this.#services.signals.emit('server.draining', undefined)
-    await closeServer(server, this.#sockets, this.#exchanges, times)
-    this.#services.signals.emit('server.closed', undefined)
+    signals.emit('server.draining', undefined)
+    const count = await closeServer(server, this.#sockets, this.#exchanges, times)
+    if (count > 0) logger.warning('Connections were cut off that had not ended in time: {count}.', { count })
+    signals.emit('server.closed', undefined)
   }
 
   /** Never rejects. */

@@ -18,7 +18,8 @@ const directory = path.join(import.meta.dirname, '../../..')
 export async function restartRepeatedly({ restarts, tell }: RestartOptions): Promise<string[]> {
   const command = ['-u', 'NODE_OPTIONS', process.execPath, 'bin/start.js', '--port=0', '--env=prod', '--workers=2']
   const env = { ...process.env, APP_SECRET: 'only for the time of some restarts, and long enough' }
-  const child = spawn('env', command, { env, cwd: directory, stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn('env', command, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.on('data', chunk => tell(String(chunk).trimEnd()))
   const ended = once(child, 'exit')
   const url = await new Promise<string>((resolve, reject) => {
     let output = ''

@@ -128,6 +128,18 @@ t.test('the deadline holds for connections that never shake hands', async t => {
   t.ok(performance.now() - start < 5_000)
 })
 
+t.test('who has closed may be told to leave less time, and says what is cut off', async t => {
+  const { answers, port, records, server } = await startWaiting(t)
+  const { socket } = openConnection(port)
+  socket.write(head('GET /wait'))
+  await until(() => answers.length === 1)
+  const start = performance.now()
+  await Promise.all([server.close(), server.close({ deadline: 100 })])
+  t.ok(performance.now() - start < 5_000)
+  const message = 'Connections were cut off that had not ended in time: 1.'
+  t.match(records.at(-1), { level: 'warning', message, context: { count: 1 } })
+})
+
 t.test('clients are told a shorter time than the server waits for their next request', async t => {
   const { url } = await startServer(t, { APP_ENV: 'prod' })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
