@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { watch } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { build } from './build.js'
+import { build, buildWhenStale } from './build.js'
 import { watchFolders } from './watch.js'
 
 const root = path.join(import.meta.dirname, '..')
@@ -37,7 +37,7 @@ export function supervise(commandLine) {
 
   /** When the sources do not compile, the child that is there goes on. */
   async function restart() {
-    isCompiled = await build({ isThorough: isCompiled !== undefined })
+    isCompiled = await (isCompiled === undefined ? buildWhenStale() : build({ isThorough: true }))
     if (!isCompiled) console.error('Nothing is started: waiting for a change.')
     if (!isCompiled || isStopping) return
     await stop()

@@ -1,11 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import path from 'node:path'
-import Handlebars from 'handlebars'
+import type HandlebarsPackage from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { findMistakes, inlinePartials } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
+
+const require = createRequire(import.meta.url)
+// The whole package in one file, which is read three times as fast as its fifty.
+const Handlebars = require('handlebars/dist/handlebars.js') as typeof HandlebarsPackage
 
 /** The version of the template engine. */
 export const handlebarsVersion: string = Handlebars.VERSION
@@ -68,7 +73,7 @@ const keep: TemplateDecorator = (_name, template) => template
 export type Template = (model: unknown, options?: Surroundings) => string
 
 /** What Handlebars hands from a template to its partials: the helpers, and all else that is the same for every page. */
-export type Surroundings = Handlebars.RuntimeOptions
+export type Surroundings = HandlebarsPackage.RuntimeOptions
 
 /** Fragments that a page still waits for, by the marker that stands in their place. */
 type Pending = Map<string, Promise<string>>
@@ -136,7 +141,7 @@ class HandlebarsView implements View {
  */
 function prepareSurroundings(handlebars: typeof Handlebars): Surroundings {
   let surroundings: Surroundings = {}
-  handlebars.registerPartial('page', (_model: unknown, options: Handlebars.RuntimeOptions = {}) => {
+  handlebars.registerPartial('page', (_model: unknown, options: HandlebarsPackage.RuntimeOptions = {}) => {
     surroundings = options
     return ''
   })
@@ -183,7 +188,7 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
 }
 
 /** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */
-function adapt(helper: Helper): Handlebars.HelperDelegate {
+function adapt(helper: Helper): HandlebarsPackage.HelperDelegate {
   return (...parameters: unknown[]) => {
     // Handlebars passes its options last.
     const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
