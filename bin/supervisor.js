@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { build, buildWhenStale } from './build.js'
 import { watchFolders } from './watch.js'
 
@@ -70,6 +70,24 @@ export function supervise(commandLine) {
     if (!isBusy) void update()
   }
 
+  function watchAll() {
+    watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
+    watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
+    // The compiler reads the tests, too: a mistake that is made there is mended there.
+    watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
+    watch(root, (_event, name) => isSetting(name) && onChange(true))
+  }
+
+  /** Nobody is just writing files: it starts at once, and where nothing has to be compiled, before anything is watched. */
+  async function begin() {
+    isBusy = true
+    const started = restart()
+    await nextTurn()
+    watchAll()
+    await started
+    await update()
+  }
+
   /** One after another: what changes meanwhile has its turn afterwards. */
   async function update() {
     isBusy = true
@@ -97,12 +115,7 @@ export function supervise(commandLine) {
       process.exit(0)
     })
   }
-  watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
-  watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
-  // The compiler reads the tests, too: a mistake that is made there is mended there.
-  watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
-  watch(root, (_event, name) => isSetting(name) && onChange(true))
-  onChange(true)
+  void begin()
 }
 
 const isSource = file => file.endsWith('.ts')
