@@ -53,6 +53,7 @@ class WorkerGroup extends EventEmitter {
   readonly #workers = new Set<Worker>()
   /** Those that nobody replaces when they end. */
   readonly #dismissed = new WeakSet<Worker>()
+  readonly #listening = new WeakSet<Worker>()
   #wait = 0
   #isStopping = false
   #isReplacing = false
@@ -106,6 +107,7 @@ class WorkerGroup extends EventEmitter {
         if (!this.#dismissed.has(worker)) tell(reason, code)
       }
       worker.once('exit', (code, signal) => end(signal ?? `exit code ${code}`, code))
+      worker.once('listening', () => this.#listening.add(worker))
       // Of a process that was never started there is no exit.
       worker.on('error', error => worker.process.pid === undefined && end(error.message))
       this.#workers.add(worker)
@@ -131,7 +133,9 @@ class WorkerGroup extends EventEmitter {
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
     if (successor === undefined) this.#options.tell('A new worker has not started: the old one goes on.')
-    else await this.#retire(this.#workers.has(old) ? old : successor)
+    else if (!this.#workers.has(old)) await this.#retire(successor)
+    // One that is just starting hears no message yet.
+    else await (this.#listening.has(old) ? this.#retire(old) : this.#stop(old))
   }
 
   /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
