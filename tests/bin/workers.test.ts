@@ -1,4 +1,3 @@
-import assert from 'node:assert'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, renameSync } from 'node:fs'
 import { Agent, request } from 'node:http'
@@ -34,13 +33,8 @@ function ask(url: string, agent: Agent): Promise<string> {
   })
 }
 
-/** A worker that does not do what it is told is killed later than this. */
 async function until(isTrue: () => boolean): Promise<void> {
-  const limit = performance.now() + 30_000
-  while (!isTrue()) {
-    assert(performance.now() < limit, 'This never becomes true.')
-    await pause(50)
-  }
+  while (!isTrue()) await pause(50)
 }
 
 t.test('workers share a port, are replaced when they end, and end with their primary', async t => {
