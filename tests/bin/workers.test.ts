@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, renameSync } from 'node:fs'
+import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import path from 'node:path'
 import { t } from 'tap'
@@ -71,6 +71,25 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   site.child.kill()
   t.equal(await site.end(), 0)
   t.strictSame(childrenOf(site.child.pid), [])
+})
+
+t.test('a worker that is still starting is replaced by a signal: it would hear no message', async t => {
+  const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
+  const url = await site.url()
+  const [first = 0, second = 0] = childrenOf(site.child.pid)
+  process.kill(first, 'SIGKILL')
+  const isNew = (pid: number) => pid !== first && pid !== second
+  await until(() => childrenOf(site.child.pid).some(isNew))
+  const [starting = 0] = childrenOf(site.child.pid).filter(isNew)
+  process.kill(starting, 'SIGSTOP')
+  site.child.kill('SIGHUP')
+  // SIGTERM (15) waits for it.
+  await until(() => /^ShdPnd:\s*0*4000$/m.test(readFileSync(`/proc/${starting}/status`, 'utf8')))
+  process.kill(starting, 'SIGCONT')
+  await until(() => !childrenOf(site.child.pid).some(pid => pid === starting || pid === second))
+  t.equal(await statusOf(url), 200)
+  site.child.kill()
+  t.equal(await site.end(), 0)
 })
 
 t.test('what another worker would say as well is said once', async t => {
