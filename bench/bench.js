@@ -7,8 +7,9 @@ import { toMarkdown } from './report.js'
 const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
-                       cpu-profile, profile-search, profile-append, profile-bytes, page-weights, panel-times (comma-separated);
-                       http is the first three, pages the last two
+                       cpu-profile, profile-search, profile-append, profile-bytes, page-weights, panel-times, worker-cost,
+                       worker-shares, memory, start-up (comma-separated); http is the first three, pages the two
+                       about pages, workers the two about workers
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -30,6 +31,10 @@ const claims = {
   'profile-bytes': async () => (await import('./claims/profile-store.js')).profileBytes,
   'page-weights': async () => (await import('./claims/pages.js')).pageWeights,
   'panel-times': async () => (await import('./claims/pages.js')).panelTimes,
+  'worker-cost': async () => (await import('./claims/workers.js')).workerCost,
+  'worker-shares': async () => (await import('./claims/workers.js')).workerShares,
+  memory: async () => (await import('./claims/memory.js')).memory,
+  'start-up': async () => (await import('./claims/start-up.js')).startUp,
 }
 
 const { values } = parseArgs({
@@ -44,6 +49,7 @@ const { values } = parseArgs({
 const names = values.only
   .replace(/\bhttp\b/, 'page,json,not-found')
   .replace(/\bpages\b/, 'page-weights,panel-times')
+  .replace(/\bworkers\b/, 'worker-cost,worker-shares')
   .split(',')
 const options = {
   rounds: Number(values.rounds ?? (values.quick ? 3 : 20)),

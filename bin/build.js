@@ -12,8 +12,13 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
  * at work looks older than its output. A thorough build compares contents, which takes half a second more.
  */
 export async function build({ isThorough = false } = {}) {
+  const begin = Date.now()
   if (existsSync(compiler)) {
-    return isThorough ? (await compile(['--project', client])) && compile(['--project', '.']) : compile(['--build'])
+    const isBuilt = isThorough
+      ? (await compile(['--project', client])) && (await compile(['--project', '.']))
+      : await compile(['--build'])
+    if (isBuilt) writeStamp(begin)
+    return isBuilt
   }
   if (existsSync(path.join(root, 'dist/bin/serve.js'))) return true
   console.error('There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".')
@@ -27,35 +32,37 @@ function compile(options) {
 }
 
 const folders = ['bin', 'bundles', 'kernel', 'lib'].map(name => path.join(root, name))
-const stamp = path.join(root, 'dist/.console')
+const stamp = path.join(root, 'dist/.built')
 
 /**
- * As `build`, for what runs often and ends soon: the compiler is only started when a source is newer than the last time
- * that this has seen all of them compiled. Looking at the files takes a tenth of the time.
+ * As `build`, but the compiler is only started when a source is newer than the last time that all of them were compiled.
+ * Looking at the files takes a tenth of the time.
  */
 export async function buildWhenStale() {
-  const begin = Date.now()
-  if (!isStale(timeOf(stamp))) return true
-  if (!(await build())) return false
-  try {
-    writeFileSync(stamp, '')
-    utimesSync(stamp, begin / 1000, begin / 1000)
-  } catch {
-    // Next time it takes a little longer.
-  }
-  return true
+  return (existsSync(compiler) && !isStale(timeOf(stamp))) || build()
 }
 
 function isStale(time) {
-  return folders.some(folder => hasNewer(folder, time))
+  return timeOf(path.join(root, 'tsconfig.json')) >= time || folders.some(folder => hasNewer(folder, time))
 }
 
 /** Does not look at what a directory entry says already: there are hundreds of them. */
 function hasNewer(folder, time) {
   return readdirSync(folder, { withFileTypes: true }).some(entry => {
     const file = `${folder}/${entry.name}`
-    return entry.isDirectory() ? hasNewer(file, time) : entry.name.endsWith('.ts') && timeOf(file) >= time
+    if (entry.isDirectory()) return hasNewer(file, time)
+    return /(?:\.ts|tsconfig\.json)$/.test(entry.name) && timeOf(file) >= time
   })
+}
+
+/** What is saved while the compiler is at work has its turn next time. */
+function writeStamp(begin) {
+  try {
+    writeFileSync(stamp, '')
+    utimesSync(stamp, begin / 1000, begin / 1000)
+  } catch {
+    // Next time it takes a little longer.
+  }
 }
 
 /** 0 of what is not there. */

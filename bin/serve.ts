@@ -5,6 +5,8 @@ import { loadBundles } from '../bundles/index.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-access.ts'
 import { Kernel } from '../kernel/kernel.ts'
+import type { ClosingTimes } from '../kernel/server/close-server.ts'
+import { idleTime } from '../kernel/server/create-server.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
@@ -15,6 +17,7 @@ import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
 import { untilCrash, untilSignal } from './signals.ts'
+import { leavePrimary, untilRetired } from './worker.ts'
 
 /** The exit code for what no change of a file can mend: wrong options, a taken port. The supervisor knows it, too. */
 const usageError = 64
@@ -24,6 +27,8 @@ const directory = path.join(import.meta.dirname, '../..')
 
 /** Milliseconds: what is under way has so long to end, and idle connections so long for one more request. */
 const patience = { deadline: 10_000, linger: 500 }
+/** Where another worker serves already, nobody waits: each idle connection has the time that its client was told. */
+const retirement = { deadline: 30_000, linger: idleTime }
 /** Who restarts the site with each change does not want to wait for a page that is left open. */
 const impatience = { deadline: 1_000, linger: 0 }
 
@@ -66,17 +71,22 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const trustedProxies = new TrustedProxies(config.trustedProxies)
   const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
-  const signalled = untilSignal()
-  const crashed = untilCrash(error => logCrash(app, error))
+  const close = (times: ClosingTimes) => server.close(isDevelopment ? impatience : times)
+  // One that retires may be told to stop, and then has less time.
+  const ended = Promise.race([
+    untilSignal().then(() => close(patience).then(() => 0)),
+    untilRetired().then(() => close(retirement).then(() => 0)),
+    untilCrash(error => logCrash(app, error)).then(() => close(patience).then(() => 1)),
+  ])
   // When there is a mistake in what has changed, the old stays in use.
-  const reload = () => void (async () => kernel.reload())().catch(print)
+  const reload = (message: unknown) => void (async () => message === 'reload' && kernel.reload())().catch(print)
   if (isDevelopment) process.on('message', reload)
   if (cluster.isPrimary) announce(url, config)
 
-  const code = await Promise.race([signalled.then(() => 0), crashed.then(() => 1)])
+  const code = await ended
   process.off('message', reload)
-  await server.close(isDevelopment ? impatience : patience)
   await kernel.close()
+  await leavePrimary()
   return code
 }
 

@@ -2,10 +2,12 @@
 import cluster from 'node:cluster'
 import { tuneGarbageCollector } from './garbage-collector.js'
 
-// The supervisor is gone, and nobody else would end its child.
-process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-// What a worker of a cluster accepts comes by its channel: without it, nothing would keep the process.
-if (cluster.isPrimary) process.channel?.unref()
+// A worker's channel is the cluster's: what it accepts comes by it, and without it node ends the process.
+if (cluster.isPrimary) {
+  // The supervisor is gone, and nobody else would end its child.
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+  process.channel?.unref()
+}
 
 process.setSourceMapsEnabled(true)
 tuneGarbageCollector()

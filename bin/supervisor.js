@@ -2,8 +2,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { build } from './build.js'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import { build, buildWhenStale } from './build.js'
 import { watchFolders } from './watch.js'
 
 const root = path.join(import.meta.dirname, '..')
@@ -31,7 +31,7 @@ export function supervise(commandLine) {
 
   /** When the sources do not compile, the child that is there goes on. */
   async function restart() {
-    isCompiled = await build({ isThorough: isCompiled !== undefined })
+    isCompiled = await (isCompiled === undefined ? buildWhenStale() : build({ isThorough: true }))
     if (!isCompiled) console.error('Nothing is started: waiting for a change.')
     if (!isCompiled || isStopping) return
     await stop()
@@ -63,6 +63,24 @@ export function supervise(commandLine) {
     if (!isBusy) void update()
   }
 
+  function watchAll() {
+    watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
+    watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
+    // The compiler reads the tests, too: a mistake that is made there is mended there.
+    watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
+    watch(root, (_event, name) => isSetting(name) && onChange(true))
+  }
+
+  /** Nobody is just writing files: it starts at once, and where nothing has to be compiled, before anything is watched. */
+  async function begin() {
+    isBusy = true
+    const started = restart()
+    await nextTurn()
+    watchAll()
+    await started
+    await update()
+  }
+
   /** One after another: what changes meanwhile has its turn afterwards. */
   async function update() {
     isBusy = true
@@ -90,12 +108,7 @@ export function supervise(commandLine) {
       process.exit(0)
     })
   }
-  watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
-  watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
-  // The compiler reads the tests, too: a mistake that is made there is mended there.
-  watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
-  watch(root, (_event, name) => isSetting(name) && onChange(true))
-  onChange(true)
+  void begin()
 }
 
 const isSource = file => file.endsWith('.ts')

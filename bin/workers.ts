@@ -2,6 +2,7 @@ import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { untilSignal } from './signals.ts'
+import { retire } from './worker.ts'
 
 /** What a primary process is told of its workers. */
 export interface WorkerOptions {
@@ -24,8 +25,9 @@ export interface WorkerOptions {
 const firstWait = 100
 const longestWait = 30_000
 
-/** Milliseconds. A worker sets itself a shorter deadline; an endless loop knows none. */
+/** Milliseconds to stop, and to retire. A worker sets itself shorter deadlines; an endless loop knows none. */
 const stopTime = 15_000
+const retirementTime = 35_000
 
 /**
  * Serves with several processes that share a port, until SIGTERM or SIGINT. A worker that ends is replaced; SIGHUP
@@ -51,6 +53,7 @@ class WorkerGroup extends EventEmitter {
   readonly #workers = new Set<Worker>()
   /** Those that nobody replaces when they end. */
   readonly #dismissed = new WeakSet<Worker>()
+  readonly #listening = new WeakSet<Worker>()
   #wait = 0
   #isStopping = false
   #isReplacing = false
@@ -68,7 +71,7 @@ class WorkerGroup extends EventEmitter {
       listening++
       if (listening === count) onReady(address)
     })
-    for (let index = 0; index < count; index++) this.#fork()
+    for (let index = 0; index < count; index++) this.#fork(this.#replace)
   }
 
   send(message: string): void {
@@ -90,54 +93,87 @@ class WorkerGroup extends EventEmitter {
 
   async stop(): Promise<void> {
     this.#isStopping = true
-    await Promise.all([...this.#workers].map(worker => this.#dismiss(worker)))
+    await Promise.all([...this.#workers].map(worker => this.#stop(worker)))
   }
 
-  #fork(): Worker {
-    const worker = cluster.fork()
+  /** Starts a worker; `onEnd` is told when it has ended, or when the system has started none, unless it was dismissed. */
+  #fork(onEnd: OnEnd): Worker | undefined {
     const start = performance.now()
-    this.#workers.add(worker)
-    worker.once('exit', (code, signal) => {
-      this.#workers.delete(worker)
-      if (this.#dismissed.has(worker)) return
-      if (code === this.#options.hopeless) this.emit('hopeless', code)
-      else void this.#replace(signal ?? `exit code ${code}`, performance.now() - start)
-    })
-    return worker
+    const tell = (reason: string, code?: number) => onEnd(reason, performance.now() - start, code)
+    try {
+      const worker = cluster.fork()
+      const end = (reason: string, code?: number) => {
+        this.#workers.delete(worker)
+        if (!this.#dismissed.has(worker)) tell(reason, code)
+      }
+      worker.once('exit', (code, signal) => end(signal ?? `exit code ${code}`, code))
+      worker.once('listening', () => this.#listening.add(worker))
+      // Of a process that was never started there is no exit.
+      worker.on('error', error => worker.process.pid === undefined && end(error.message))
+      this.#workers.add(worker)
+      return worker
+    } catch (error) {
+      tell((error as Error).message)
+      return undefined
+    }
   }
 
-  async #replace(reason: string, age: number): Promise<void> {
+  readonly #replace: OnEnd = async (reason, age, code) => {
+    if (code === this.#options.hopeless) {
+      this.emit('hopeless', code)
+      return
+    }
     this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
     this.#options.tell(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
     await delay(this.#wait)
-    if (!this.#isStopping) this.#fork()
+    if (!this.#isStopping) this.#fork(this.#replace)
   }
 
   /** Puts a new worker in the place of one; of one that has ended meanwhile, another one has taken the place already. */
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
-    if (successor !== undefined) await this.#dismiss(this.#workers.has(old) ? old : successor)
+    if (successor === undefined) this.#options.tell('A new worker has not started: the old one goes on.')
+    else if (!this.#workers.has(old)) await this.#retire(successor)
+    // One that is just starting hears no message yet.
+    else await (this.#listening.has(old) ? this.#retire(old) : this.#stop(old))
   }
 
   /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
-  async #startSuccessor(): Promise<Worker | undefined> {
-    const worker = this.#fork()
-    this.#dismissed.add(worker)
-    const isListening = await Promise.race([
-      once(worker, 'listening').then(() => true),
-      once(worker, 'exit').then(() => false),
-    ])
-    if (isListening) this.#dismissed.delete(worker)
-    else this.#options.tell('A new worker has not started: the old one goes on.')
-    return isListening ? worker : undefined
+  #startSuccessor(): Promise<Worker | undefined> {
+    return new Promise(resolve => {
+      let isListening = false
+      const worker = this.#fork((...end) => (isListening ? this.#replace(...end) : resolve(undefined)))
+      worker?.once('listening', () => {
+        isListening = true
+        resolve(worker)
+      })
+    })
   }
 
-  async #dismiss(worker: Worker): Promise<void> {
-    this.#dismissed.add(worker)
-    const end = once(worker, 'exit')
+  async #stop(worker: Worker): Promise<void> {
+    const end = this.#dismiss(worker)
     worker.process.kill('SIGTERM')
-    await Promise.race([end, delay(stopTime, undefined, { ref: false })])
-    worker.process.kill('SIGKILL')
-    await end
+    await end(stopTime)
+  }
+
+  /** The worker has time, for another one serves in its place. */
+  async #retire(worker: Worker): Promise<void> {
+    const end = this.#dismiss(worker)
+    worker.send(retire, () => undefined)
+    await end(retirementTime)
+  }
+
+  /** Nobody replaces the worker any more. Gives what waits for its end, and brings it about after some milliseconds. */
+  #dismiss(worker: Worker): (patience: number) => Promise<unknown> {
+    this.#dismissed.add(worker)
+    const end = new Promise(resolve => worker.once('exit', resolve))
+    return async patience => {
+      await Promise.race([end, delay(patience, undefined, { ref: false })])
+      worker.process.kill('SIGKILL')
+      return end
+    }
   }
 }
+
+/** Is told why a worker has ended, how many milliseconds it has lived, and its exit code, should it have one. */
+type OnEnd = (reason: string, age: number, code?: number) => void

@@ -1,19 +1,22 @@
 // A server process: tells its port, then, whenever it is asked, the CPU time it has used (in microseconds) or its resident
 // memory after a garbage collection (in bytes).
+import { measureCpu } from './measure-cpu.js'
+
 const [name, feature] = process.argv.slice(2)
-const { start } = await import(`./servers/${name}.js`)
-const port = await start(feature)
+const server = await import(`./servers/${name}.js`)
+const port = await server.start(feature)
+// A server of several processes asks them.
+const answer = server.answer ?? answerAlone
 
 process.on('message', async message => {
-  if ('wantsMemory' in Object(message)) process.send?.({ memory: await measureMemory() })
-  else process.send?.({ cpu: measureCpu() })
+  process.send?.(await answer(Object(message)))
 })
 process.on('disconnect', () => process.exit())
 process.send?.({ port })
 
-function measureCpu() {
-  const { user, system } = process.cpuUsage()
-  return user + system
+/** @param {object} message */
+async function answerAlone(message) {
+  return 'wantsMemory' in message ? { memory: await measureMemory() } : { cpu: measureCpu() }
 }
 
 /** Twice, after what is still under way: what is freed by one collection is returned to the system by the next. */

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { BodyListener } from '../../kernel/listeners/body-listener.ts'
@@ -13,6 +14,7 @@ import { RouterListener } from '../../kernel/listeners/router-listener.ts'
 import { SessionListener } from '../../kernel/listeners/session-listener.ts'
 import { StaticFileListener } from '../../kernel/listeners/static-file-listener.ts'
 import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
+import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createDebugConfig } from './commands/debug-config.ts'
 import { createDebugEvents } from './commands/debug-events.ts'
@@ -32,6 +34,7 @@ export const frameworkBundle: Bundle = {
     addViewHelpers(app)
     addListeners(app)
     addCommands(app)
+    app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
     if (app.debugGate.isDebug) addDebugHelp(app)
   },
 }

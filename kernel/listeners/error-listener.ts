@@ -1,8 +1,7 @@
 import { flattenError } from '../../lib/errors/flatten.ts'
-import { HttpError } from '../../lib/errors/http-error.ts'
+import { HttpError, isClientError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Logger } from '../../lib/log/logger.ts'
-import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../errors.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { RequestType } from '../request-type.ts'
 
@@ -12,18 +11,18 @@ const logPriority = 0
 /** After everyone who may have a better answer. */
 const handlePriority = -128
 
-/** How loudly requests are logged that no route takes (404, 405). */
-export type MissLevel = 'error' | 'info'
+/** How loudly it is logged that a client is to blame (404, 405, 400 …). */
+export type ClientErrorLevel = 'error' | 'info'
 
 /** Logs errors, and lets the error controller answer them: a sub-request that is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
-  readonly #missLevel: MissLevel
+  readonly #clientErrorLevel: ClientErrorLevel
 
-  /** A developer wants to see a miss; in production, scanners would fill the log with them. */
-  constructor(logger: Logger, missLevel: MissLevel) {
+  /** A developer wants to see them; in production, scanners would fill the log. */
+  constructor(logger: Logger, clientErrorLevel: ClientErrorLevel) {
     this.#logger = logger.channel('request')
-    this.#missLevel = missLevel
+    this.#clientErrorLevel = clientErrorLevel
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -32,19 +31,14 @@ export class ErrorListener {
   }
 
   logException({ error }: ExceptionEvent): void {
-    if (!(error instanceof HttpError) || error.status >= 500) {
-      const context = { ...describe(error), exception: error }
-      this.#logger.critical('Uncaught {name}: "{message}" at {place}', context)
+    if (error instanceof HttpError && isClientError(error.status)) {
+      const { message, name } = error
+      // Where that was noticed is no news.
+      this.#logger[this.#clientErrorLevel]('Uncaught {name}: "{message}"', { name, message, exception: error })
       return
     }
-    const { code, message, name } = error
-    const isMiss = code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code
-    // The client is to blame: where that was noticed is no news.
-    this.#logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
-      name,
-      message,
-      exception: error,
-    })
+    const context = { ...describe(error), exception: error }
+    this.#logger.critical('Uncaught {name}: "{message}" at {place}', context)
   }
 
   async onException(event: ExceptionEvent): Promise<void> {

@@ -16,6 +16,9 @@ const timeouts = {
   connectionsCheckingInterval: 1_000,
 }
 
+/** Milliseconds after which idle connections are closed: node grants a second more than it tells clients. */
+export const idleTime: number = timeouts.keepAliveTimeout + 1_000
+
 /** Creates a server of `http:`, or with an identity one of `https:`, that waits for no client for ever. @throws SERVER_TLS_INVALID */
 export async function createServer(
   listener: RequestListener,
@@ -25,7 +28,7 @@ export async function createServer(
   // Most servers have a proxy in front that speaks TLS.
   const https = await import('node:https')
   try {
-    return https.createServer({ ...timeouts, ...identity }, listener)
+    return https.createServer({ ...timeouts, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener)
   } catch (error) {
     throw new SERVER_TLS_INVALID([(error as Error).message], { cause: error })
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 
 const byteLimit = 16 * 1024 * 1024
 const timeLimit = 2000
@@ -9,9 +10,19 @@ const timeLimit = 2000
  */
 export function drain(message: IncomingMessage): void {
   if (message.complete) return
+  const { socket } = message
   let left = byteLimit
-  const cutOff = () => message.socket.destroy()
+  const cutOff = () => socket.destroy()
   const timer = setTimeout(cutOff, timeLimit)
+  // Node calls it after an answer with `Connection: close`. To close at once what is still sent to would be a reset, and
+  // with it many clients lose the answer (RFC 9112, section 9.6).
+  socket.destroySoon = () => {
+    if (message.complete) Socket.prototype.destroySoon.call(socket)
+    else {
+      socket.end()
+      setTimeout(cutOff, timeLimit).unref()
+    }
+  }
   message.on('data', (chunk: Buffer) => {
     left -= chunk.length
     if (left < 0) cutOff()

@@ -38,6 +38,16 @@ export class Exchanges {
     this.#open.delete(target)
   }
 
+  /** Whether nothing has come over its connection since. */
+  isLast(target: ServerResponse): boolean {
+    return [...this.#open.keys()].findLast(({ req }) => req.socket === target.req.socket) === target
+  }
+
+  /** Whether an answer is written of which not all is on its way yet. */
+  get isSending(): boolean {
+    return [...this.#open.keys()].some(target => target.writableEnded && !target.writableFinished)
+  }
+
   /** Those whose connection is gone: node tells only the response that was being sent. */
   abandoned(): ServerResponse[] {
     return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { discard } from '../../lib/http/discard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
@@ -8,6 +8,7 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { Signals } from '../../lib/signals.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
+import { type ClosingTimes, closeServer } from './close-server.ts'
 import { createServer, type TlsIdentity } from './create-server.ts'
 import { drain } from './drain.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
@@ -34,16 +35,11 @@ export interface NodeServerServices {
   readonly identity?: TlsIdentity
   /** Milliseconds after which a request that nobody has answered gets a 503; a minute unless told else. */
   readonly answerTimeout?: number
-  /** Milliseconds after which a connection is closed on which nothing moves; two minutes unless told else. */
+  /**
+   * Milliseconds after which a connection is closed on which nothing moves, unless it waits for a stream of the application;
+   * two minutes unless told else.
+   */
   readonly idleTimeout?: number
-}
-
-/** Milliseconds that a server which stops leaves to its clients. */
-export interface ClosingTimes {
-  /** For all that is under way. */
-  readonly deadline?: number
-  /** For idle connections. */
-  readonly linger?: number
 }
 
 /** Milliseconds between two looks at what is not answered yet. */
@@ -55,7 +51,8 @@ export class NodeServer {
   readonly #exchanges = new Exchanges()
   /** Connections on which something came that is no request. */
   readonly #broken = new WeakSet<Socket>()
-  /** All connections: node counts those that have not sent a byte among the busy ones. */
+  /** Connections that end with an answer which says so. */
+  readonly #ending = new WeakSet<Socket>()
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
   #isDraining = false
@@ -95,31 +92,24 @@ export class NodeServer {
 
   /**
    * Stops: nothing new is accepted, what is under way is answered with `Connection: close`. Idle connections may linger
-   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off.
+   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off. May be
+   * called again, to leave less time.
    */
-  async close({ deadline = 10_000, linger = 0 }: ClosingTimes = {}): Promise<void> {
+  async close(times?: ClosingTimes): Promise<void> {
     const server = this.#server
     if (server === undefined) return
+    const { logger, signals } = this.#services
     this.#isDraining = true
-    this.#services.signals.emit('server.draining', undefined)
-    const sweep = () => {
-      server.closeIdleConnections()
-      for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
-    }
-    let sweeper: NodeJS.Timeout | undefined
-    const lingerer = setTimeout(() => {
-      sweep()
-      sweeper = setInterval(sweep, 50)
-    }, linger)
-    const timer = setTimeout(() => server.closeAllConnections(), deadline)
-    // An HTTP server's own close() begins with closing what is idle.
-    await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
-    for (const timeout of [lingerer, sweeper, timer]) clearTimeout(timeout)
-    this.#services.signals.emit('server.closed', undefined)
+    signals.emit('server.draining', undefined)
+    const count = await closeServer(server, this.#sockets, this.#exchanges, times)
+    if (count > 0) logger.warning('Connections were cut off that had not ended in time: {count}.', { count })
+    signals.emit('server.closed', undefined)
   }
 
   /** Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
+    // The client will learn that nobody looks at this (RFC 9112, section 9.6).
+    if (this.#isDraining && this.#ending.has(message.socket)) return
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#services.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
@@ -166,15 +156,22 @@ export class NodeServer {
     }
     // Once, whether all was sent or the client has left.
     target.on('close', terminate)
-    if (this.#isDraining) response.headers.set('connection', 'close')
+    // Where several requests came one behind the other, all of them are answered.
+    const isFinal = this.#isDraining && this.#exchanges.isLast(target)
+    if (isFinal) this.#ending.add(target.req.socket)
     try {
-      toNode(response, target, this.#report)
+      this.#write(response, target, isFinal)
     } catch (error) {
       logger.critical('A response could not be sent.', { exception: error })
       // What has begun cannot be taken back.
       if (target.headersSent) target.destroy()
-      else toNode(lastResort(), target, this.#report)
+      else this.#write(lastResort(), target, isFinal)
     }
+  }
+
+  #write(response: Response, target: ServerResponse, isFinal: boolean): void {
+    if (isFinal) response.headers.set('connection', 'close')
+    toNode(response, target, this.#report)
   }
 
   /** Whoever has waited for too long is told so; what is answered later is dropped. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { finished, Readable } from 'node:stream'
 import { discard } from '../../lib/http/discard.ts'
 import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
@@ -49,6 +50,9 @@ function writeHead(target: ServerResponse, { headers, status }: Response): void 
   target.writeHead(status, headers.toRaw() as string[])
 }
 
+/** Milliseconds after which the system asks whether a client is still there that has nothing to say. */
+const probeDelay = 60_000
+
 /**
  * A stream that fails, or a client that leaves, ends both: what was sent so far cannot be taken back. What is longer than
  * its Content-Length would be read as the next response, what is shorter waited for (RFC 9112, section 6.3).
@@ -76,6 +80,11 @@ function sendStream(body: Readable, target: ServerResponse, length: string | nul
     else if (!target.write(chunk)) body.pause()
   })
   target.on('drain', () => body.resume())
+  target.on('timeout', (socket: Socket) => {
+    if (target.writableLength > 0) target.destroy()
+    // The client has taken all: it is the application that is silent, for as long as it likes.
+    else socket.setKeepAlive(true, probeDelay)
+  })
   finished(body, { writable: false }, error => {
     if (target.destroyed) return
     if (error) cutOff('its stream has failed', error)

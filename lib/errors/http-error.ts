@@ -26,3 +26,11 @@ export class HttpError extends Error {
     return this.constructor.name
   }
 }
+
+/**
+ * Whether a status says that the request is to blame: also that its method (501, RFC 9110, section 15.6.2) or its version of
+ * HTTP (505, section 15.6.6) is not known.
+ */
+export function isClientError(status: number): boolean {
+  return status < 500 || status === 501 || status === 505
+}

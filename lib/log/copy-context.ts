@@ -1,4 +1,5 @@
 import { flattenError } from '../errors/flatten.ts'
+import { isClientError } from '../errors/http-error.ts'
 import { type CopyBounds, MaskingCopier } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 import { readProperty } from '../stack/read-property.ts'
@@ -23,6 +24,6 @@ export function copyContext(context: LogContext, redactor: Redactor): Record<str
 
 function copyError(error: object, mask: (text: string) => string): LogError {
   // Where a client's mistake was noticed is no news, and reading a stack is costly.
-  const isClientError = Number(readProperty(error, 'status')) < 500
-  return toLogError(flattenError(error, { hasFrames: !isClientError }), mask)
+  const hasFrames = !isClientError(Number(readProperty(error, 'status')))
+  return toLogError(flattenError(error, { hasFrames }), mask)
 }

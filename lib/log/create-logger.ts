@@ -1,4 +1,5 @@
-import { type Level as PinoLevel, type Logger as PinoLogger, pino } from 'pino'
+import { createRequire } from 'node:module'
+import type { pino as Pino, Level as PinoLevel, Logger as PinoLogger } from 'pino'
 import { Redactor } from '../redact/redactor.ts'
 import { escapeControls } from './escape-controls.ts'
 import { type LogLevel, logLevels } from './levels.ts'
@@ -28,11 +29,20 @@ export interface LoggerOptions {
 /** Creates the logger of the channel `app`; its method `channel` gives those of the others. */
 export function createLogger(options: LoggerOptions): Logger {
   const { clock = () => new Date(), redactor = new Redactor() } = options
-  return new ChannelLogger('app', { sink: createSink(options), clock, redactor, observers: new Set() })
+  return new ChannelLogger('app', {
+    createSink: prepareSink(options),
+    level: options.level,
+    clock,
+    redactor,
+    observers: new Set(),
+  })
 }
 
 interface Parts {
-  readonly sink: PinoLogger
+  /** Gives the same one each time. */
+  readonly createSink: () => PinoLogger
+  /** The least that is written. */
+  readonly level: LogLevel
   readonly clock: () => Date
   readonly redactor: Redactor
   readonly observers: Set<LogObserver>
@@ -78,12 +88,12 @@ class ChannelLogger implements Logger {
   }
 
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
-    const { sink, clock, redactor, observers } = this.#parts
-    const isWritten = sink.isLevelEnabled(pinoLevels[level])
+    const { createSink, clock, redactor, observers } = this.#parts
+    const isWritten = logLevels.indexOf(level) >= logLevels.indexOf(this.#parts.level)
     if (!isWritten && observers.size === 0) return
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor)
-      if (isWritten) write(sink, record)
+      if (isWritten) write(createSink(), record)
       for (const observer of observers) observer(record)
     } catch {
       // Whoever logs is often handling an error already: that a context cannot be read must not hide it.
@@ -99,7 +109,8 @@ const pinoLevels: Readonly<Record<LogLevel, PinoLevel>> = {
   critical: 'fatal',
 }
 
-function createSink({ level, format, stream }: LoggerOptions): PinoLogger {
+/** The package is loaded with the first line: a server that has just started has nothing to say. */
+function prepareSink({ level, format, stream }: LoggerOptions): () => PinoLogger {
   // A closed pipe or a full disk is told by an event; unheard, it would end the process.
   stream.on?.('error', () => undefined)
   const toText =
@@ -115,15 +126,23 @@ function createSink({ level, format, stream }: LoggerOptions): PinoLogger {
     depthLimit: 100,
     edgeLimit: 10_000,
   }
-  return pino(settings, {
-    write(line) {
-      try {
-        stream.write(toText(line))
-      } catch {
-        // Nobody is left to be told.
-      }
-    },
-  })
+  const write = (line: string) => {
+    try {
+      stream.write(toText(line))
+    } catch {
+      // Nobody is left to be told.
+    }
+  }
+  let sink: PinoLogger | undefined
+  return () => {
+    sink ??= loadPino()(settings, { write })
+    return sink
+  }
+}
+
+function loadPino(): typeof Pino {
+  const require = createRequire(import.meta.url)
+  return require('pino')
 }
 
 function write(sink: PinoLogger, { level, message, context, ...fields }: LogRecord): void {

@@ -7,7 +7,7 @@ export interface LogError {
   readonly message: string
   readonly code?: string | number
   readonly status?: number
-  /** A frame a line, without the message; empty for what the client is to blame for (a status below 500). */
+  /** A frame a line, without the message; empty for what the client is to blame for. */
   readonly stack: string
   readonly cause?: LogError
   readonly errors?: readonly LogError[]

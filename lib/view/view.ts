@@ -10,7 +10,8 @@ import { HtmlFragment } from './html-fragment.ts'
 
 /** Loaded with the first template, and at once: console commands mostly need none. */
 function loadHandlebars(): typeof Handlebars {
-  return createRequire(import.meta.url)('handlebars')
+  // The whole package in one file, which is read three times as fast as its fifty.
+  return createRequire(import.meta.url)('handlebars/dist/handlebars.js')
 }
 
 /** Tells the version of the template engine. */

@@ -62,7 +62,12 @@ export class SiteProcess {
 
 /** Starts the process that serves, from the project itself and without a supervisor. */
 export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return start(t, uncounted, [process.execPath, 'bin/start.js', ...options], variables)
+  return startProgram(t, [process.execPath, 'bin/start.js', ...options], variables)
+}
+
+/** Starts another program of node than the one that runs the tests, or with other options. */
+export function startProgram(t: Test, command: string[], variables: NodeJS.ProcessEnv): SiteProcess {
+  return start(t, uncounted, command, variables)
 }
 
 /** Starts it so that it counts for coverage, which takes it some seconds. */

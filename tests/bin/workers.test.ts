@@ -1,31 +1,47 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { Agent, request } from 'node:http'
+import path from 'node:path'
 import { t } from 'tap'
-import { pause, startCounted, startSite } from './site-process.ts'
+import { startLoad } from '../soak/steady-load.ts'
+import { childrenOf } from '../support/children-of.ts'
+import { pause, startCounted, startProgram, startSite } from './site-process.ts'
 
 t.setTimeout(180_000)
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
-/** `npm run soak` asks for more. */
-const restarts = Number(process.env.RESTARTS ?? 4)
+/** `npm run soak -- --restarts 20` has more of them. */
+const restarts = 2
 
-/** The processes that a process has started. */
-function childrenOf(pid: number | undefined): number[] {
-  const lines = execFileSync('ps', ['-e', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
-  const pairs = lines.map(line => line.trim().split(/\s+/).map(Number))
-  return pairs.filter(([, parent]) => parent === pid).map(([child = 0]) => child)
+const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
+
+/** Of a page, over a connection that nobody keeps: a worker that retires would wait for it. */
+async function statusOf(url: string): Promise<number> {
+  return (await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status
+}
+
+/** What comes of a request. */
+function ask(url: string, agent: Agent): Promise<string> {
+  return new Promise(resolve => {
+    request(url, { agent }, response => {
+      response.resume().on('close', () => resolve(`status ${response.statusCode}`))
+    })
+      .setTimeout(10_000, () => resolve('no answer'))
+      .on('error', error => resolve(String(error)))
+      .end()
+  })
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await pause(20)
+  while (!isTrue()) await pause(50)
 }
 
 t.test('workers share a port, are replaced when they end, and end with their primary', async t => {
   const site = startCounted(t, ['--port=0', '--workers=2'])
   const url = await site.url()
   await site.until(/\(dev, debug on, 2 workers\)/)
-  t.equal((await fetch(`${url}/partnership`)).status, 200)
+  t.equal(await statusOf(url), 200)
   const [first = 0, second = 0] = childrenOf(site.child.pid)
   site.child.send('reload')
   process.kill(first, 'SIGKILL')
@@ -40,7 +56,7 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   await site.until(/A new worker has not started: the old one goes on\./)
   site.child.kill('SIGHUP')
   await until(() => !childrenOf(site.child.pid).some(pid => before.includes(pid)))
-  t.equal((await fetch(`${url}/partnership`)).status, 200)
+  t.equal(await statusOf(url), 200)
   await until(() => childrenOf(site.child.pid).length === 2)
 
   const [old = 0, other = 0] = childrenOf(site.child.pid)
@@ -57,6 +73,25 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   t.strictSame(childrenOf(site.child.pid), [])
 })
 
+t.test('a worker that is still starting is replaced by a signal: it would hear no message', async t => {
+  const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
+  const url = await site.url()
+  const [first = 0, second = 0] = childrenOf(site.child.pid)
+  process.kill(first, 'SIGKILL')
+  const isNew = (pid: number) => pid !== first && pid !== second
+  await until(() => childrenOf(site.child.pid).some(isNew))
+  const [starting = 0] = childrenOf(site.child.pid).filter(isNew)
+  process.kill(starting, 'SIGSTOP')
+  site.child.kill('SIGHUP')
+  // SIGTERM (15) waits for it.
+  await until(() => /^ShdPnd:\s*0*4000$/m.test(readFileSync(`/proc/${starting}/status`, 'utf8')))
+  process.kill(starting, 'SIGCONT')
+  await until(() => !childrenOf(site.child.pid).some(pid => pid === starting || pid === second))
+  t.equal(await statusOf(url), 200)
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})
+
 t.test('what another worker would say as well is said once', async t => {
   const taken = startSite(t, ['--port=0', '--env=prod'], ownSecret)
   const { port } = new URL(await taken.url())
@@ -64,6 +99,85 @@ t.test('what another worker would say as well is said once', async t => {
   t.equal(await site.end(), 64)
   t.match(site.stderr, /is taken by another program/)
 })
+
+t.test('a connection that is handed to a worker just when it ends goes to another one', async t => {
+  const site = startSite(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
+  const url = await site.url()
+  const [old = 0] = childrenOf(site.child.pid)
+  // The primary process accepts nothing, and does not learn that the worker closes, before it goes on.
+  site.child.kill('SIGSTOP')
+  const agent = new Agent({ keepAlive: false })
+  const answers = Promise.all(Array.from({ length: 20 }, () => ask(`${url}/partnership`, agent)))
+  process.kill(old, 'SIGTERM')
+  await pause(2_000)
+  site.child.kill('SIGCONT')
+  t.strictSame(new Set(await answers), new Set(['status 200']))
+  await until(() => !childrenOf(site.child.pid).includes(old))
+  await site.until(/A worker has ended \(exit code 0\)/)
+})
+
+t.test(
+  'a request that waits while a worker has no processor is answered, and not taken for an idle connection',
+  async t => {
+    const site = startSite(t, ['--port=0', '--env=prod', '--workers=1'], ownSecret)
+    const url = await site.url()
+    const [worker = 0] = childrenOf(site.child.pid)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.teardown(() => agent.destroy())
+    t.equal(await ask(`${url}/partnership`, agent), 'status 200')
+    process.kill(worker, 'SIGTERM')
+    await pause(200)
+    process.kill(worker, 'SIGSTOP')
+    const answer = ask(`${url}/partnership`, agent)
+    await pause(1_000)
+    process.kill(worker, 'SIGCONT')
+    t.equal(await answer, 'status 200')
+  },
+)
+
+t.test(
+  'where the system starts no process, the workers that are there go on, and another one is tried later',
+  async t => {
+    const node = path.join(t.testdir(), 'node')
+    copyFileSync(process.execPath, node)
+    const site = startProgram(t, [node, 'bin/start.js', '--port=0', '--env=prod', '--workers=2'], ownSecret)
+    const url = await site.url()
+    const [first = 0, second = 0] = childrenOf(site.child.pid)
+    renameSync(node, `${node}.away`)
+    site.child.kill('SIGHUP')
+    await site.until(/A new worker has not started: the old one goes on\./)
+    process.kill(first, 'SIGKILL')
+    await site.until(/A worker has ended \(SIGKILL\)/)
+    await site.until(/A worker has ended \(spawn .*ENOENT\): another one starts in 0\.\d s\./)
+    t.strictSame(childrenOf(site.child.pid), [second])
+    t.equal(await statusOf(url), 200)
+    renameSync(`${node}.away`, node)
+    await until(() => childrenOf(site.child.pid).length === 2)
+    site.child.kill()
+    t.equal(await site.end(), 0)
+  },
+)
+
+t.test(
+  'where the environment is too large for a new process, likewise',
+  { skip: hasPrlimit ? false : 'no prlimit' },
+  async t => {
+    const large = { ...ownSecret, LARGE_1: 'x'.repeat(100_000), LARGE_2: 'x'.repeat(100_000) }
+    const site = startCounted(t, ['--port=0', '--env=prod', '--workers=1'], large)
+    const url = await site.url()
+    // A quarter of the stack's size is what the arguments of a program may take.
+    execFileSync('prlimit', ['--pid', String(site.child.pid), '--stack=524288:'])
+    site.child.kill('SIGHUP')
+    await site.until(/A new worker has not started: the old one goes on\./)
+    t.equal(await statusOf(url), 200)
+    process.kill(Number(childrenOf(site.child.pid)[0]), 'SIGKILL')
+    await site.until(/A worker has ended \(spawn E2BIG\): another one starts in 0\.\d s\./)
+    execFileSync('prlimit', ['--pid', String(site.child.pid), '--stack=8388608:'])
+    await until(() => childrenOf(site.child.pid).length === 1)
+    site.child.kill()
+    t.equal(await site.end(), 0)
+  },
+)
 
 t.test('SIGHUP replaces all workers, and no request is lost', async t => {
   const site = startSite(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
@@ -78,43 +192,10 @@ t.test('SIGHUP replaces all workers, and no request is lost', async t => {
       return now.length === 2 && !now.some(pid => old.includes(pid))
     })
   }
-  const { failures, answered } = await load.stop()
-  t.strictSame(failures, [])
-  t.ok(answered > 100 * restarts, `${answered} requests were answered`)
+  const { lost, requests } = await load.stop()
+  t.strictSame(lost, [])
+  t.ok(requests > 100 * restarts, `${requests} requests`)
   t.notOk(childrenOf(site.child.pid).some(pid => before.includes(pid)))
   site.child.kill()
   t.equal(await site.end(), 0)
 })
-
-/** Asks over eight connections that are kept, one request after another. */
-function startLoad(url: string): { stop(): Promise<{ failures: string[]; answered: number }> } {
-  const agent = new Agent({ keepAlive: true, maxSockets: 8 })
-  const failures: string[] = []
-  let answered = 0
-  let isOver = false
-  const ask = () =>
-    new Promise<void>(resolve => {
-      const message = request(url, { agent }, response => {
-        if (response.statusCode === 200) answered++
-        else failures.push(`status ${response.statusCode}`)
-        response.on('close', resolve).resume()
-      })
-      message.on('error', error => {
-        failures.push(String(error))
-        resolve()
-      })
-      message.end()
-    })
-  const work = async () => {
-    while (!isOver) await ask()
-  }
-  const all = Promise.all(Array.from({ length: 8 }, work))
-  return {
-    async stop() {
-      isOver = true
-      await all
-      agent.destroy()
-      return { failures, answered }
-    },
-  }
-}

@@ -2,16 +2,17 @@ import { t } from 'tap'
 import { toController } from '../../../kernel/controller/controller.ts'
 import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
-import { ErrorListener, type MissLevel } from '../../../kernel/listeners/error-listener.ts'
+import { type ClientErrorLevel, ErrorListener } from '../../../kernel/listeners/error-listener.ts'
 import { createBareKernel, createExceptionEvent, createRequest } from '../../../kernel/testing/event-factories.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
+import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 
-function createListener(missLevel: MissLevel = 'error') {
+function createListener(clientErrorLevel: ClientErrorLevel = 'error') {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger, missLevel), records }
+  return { listener: new ErrorListener(logger, clientErrorLevel), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -68,20 +69,23 @@ t.test('an error is critical, and logged with its place', async t => {
   ])
 })
 
-t.test('what the client is to blame for is an error without a place', async t => {
-  const { listener, records } = createListener('info')
-  listener.logException(createExceptionEvent(new HttpError(404, 'not here')))
-  t.match(records, [
-    { level: 'error', message: 'Uncaught HttpError: "not here"', context: { exception: { status: 404 } } },
-  ])
-})
-
-t.test('that no route takes a request is as loud as it is wanted to be', async t => {
-  const misses = [new KERNEL_NO_ROUTE(['GET', '/', '']), new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET'])]
+t.test('what a client is to blame for is as loud as it is wanted to be, and has no place', async t => {
+  const errors = [
+    new KERNEL_NO_ROUTE(['GET', '/', '']),
+    new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET']),
+    new HTTP_HOST_FOREIGN(['example.net']),
+    new HTTP_METHOD_UNKNOWN(['BREW', 'GET']),
+    new HTTP_VERSION_UNSUPPORTED(['2.0']),
+    new HttpError(403, 'not you'),
+  ]
   for (const level of ['error', 'info'] as const) {
-    const { listener, records } = createListener(level)
-    for (const miss of misses) listener.logException(createExceptionEvent(miss))
-    t.match(records, [{ level }, { level }])
+    for (const error of errors) {
+      const { listener, records } = createListener(level)
+      listener.logException(createExceptionEvent(error))
+      const { message, name, status } = error
+      const context = { exception: { status, stack: '' } }
+      t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
+    }
   }
 })
 

@@ -86,7 +86,7 @@ t.test('a file lies under a random name that only this user can read, and may be
 
   t.match(file, { name: 'évil.PNG', type: 'image/png', size: 7 })
   const inside = path.relative(directory, file.path).split(path.sep)
-  t.match(inside, [/^sinfonietta-\w+$/, /^[0-9a-f-]{36}$/])
+  t.match(inside, [/^sinfonietta-upload-\w{6}$/, /^[0-9a-f-]{36}$/])
   t.equal((await stat(file.path)).mode & 0o777, 0o600)
   t.equal((await stat(path.dirname(file.path))).mode & 0o777, 0o700)
 

@@ -1,0 +1,66 @@
+import path from 'node:path'
+import { Child } from '../http/child.js'
+import { measureLanes } from '../http/measure-lanes.js'
+import { targets } from '../http/work.js'
+
+/** @typedef {import('../report.js').Claim} Claim */
+
+const ofPage = { server: 'workers', target: targets.page, status: 200 }
+
+/**
+ * What it costs to serve with several processes: that of their supervisor, which hands out connections, included.
+ *
+ * @type {Claim}
+ */
+export const workerCost = {
+  title: 'Two workers and one, each with a supervisor: the CPU time of all processes',
+  unit: 'CPU µs/request',
+  comparisons: [
+    { name: 'two workers / one worker', numerator: 'two workers', denominator: 'one worker', goal: { atMost: 1.1 } },
+    { name: 'one worker / no workers', numerator: 'one worker', denominator: 'no workers' },
+  ],
+  measure: options => {
+    const lanes = [
+      { ...ofPage, name: 'one worker', feature: '1' },
+      { ...ofPage, name: 'two workers', feature: '2' },
+      { ...ofPage, name: 'no workers', server: 'sinfonietta' },
+    ]
+    return measureLanes(lanes, options)
+  },
+}
+
+/**
+ * How evenly two workers are used: connections are handed out in turn, and each asks as fast as it is answered.
+ *
+ * @type {Claim}
+ */
+export const workerShares = {
+  title: 'Requests that the busier of two workers serves (that the other serves at least 40 % means: at most 60 %)',
+  unit: 'requests/round',
+  comparisons: [
+    { name: 'the busier / both', numerator: 'the busier worker', denominator: 'both workers', goal: { atMost: 0.6 } },
+  ],
+  measure: async ({ requests, rounds }) => {
+    const http = path.join(import.meta.dirname, '../http')
+    const load = new Child(path.join(http, 'load.js'))
+    const server = new Child(path.join(http, 'serve.js'), ['workers', '2'])
+    const port = Number((await server.receive()).port)
+    const readCounts = async () => /** @type {number[]} */ ((await server.ask({})).requests).toSorted((a, b) => a - b)
+    /** @type {Map<string, number[]>} */
+    const measured = new Map([
+      ['the busier worker', []],
+      ['both workers', []],
+    ])
+    let before = [0, 0]
+    for (let round = 0; round < rounds; round++) {
+      await load.ask({ port, target: targets.page, status: 200, requests, connections: 24 })
+      const counts = await readCounts()
+      const served = counts.map((count, worker) => count - Number(before[worker]))
+      measured.get('the busier worker')?.push(Math.max(...served))
+      measured.get('both workers')?.push(served.reduce((sum, count) => sum + count))
+      before = counts
+    }
+    await Promise.all([load.end(), server.end()])
+    return measured
+  },
+}

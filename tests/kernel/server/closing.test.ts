@@ -1,0 +1,190 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { t } from 'tap'
+import type { RequestHandler } from '../../../kernel/controller/controller.ts'
+import { NodeServer } from '../../../kernel/server/node-server.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { createHandlerBundle } from '../../support/handler-bundle.ts'
+import { openConnection, startServer, type TestServer } from '../../support/test-server.ts'
+
+t.setTimeout(120_000)
+
+const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
+const answersOf = (text: string) => text.split('HTTP/1.1 200 OK\r\n').length - 1
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (let attempt = 0; !isTrue() && attempt < 1_000; attempt++) await wait(10)
+}
+
+/** Unlike `once`, not disturbed by a reset. */
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
+}
+
+/** Starts a server whose answers to `/wait` come when they are told to. */
+async function startWaiting(
+  t: Parameters<typeof startServer>[0],
+): Promise<TestServer & { answers: ((text: string) => void)[] }> {
+  const answers: ((text: string) => void)[] = []
+  const handler: RequestHandler = () =>
+    new Promise(resolve => answers.push((text: string) => resolve(Response.text(text))))
+  const served = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle({ '/wait': handler })])
+  return { ...served, answers }
+}
+
+t.test('requests that came one behind the other are all answered, and what comes later is not looked at', async t => {
+  const { answers, port, server } = await startWaiting(t)
+  const { received, socket } = openConnection(port)
+  socket.write(head('GET /wait').repeat(2))
+  await until(() => answers.length === 2)
+  const end = server.close()
+  answers[1]?.('second')
+  await wait(20)
+  socket.write(head('GET /wait'))
+  await wait(50)
+  answers[0]?.('first')
+  await Promise.all([end, closed(socket)])
+  t.equal(answersOf(received()), 2)
+  t.match(received(), /first[\s\S]*connection: close[\s\S]*second$/)
+  t.equal(received().match(/connection: close/g)?.length, 1)
+  t.equal(answers.length, 2, 'a request behind the last answer is not handled')
+})
+
+t.test('an answer that is on its way to a slow reader is not taken for an idle connection', async t => {
+  const text = 'x'.repeat(20_000_000)
+  const handlers = { '/large': () => Response.text(text) }
+  const { port, server } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle(handlers)])
+  const socket = connect(port, '127.0.0.1').pause()
+  socket.write(head('GET /large'))
+  await wait(200)
+  const end = server.close()
+  await wait(300)
+  let length = 0
+  socket.on('data', chunk => {
+    length += chunk.length
+  })
+  socket.resume()
+  await once(socket, 'close')
+  await end
+  t.ok(length > text.length, `${length} bytes`)
+})
+
+t.test('who is still sending can read the answer that ends the connection', async t => {
+  const { port } = await startServer(t, { APP_ENV: 'prod' })
+  const { received, socket } = openConnection(port)
+  let failure: Error | undefined
+  socket.on('error', error => {
+    failure = error
+  })
+  // Busy with sending, it takes the answer later.
+  socket.pause()
+  socket.write(head('POST /nope', 'Connection: close\r\nContent-Length: 1000000\r\n'))
+  for (let sent = 0; sent < 10; sent++) {
+    socket.write('x'.repeat(100_000))
+    await wait(30)
+  }
+  socket.resume()
+  await closed(socket)
+  t.equal(failure, undefined)
+  t.match(received(), /^HTTP\/1\.1 404 /)
+})
+
+t.test('a connection on which a body was left unread closes like any other later', async t => {
+  const { received, socket } = openConnection((await startServer(t, { APP_ENV: 'prod' })).port)
+  socket.write(head('POST /nope', 'Content-Length: 4\r\n'))
+  await until(() => received().includes('404'))
+  socket.write(`body${head('GET /text', 'Connection: close\r\n')}`)
+  await closed(socket)
+  t.match(received(), /404[\s\S]*200 OK[\s\S]*text$/)
+})
+
+t.test('who goes on for ever after the answer that ends the connection is cut off', async t => {
+  const socket = connect({ port: (await startServer(t)).port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.on('error', () => undefined).resume()
+  socket.write(head('POST /nope', 'Connection: close\r\nTransfer-Encoding: chunked\r\n'))
+  const timer = setInterval(() => socket.write('1\r\nx\r\n'), 50)
+  await closed(socket)
+  clearInterval(timer)
+  t.pass('it is closed')
+})
+
+t.test('the deadline holds for connections that never shake hands', async t => {
+  const { app } = await startServer(t)
+  const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
+  const identity = { cert: read('cert'), key: read('key') }
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), identity })
+  const { port } = new URL(await server.listen('127.0.0.1', 0))
+  const { socket } = openConnection(Number(port))
+  // A record of a handshake that is longer than what is sent of it.
+  socket.write(Buffer.from('16030100ff', 'hex'))
+  await wait(50)
+  const start = performance.now()
+  await server.close({ deadline: 200 })
+  t.ok(performance.now() - start < 5_000)
+})
+
+t.test('who has closed may be told to leave less time, and says what is cut off', async t => {
+  const { answers, port, records, server } = await startWaiting(t)
+  const { socket } = openConnection(port)
+  socket.write(head('GET /wait'))
+  await until(() => answers.length === 1)
+  const start = performance.now()
+  await Promise.all([server.close(), server.close({ deadline: 100 })])
+  t.ok(performance.now() - start < 5_000)
+  const message = 'Connections were cut off that had not ended in time: 1.'
+  t.match(records.at(-1), { level: 'warning', message, context: { count: 1 } })
+})
+
+t.test('clients are told a shorter time than the server waits for their next request', async t => {
+  const { url } = await startServer(t, { APP_ENV: 'prod' })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.teardown(() => agent.destroy())
+  /** Gives what the server grants, and where the connection begins on this side. */
+  const ask = () =>
+    new Promise((resolve, reject) => {
+      const message = httpRequest(`${url}/text`, { agent }, response => {
+        const { headers, socket } = response
+        const answer = [headers['keep-alive'], socket.localPort]
+        response.resume().on('end', () => resolve(answer))
+      })
+      message.on('error', reject).end()
+    })
+  const first = await ask()
+  t.match(first, ['timeout=5', Number])
+  // Later than its client may be.
+  await wait(5_200)
+  t.strictSame(await ask(), first)
+})
+
+t.test('a stream whose application is silent stays; a client that then takes nothing does not', async t => {
+  const streams: Readable[] = []
+  const handlers = {
+    '/silent': () => {
+      const stream = new Readable({ read: () => undefined })
+      streams.push(stream)
+      stream.push('begin')
+      return Response.stream(stream)
+    },
+  }
+  const { app } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle(handlers)])
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), idleTimeout: 200 })
+  t.teardown(() => server.close({ deadline: 0 }))
+  const { port } = new URL(await server.listen('127.0.0.1', 0))
+  const { received, socket } = openConnection(Number(port))
+  socket.write(head('GET /silent'))
+  await wait(900)
+  t.notOk(socket.readableEnded)
+  streams[0]?.push('late')
+  await until(() => received().includes('late'))
+  t.match(received(), /begin[\s\S]*late/)
+
+  socket.pause()
+  streams[0]?.push('x'.repeat(20_000_000))
+  await until(() => streams[0]?.destroyed === true)
+  t.ok(streams[0]?.destroyed, 'it is let go')
+})

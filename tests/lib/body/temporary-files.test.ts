@@ -1,0 +1,45 @@
+import { chownSync, existsSync, lstatSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { sweepTemporaryFiles, TemporaryFiles } from '../../../lib/body/temporary-files.ts'
+
+const old = new Date(Date.now() - 2 * 3_600_000)
+
+t.test('what processes have left that were killed is swept an hour later, and nothing else', async t => {
+  const parent = t.testdir({ elsewhere: { precious: 'content' } })
+  const inside = (name: string) => path.join(parent, name)
+  const left = path.dirname(await new TemporaryFiles(parent).createPath())
+  writeFileSync(path.join(left, 'upload'), 'content')
+  symlinkSync(inside('elsewhere'), path.join(left, 'link'))
+  const fresh = path.dirname(await new TemporaryFiles(parent).createPath())
+  const others = ['sinfonietta-upload-longer-name', 'sinfonietta-AbC123', 'xsinfonietta-upload-AbC123']
+  for (const name of others) mkdirSync(inside(name))
+  writeFileSync(inside('sinfonietta-upload-File12'), 'no directory')
+  symlinkSync(inside('elsewhere'), inside('sinfonietta-upload-Link12'))
+  for (const name of [...others, 'sinfonietta-upload-File12', 'elsewhere']) utimesSync(inside(name), old, old)
+  utimesSync(left, old, old)
+
+  await Promise.all([sweepTemporaryFiles(parent), sweepTemporaryFiles(parent)])
+  t.notOk(existsSync(left))
+  t.ok(existsSync(fresh))
+  for (const name of [...others, 'sinfonietta-upload-File12']) t.ok(existsSync(inside(name)), name)
+  t.ok(lstatSync(inside('sinfonietta-upload-Link12')).isSymbolicLink())
+  t.ok(existsSync(inside('elsewhere/precious')))
+})
+
+t.test(
+  'nothing is swept of other users',
+  { skip: process.getuid?.() === 0 ? false : 'only root can make such' },
+  async t => {
+    const parent = t.testdir()
+    const left = path.dirname(await new TemporaryFiles(parent).createPath())
+    utimesSync(left, old, old)
+    chownSync(left, 12_345, 12_345)
+    await sweepTemporaryFiles(parent)
+    t.ok(existsSync(left))
+  },
+)
+
+t.test('a directory that is not there is no trouble', async t => {
+  await t.resolves(sweepTemporaryFiles(path.join(t.testdir(), 'nowhere')))
+})
