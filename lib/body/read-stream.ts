@@ -22,13 +22,13 @@ export function readStream(
     let count = 0
     let isSettled = false
     let taking: Promise<void> | undefined
-    const settle = (conclude: () => void) => {
+    const settle = (conclude: () => void, onTakingFailed: (reason: unknown) => void = conclude) => {
       isSettled = true
       stream.off('data', onData)
       stream.pause()
       cleanUp()
       if (taking === undefined) conclude()
-      else taking.then(conclude, conclude)
+      else taking.then(conclude, onTakingFailed)
     }
     const fail = (reason: unknown) => settle(() => reject(reason))
     const onData = (chunk: Uint8Array) => {
@@ -47,7 +47,8 @@ export function readStream(
     const cleanUp = finished(stream, { writable: false }, cause => {
       if (cause) fail(new BODY_TRUNCATED([], { cause }))
       else if (count < length) fail(new BODY_TRUNCATED([]))
-      else settle(resolve)
+      // The end may be told while its last chunk is still being taken.
+      else settle(resolve, reject)
     })
     onRead?.()
     stream.on('data', onData)

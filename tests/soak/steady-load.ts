@@ -13,17 +13,17 @@ export interface LoadReport {
   readonly lost: readonly string[]
 }
 
-/** Milliseconds after which nobody waits for an answer any more. */
-const patience = 20_000
-
 /** Milliseconds that a connection is idle at most: much shorter than the five seconds that are granted. */
 const longestPause = 3_000
 
 /** Sends a request, and resolves when it is answered. */
 type Ask = () => Promise<void>
 
-/** Loads a site with clients of all kinds, each of which sends its next request when the one before is answered. */
-export function startLoad(url: string): { stop(): Promise<LoadReport> } {
+/**
+ * Loads a site with clients of all kinds, each of which sends its next request when the one before is answered. After
+ * `patience`, in milliseconds, nobody waits for an answer any more.
+ */
+export function startLoad(url: string, patience = 20_000): { stop(): Promise<LoadReport> } {
   const lost: string[] = []
   let requests = 0
   let isOver = false
@@ -40,19 +40,24 @@ export function startLoad(url: string): { stop(): Promise<LoadReport> } {
   const keepingClient = (method: string, status: number, body: readonly string[] = []) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     agents.push(agent)
-    return createClient({ url, agent, method, status, body })
+    return createClient({ url, patience, agent, method, status, body })
   }
   const workers = [
     ...times(6, () => work('without a pause', keepingClient('GET', 200), 1, () => 0)),
     ...times(6, () => work('with pauses', keepingClient('GET', 200), 1, () => Math.random() * longestPause)),
     ...times(2, () => work('body in halves', keepingClient('POST', 405, ['one', 'two']), 1, () => 0)),
     ...times(2, () =>
-      work('new connections', createClient({ url, agent: false, method: 'GET', status: 200, body: [] }), 1, () => 0),
+      work(
+        'new connections',
+        createClient({ url, patience, agent: false, method: 'GET', status: 200, body: [] }),
+        1,
+        () => 0,
+      ),
     ),
     ...times(2, () =>
       work(
         'three at once',
-        () => pipeline(url, 3),
+        () => pipeline(url, 3, patience),
         3,
         () => 10,
       ),
@@ -74,6 +79,7 @@ function times<item>(count: number, create: () => item): item[] {
 
 interface ClientOptions {
   readonly url: string
+  readonly patience: number
   readonly agent: Agent | false
   readonly method: string
   /** Of a good answer. */
@@ -82,7 +88,7 @@ interface ClientOptions {
   readonly body: readonly string[]
 }
 
-function createClient({ agent, body, method, status, url }: ClientOptions): Ask {
+function createClient({ agent, body, method, patience, status, url }: ClientOptions): Ask {
   let answered = performance.now()
   const ask = () =>
     new Promise<void>((resolve, reject) => {
@@ -90,8 +96,8 @@ function createClient({ agent, body, method, status, url }: ClientOptions): Ask 
       const message = request(url, { agent, method })
       const fail = (reason: string) => {
         const age = message.reusedSocket ? `${Math.round(sent - answered)} ms after the answer before` : 'as its first'
-        const patience = Math.round(performance.now() - sent)
-        reject(new Error(`${reason}, ${patience} ms after it was sent, ${age}`))
+        const waited = Math.round(performance.now() - sent)
+        reject(new Error(`${reason}, ${waited} ms after it was sent, ${age}`))
       }
       message.setTimeout(patience, () => message.destroy(new Error('no answer')))
       message.on('error', error => fail(String(error)))
@@ -117,7 +123,7 @@ async function send(message: ReturnType<typeof request>, body: readonly string[]
 }
 
 /** Sends several requests one behind the other; the last asks for the end of the connection. */
-function pipeline(url: string, count: number): Promise<void> {
+function pipeline(url: string, count: number, patience: number): Promise<void> {
   const { pathname, port } = new URL(url)
   const head = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n`
   const socket = connect(Number(port), '127.0.0.1')

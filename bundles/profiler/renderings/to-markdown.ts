@@ -70,7 +70,7 @@ function writePanel(subject: RecordSubject, panel: string): string[] {
       names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     ),
   ]
-  return parts.length > 0 ? [...parts] : ['Nothing was recorded for this panel.']
+  return parts.length > 0 ? [...parts] : [section?.nothing ?? 'Nothing was recorded for this panel.']
 }
 
 function writeData(name: string, data: unknown): string[] {

@@ -175,8 +175,8 @@ t.test('debug:config tells settings, where they come from, and no secret', async
   t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default' }])
   t.equal(some.isDebug, false)
   t.match(
-    (await run('debug:config', { env: { APP_DEBUG: '0', PROFILER_MCP: '1' } })).stdout,
-    /^dev, debug off[\s\S]*\nPROFILER_MCP +on /,
+    (await run('debug:config', { env: { APP_DEBUG: '0', PROFILER_MCP: '1', PROFILER_MCP_REPLAY: '1' } })).stdout,
+    /^dev, debug off[\s\S]*\nPROFILER_MCP +on [\s\S]*\nPROFILER_MCP_REPLAY +on /,
   )
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)

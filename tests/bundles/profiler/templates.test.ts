@@ -31,6 +31,7 @@ t.test('a page and its partials become a tree', async t => {
   })
   t.equal(view.render('page', { title: 1, text: 2 }), '<i>fi')
   t.equal(view.render('footer', {}), 'f')
+  t.strictSame([...view.names()], ['footer', 'item', 'layout', 'page'])
   const { renders } = pass.renders ?? { renders: [] }
   t.same(
     renders.map(({ name, parent, keys }) => [name, parent, keys]),

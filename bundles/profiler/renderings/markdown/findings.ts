@@ -6,6 +6,7 @@ import { toList, toSpan } from './text.ts'
 /** What could be better about the request, and what to do about it. */
 export const findingsSection: Section = {
   panel: 'findings',
+  nothing: 'Nothing to improve was found.',
   write({ findings, profile: { summary } }, limit) {
     if (findings.length === 0) return []
     return ['## Findings', toList(findings, limit, finding => writeFinding(finding, summary.token))]

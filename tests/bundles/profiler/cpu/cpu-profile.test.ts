@@ -40,7 +40,9 @@ t.test(
   'in a server that is warm, the next request of a route is sampled and names the guilty function first',
   async t => {
     const directory = t.testdir()
-    const child = spawn(process.execPath, [program, directory], { env: { ...process.env, APP_ENV: 'dev' } })
+    // Not counted for coverage, which sampling resets.
+    const parameters = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, directory]
+    const child = spawn('env', parameters, { env: { ...process.env, APP_ENV: 'dev' } })
     const site = new SiteProcess(t, child)
     const url = await site.url()
     // V8 has compiled the function into its caller by now.
@@ -149,7 +151,7 @@ t.test('requests beside it are in the same samples, and are counted', async t =>
   const before = client.get('/gate')
   await arm({ path: '/asked' })
   const asked = client.get('/asked')
-  await client.get('/quiet')
+  for (const path of ['/quiet', '/warm']) await client.get(path)
   await client.get('/partnership')
   open_()
   await before

@@ -108,9 +108,9 @@ t.test('the console tells of one record, and of many when it is asked to', async
       load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
     })
   const { stdout: shown } = await run('profiler:show f1f1f1')
-  t.match(shown, /Findings\n\nwarning +Event loop blocked\nproblem +It had to wait .*\nadvice +Look at that one/)
+  t.match(shown, /Findings ─+\nwarning, blocked-loop: It had to wait while .*\n?.* Look at that one/)
   const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
-  t.match(only, /^warning +Event loop blocked/)
+  t.match(only, /^warning, blocked-loop: /m)
   t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'Nothing to improve was found.')
   t.notMatch((await run('profiler:show a0a0a0')).stdout, 'Findings')
   t.equal(JSON.parse((await run('profiler:show f1f1f1 --json')).stdout).findings.length, 4)

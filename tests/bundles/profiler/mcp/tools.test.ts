@@ -256,7 +256,7 @@ t.test('what could be better is told rule by rule', async t => {
     status: 200,
   }))
   const flawed = ['0000a1', '0000a2'].map(token => ({ token, time: noon, duration: 50, data: { http: { calls } } }))
-  const { ask } = await createToolset([...flawed, { token: '0000a3', time: noon }])
+  const { ask, storage } = await createToolset([...flawed, { token: '0000a3', time: noon }])
   const text = await ask('find_findings')
   t.match(text, /^# \d+ rules? to heed in 3 requests\n\n## `/)
   t.match(text, /## `repeated-calls`: [\s\S]*- `0000a2` `GET /)
@@ -264,4 +264,6 @@ t.test('what could be better is told rule by rule', async t => {
   t.equal(json.requests, 3)
   t.equal(json.rules.find(({ rule }: { rule: string }) => rule === 'repeated-calls').examples.length, 2)
   t.equal(await ask('find_findings', { route: 'none' }), '# Nothing in 0 requests\n')
+  storage.append({ ...createRecord({ token: '0000a4', route: 'damaged' }), text: 'It is damaged.' }, '{}')
+  t.equal(await ask('find_findings', { route: 'damaged' }), '# Nothing in 1 request\n')
 })

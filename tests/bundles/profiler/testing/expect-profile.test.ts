@@ -243,6 +243,7 @@ t.test('a failure says what was expected and what was found', async t => {
       () => quiet.hadFindings('late-work'),
       'Expected GET /quiet to have findings of the rule late-work, but it had none',
     ],
+    [() => quiet.hadFindings(), 'Expected GET /quiet to have findings, but it had none'],
     [() => quiet.startedSession(), 'Expected GET /quiet to start the session, but it did not'],
     [() => order.not.startedSession(), 'Expected GET /order not to start the session, but it did'],
     [() => quiet.tookAtMost(0), 'Expected GET /quiet to take at most 0 ms, but it took 5 ms'],
@@ -305,8 +306,14 @@ t.test('long lists and records are cut, and records without a response have none
   const records = Array.from({ length: 23 }, (_, index) => ({ level: 'error', message: `no ${index}` }))
   const profile = createProfile({ logger: { records } }, { status: 0, children: ['aaaaaa'] })
   const { summary } = createProfile({}, { controller: null })
-  const subject = { profile, facts: {}, isPinned: false, findings: [], parent: undefined, children: [summary] }
+  const finding = { rule: 'late-work', title: 'Late', problem: 'It was late.', advice: 'Wait.', evidence: {} }
+  const findings = [{ ...finding, severity: 'warning' as const }]
+  const subject = { profile, facts: {}, isPinned: false, findings, parent: undefined, children: [summary] }
   const expectation = new ProfileExpectation(subject, [])
+  t.match(
+    sentence(() => expectation.hadFindings().not.hadFindings('late-work')),
+    /not to have findings of the rule late-work, but it had late-work \(It was late\.\)/,
+  )
   t.match(
     sentence(() => expectation.not.logged('error')),
     /error "no 19", 3 more$/,
