@@ -9,7 +9,6 @@ import { Assets } from './assets.ts'
 import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
 import { createCommands } from './commands/create-commands.ts'
-import { createProfilerCpu } from './commands/profiler-cpu.ts'
 import { ArmFile } from './cpu/arm-file.ts'
 import { CpuProfiler } from './cpu/cpu-profiler.ts'
 import { CpuSampler } from './cpu/cpu-sampler.ts'
@@ -136,8 +135,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands({ ...services, boot: () => prepareForRequests(app) }))
-      app.commands.push(createProfilerCpu({ ...app, storage, file: armFile }))
+      app.commands.push(...createCommands({ ...services, armFile, boot: () => prepareForRequests(app) }))
       addErrorPage(app, { profiler, assets, collectors })
     },
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { encodeMultipart as encodeParts, type MultipartPart } from '../../lib/body/encode-multipart.ts'
 
 /** A file that a test uploads. */
 export interface TestFile {
@@ -16,20 +17,10 @@ type MultipartValue = string | TestFile
 /** Encodes fields and files as a browser does (RFC 7578). */
 export function encodeMultipart(fields: MultipartFields): { body: Buffer; contentType: string } {
   const boundary = randomBytes(16).toString('hex')
-  const values = Object.entries(fields).flatMap(([field, value]) => [value].flat().map(one => [field, one] as const))
-  const parts = values.flatMap(([field, value]) => [
-    `--${boundary}\r\ncontent-disposition: form-data; name="${quote(field)}"${typeof value === 'string' ? '' : fileHeaders(value)}\r\n\r\n`,
-    typeof value === 'string' ? value : value.content,
-    '\r\n',
-  ])
-  const body = Buffer.concat([...parts, `--${boundary}--\r\n`].map(part => Buffer.from(part)))
-  return { body, contentType: `multipart/form-data; boundary=${boundary}` }
+  const parts = Object.entries(fields).flatMap(([field, value]) => [value].flat().map(one => toPart(field, one)))
+  return { body: encodeParts(boundary, parts), contentType: `multipart/form-data; boundary=${boundary}` }
 }
 
-function fileHeaders({ name, type }: TestFile): string {
-  return `; filename="${quote(name)}"\r\ncontent-type: ${type ?? 'application/octet-stream'}`
-}
-
-function quote(text: string): string {
-  return text.replace(/["\r\n]/g, mark => encodeURIComponent(mark))
+function toPart(field: string, value: MultipartValue): MultipartPart {
+  return typeof value === 'string' ? { field, content: value } : { field, content: value.content, file: value }
 }

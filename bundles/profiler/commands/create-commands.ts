@@ -1,6 +1,7 @@
 import type { ConsoleCommand } from '../../../kernel/console-command.ts'
 import type { CommandServices } from './command-services.ts'
 import { createProfilerCompare } from './profiler-compare.ts'
+import { createProfilerCpu } from './profiler-cpu.ts'
 import { createProfilerExport } from './profiler-export.ts'
 import { createProfilerList } from './profiler-list.ts'
 import { createProfilerPurge } from './profiler-purge.ts'
@@ -13,6 +14,7 @@ export function createCommands(services: CommandServices): ConsoleCommand[] {
   const { inspector, storage } = services
   return [
     createProfilerCompare(storage),
+    createProfilerCpu(services),
     createProfilerExport(services),
     createProfilerList(storage, inspector),
     createProfilerPurge(storage),

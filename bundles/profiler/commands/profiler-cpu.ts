@@ -18,11 +18,11 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 export interface ProfilerCpuServices {
   readonly storage: Pick<ProfileStorage, 'find' | 'tail'>
   readonly routes: RouteCollection
-  readonly file: ArmFile
+  readonly armFile: ArmFile
 }
 
 /** Creates the command that has the servers of the project sample a request. */
-export function createProfilerCpu({ file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
+export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
   return {
     name: 'profiler:cpu',
     description: 'Has the CPU sampled while the next request of a route is handled',

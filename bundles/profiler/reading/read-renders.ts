@@ -107,3 +107,8 @@ function isAlike(one: Render, other: Render): boolean {
 function isLeaf({ hasFailed, partials }: Render): boolean {
   return !hasFailed && partials.length === 0
 }
+
+/** How long pages took to render: partials are part of the time of their pages. */
+export function renderTime(pages: readonly Render[]): number {
+  return pages.reduce((sum, { duration }) => sum + duration, 0)
+}

@@ -1,9 +1,10 @@
+import { encodeMultipart, type MultipartPart } from '../../../lib/body/encode-multipart.ts'
+import { parseParameters } from '../../../lib/body/parse-parameters.ts'
 import { mask } from '../../../lib/redact/mask-text.ts'
 import { serializeForm } from '../format/curl.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatSize, formatText } from '../format/format-soft.ts'
 import { asList, asObject, asObjects } from '../reading/read-soft.ts'
-import { encodeMultipart, readBoundary } from './encode-multipart.ts'
 
 /** What of a request's body can be sent once more. */
 export interface PlannedBody {
@@ -27,12 +28,25 @@ export function planBody(data: unknown, contentType: string): PlannedBody {
   if (Object.keys(body).length === 0 || body.length === 0) return { state: 'none', content: '', note: '' }
   if (json.length > 0) return describe(String(JSON.stringify(json[0])), [])
   if (body.type === 'multipart/form-data' || files.length > 0) {
-    const boundary = readBoundary(contentType)
+    const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
     const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: no content is kept.`]
-    return describe(encodeMultipart(boundary, form, files), lost)
+    return describe(encodeMultipart(boundary, toParts(form, files)).toString(), lost)
   }
   return form.length > 0 ? describe(serializeForm(form), []) : missing(body)
+}
+
+/** Of files no content is kept. */
+function toParts(form: readonly unknown[], files: readonly Readonly<Record<string, unknown>>[]): MultipartPart[] {
+  return [
+    ...form
+      .filter(pair => Array.isArray(pair))
+      .map(([name, value]) => ({ field: formatText(name), content: formatText(value) })),
+    ...files.map(({ field, name, type }) => {
+      const file = { name: formatText(name), type: formatText(type) }
+      return { field: formatText(field), content: '', file }
+    }),
+  ]
 }
 
 function describe(content: string, lost: readonly string[]): PlannedBody {

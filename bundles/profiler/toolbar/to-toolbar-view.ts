@@ -8,60 +8,16 @@ import { shorten } from '../format/shorten.ts'
 import { toTarget } from '../format/to-target.ts'
 import { home, recordLink } from '../links.ts'
 import { type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
-import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
-import { readEventTree } from '../reading/event-tree.ts'
-import { controllerTimes } from '../reading/kernel-gaps.ts'
+import type { Profile } from '../profile.ts'
 import { durationOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
 import { readLogs, severityOf } from '../reading/read-logs.ts'
-import { type Render, readRenders } from '../reading/read-renders.ts'
+import { readRenders, renderTime } from '../reading/read-renders.ts'
 import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../reading/read-soft.ts'
-
-/** What a toolbar is about. */
-export interface ToolbarSubject {
-  readonly profile: Profile
-  readonly facts: ProcessFacts
-  /** Those sub-requests whose records are there. */
-  readonly children: readonly ProfileSummary[]
-  /** What could be better about it, the worst first. */
-  readonly findings: readonly Finding[]
-}
-
-/** A line of an item's details. */
-export interface ToolbarRow {
-  readonly name: string
-  readonly value: string
-  /** Empty where there is nothing to go to. */
-  readonly link: string
-  readonly tone: Tone
-  /** Which part of the bar above it this is about; mostly empty. */
-  readonly category: string
-}
-
-/** One thing in the bar: a link to its panel, with details that unfold. */
-export interface ToolbarItem {
-  /** Of the panel it leads to, or of the thing itself: unique among the items. */
-  readonly id: string
-  /** What it is about, for those who do not see where it stands. */
-  readonly title: string
-  /** What stands out, such as the status; may be empty. */
-  readonly pill: string
-  readonly text: string
-  readonly tone: Tone
-  readonly link: string
-  /** Whether it is left away where there is little room. */
-  readonly isMinor: boolean
-  readonly rows: readonly ToolbarRow[]
-  /** How a whole is divided, as a bar of 1,000 units; empty where it is not. */
-  readonly shares: readonly { readonly category: string; readonly x: number; readonly width: number }[]
-}
-
-/** Milliseconds from which on a page is slow, as Symfony sees it. */
-const slow = 1000
+import { toTimeItem } from './to-time-item.ts'
+import { cut, item, row, type ToolbarItem, type ToolbarSubject } from './toolbar-item.ts'
 
 /** Longer lists end with a link to all of it. */
 const listLimit = 5
-
-const textLimit = 300
 
 /** Makes what the template of the toolbar shows of a profile, which may be damaged: what cannot be read is left away. */
 export function toToolbarView(subject: ToolbarSubject): Readonly<Record<string, unknown>> {
@@ -186,32 +142,6 @@ function toFindingItem({ findings }: ToolbarSubject, { token }: SummaryView): To
   })
 }
 
-function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
-  const total = asNumber(profile.summary.duration)
-  const controllers = controllerTimes(readEventTree(profile).roots, total * 1000)
-  const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
-  const templates = renderTime(readRenders(profile).pages)
-  const http = readCalls(profile).calls.reduce((sum, call) => sum + durationOf(call), 0)
-  const own = Math.max(0, controller - templates - http)
-  const parts: [name: string, category: string, duration: number][] = [
-    ['Kernel and listeners', 'section', Math.max(0, total - Math.max(controller, templates + http))],
-    ['Controller', 'controller', own],
-    ['Templates', 'template', templates],
-    ['Outgoing requests', 'http', http],
-  ]
-  const shown = parts.filter(([, , duration]) => duration > 0)
-  return item('time', 'Time', {
-    text: formatDuration(total),
-    tone: total > slow ? 'warning' : 'plain',
-    link: recordLink(token, 'time'),
-    rows: [
-      row('Total', formatDuration(total)),
-      ...shown.map(([name, category, duration]) => row(name, formatDuration(duration), { category })),
-    ],
-    shares: toShares(shown),
-  })
-}
-
 function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
   const { calls, pages } = readRenders(profile)
   if (calls === 0) return undefined
@@ -306,31 +236,6 @@ function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryV
   })
 }
 
-type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
-
-function item(id: string, title: string, init: ItemInit): ToolbarItem {
-  return { id, title, pill: '', tone: 'plain', isMinor: false, shares: [], ...init }
-}
-
-function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
-  return { name, value, link: '', tone: 'plain', category: '', ...init }
-}
-
-function toShares(parts: readonly (readonly [string, string, number])[]): ToolbarItem['shares'] {
-  const total = parts.reduce((sum, [, , duration]) => sum + duration, 0)
-  let x = 0
-  return parts.map(([, category, duration]) => {
-    const share = { category, x, width: Math.round((duration / total) * 1000) }
-    x += share.width
-    return share
-  })
-}
-
-/** Partials are part of the time of their pages. */
-function renderTime(pages: readonly Render[]): number {
-  return pages.reduce((sum, { duration }) => sum + duration, 0)
-}
-
 function toneOfCall({ error, status }: StoredCall): Tone {
   return error !== '' || status >= 400 ? 'error' : 'plain'
 }
@@ -339,8 +244,4 @@ function readHeader({ data }: Profile, wanted: string): string {
   const pairs = asList(asObject(data.response).headers).map(asList)
   const [, value] = pairs.find(([name]) => asText(name).toLowerCase() === wanted) ?? []
   return asText(value)
-}
-
-function cut(text: string): string {
-  return shorten(text, textLimit)
 }
