@@ -1,5 +1,6 @@
 import type { Request } from '../../../lib/http/request.ts'
 import { replayAttribute } from '../replay/replay-mark.ts'
+import type { Pass } from './pass.ts'
 
 /** Which requests become profiles. */
 export interface RecordingOptions {
@@ -16,15 +17,15 @@ const optOutHeader = 'x-profiler'
 
 /** Decides which requests become profiles, and counts those that do not. */
 export class RecordingPolicy {
-  readonly onlyExceptions: boolean
   /** Whether nothing is recorded for now. */
   isPaused = false
   #ignored = 0
   readonly #ignoredPaths: readonly string[]
+  readonly #onlyExceptions: boolean
 
   constructor({ ignoredPaths = noise, onlyExceptions = false }: RecordingOptions = {}) {
     this.#ignoredPaths = ignoredPaths
-    this.onlyExceptions = onlyExceptions
+    this.#onlyExceptions = onlyExceptions
   }
 
   /** How many main requests were not recorded. */
@@ -40,5 +41,11 @@ export class RecordingPolicy {
     if (attributes.has(replayAttribute)) return true
     this.#ignored++
     return false
+  }
+
+  /** Whether a pass, as far as is known, becomes a profile. */
+  keeps({ main }: Pass): boolean {
+    if (!main.isRecorded || !this.#onlyExceptions) return main.isRecorded
+    return main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
 }
