@@ -19,16 +19,20 @@ export class AttributeWatch {
   /** What has changed since this was asked last, such as `set attribute _route`; `undefined` when nothing has. */
   take(): string[] | undefined {
     if (this.#isUnchanged()) return undefined
-    const before = new Map(this.#names.map((name, at) => [name, this.#values[at]]))
-    this.#names = [...this.#attributes.keys()]
-    this.#values = [...this.#attributes.values()]
+    const attributes = this.#attributes
+    const names: string[] = []
+    const values: unknown[] = []
     const changes: string[] = []
-    for (const [name, value] of this.#attributes) {
-      if (!before.has(name)) changes.push(`set attribute ${name}`)
-      else if (!Object.is(before.get(name), value)) changes.push(`changed attribute ${name}`)
-      before.delete(name)
+    for (const [name, value] of attributes) {
+      names.push(name)
+      values.push(value)
+      const before = this.#names.indexOf(name)
+      if (before === -1) changes.push(`set attribute ${name}`)
+      else if (!Object.is(this.#values[before], value)) changes.push(`changed attribute ${name}`)
     }
-    for (const name of before.keys()) changes.push(`removed attribute ${name}`)
+    for (const name of this.#names) if (!attributes.has(name)) changes.push(`removed attribute ${name}`)
+    this.#names = names
+    this.#values = values
     return changes
   }
 

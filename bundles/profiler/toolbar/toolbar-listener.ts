@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { weakenEtag } from '../../../lib/http/etag.ts'
@@ -20,7 +19,6 @@ const priority = -128
 /** What the listener works with. */
 export interface ToolbarListenerServices {
   readonly profiler: Profiler
-  readonly debugGate: DebugGate
   readonly redirects: RecentRedirects
   readonly assets: Assets
   readonly logger: Logger
@@ -42,9 +40,10 @@ export class ToolbarListener {
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
-    const { debugGate, profiler, redirects } = this.#services
+    const { profiler, redirects } = this.#services
     const pass = isMainRequest ? profiler.find(request) : undefined
-    if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
+    // Its client was told of the profile: so there will be one, and the gate is open. As Symfony does.
+    if (pass === undefined || response.headers.get('x-debug-token') !== pass.token) return
     redirects.note(pass, response)
     this.#addTo(response, request, pass.token)
   }
