@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
+import { nearestNames } from '../routing/nearest-names.ts'
 import { findMistakes, inlinePartials } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
@@ -125,8 +126,14 @@ class HandlebarsView implements View {
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
-    const template = (this.#templates ?? this.#read()).get(name)
-    if (template === undefined) throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory])
+    const templates = this.#templates ?? this.#read()
+    const template = templates.get(name)
+    if (template === undefined) {
+      const nearest = nearestNames(name, templates.keys()).map(other => `"${other}"`)
+      const suggestion =
+        nearest.length > 0 ? `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}` : ''
+      throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory, suggestion])
+    }
     const pending: Pending = new Map()
     let page: string
     try {
