@@ -185,7 +185,7 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
     try {
       trees.set(name, handlebars.parse(source))
     } catch (error) {
-      mistakes.push(`${name}.hbs: ${(error as Error).message}`)
+      mistakes.push(`${name}.hbs: ${explain((error as Error).message)}`)
     }
   }
   const known = {
@@ -196,6 +196,11 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
     for (const mistake of findMistakes(tree, known)) mistakes.push(`${name}.hbs: ${mistake}`)
   }
   if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
+}
+
+/** Handlebars names what its grammar wants; at the end of a file that is mostly the end of a block. */
+function explain(message: string): string {
+  return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
 }
 
 /** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */

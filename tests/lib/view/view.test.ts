@@ -104,6 +104,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
       'd.hbs': '{{#if}',
       'e.hbs': '{{#if (nohelper 1)}}fine{{/if}}{{#each items as |item|}}{{item.name}}{{/each}}{{this.nohelper}}',
       'f.txt': '{{{ignored}}}',
+      'g.hbs': '<p>{{#if items}}</p>',
     }),
   )
   const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
@@ -119,6 +120,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
     t.ok(lines.includes(expected), expected)
   }
   t.match(error.message, /d\.hbs: Parse error on line 1/)
+  t.match(error.message, /g\.hbs: Parse error on line 1[\s\S]*\nA block such as \{\{#if …\}\} has no end\./)
 })
 
 t.test('loading again takes up changed files; a mistake leaves the old ones in use', async t => {
