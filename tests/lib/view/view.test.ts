@@ -90,8 +90,8 @@ t.test('what is thrown and no error still fails the page with a reason', async t
 t.test('an unknown template is an error that says where it was looked for', async t => {
   const view = viewOf(t, {})
   t.throws(() => view.render('nope', {}), { code: 'VIEW_TEMPLATE_UNKNOWN', message: /"nope\.hbs" in \S*\.$/ })
-  const shop = viewOf(t, { 'books.hbs': '', 'other.hbs': '' })
-  t.throws(() => shop.render('oher', {}), { message: /the nearest is "other"\.$/ })
+  const shop = viewOf(t, { 'books.hbs': '', 'order.hbs': '', 'other.hbs': '' })
+  t.throws(() => shop.render('orher', {}), { message: /; the nearest are "order", "other"\.$/ })
   t.throws(() => shop.render('boks', {}), { message: /"boks\.hbs" in \S*; the nearest is "books"\.$/ })
 })
 
