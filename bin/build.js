@@ -13,14 +13,16 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
  */
 export async function build({ isThorough = false } = {}) {
   const begin = Date.now()
+  const isCompiled = existsSync(path.join(root, 'dist/bin/serve.js'))
   if (existsSync(compiler)) {
+    if (!isCompiled) console.error('Compiling for the first time …')
     const isBuilt = isThorough
       ? (await compile(['--project', client])) && (await compile(['--project', '.']))
       : await compile(['--build'])
     if (isBuilt) writeStamp(begin)
     return isBuilt
   }
-  if (existsSync(path.join(root, 'dist/bin/serve.js'))) return true
+  if (isCompiled) return true
   console.error('There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".')
   return false
 }

@@ -24,6 +24,8 @@ export interface Options {
   /** 0 for the process itself. */
   readonly workers: number
   readonly identity: TlsIdentity | undefined
+  /** Whether it has served before: the supervisor says so, and help does not tell. */
+  readonly isRestarted: boolean
 }
 
 /** A command line that cannot be followed; the message says why. */
@@ -47,6 +49,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
     environment: values.env,
     workers: parseCount('--workers', values.workers, workerLimit),
     identity: readIdentity(values['tls-cert'], values['tls-key']),
+    isRestarted: values.restarted,
   }
 }
 
@@ -61,6 +64,7 @@ function readValues(commandLine: readonly string[]) {
         workers: { type: 'string', default: '0' },
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
+        restarted: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     })

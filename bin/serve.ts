@@ -55,6 +55,11 @@ function print(error: unknown): void {
   process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
 }
 
+function printKept(error: unknown): void {
+  print(error)
+  process.stderr.write('What was read before stays in use: waiting for a change.\n')
+}
+
 async function run(options: Options, commandLine: readonly string[], load: LoadBundles): Promise<number> {
   const { variables, dotenvNames } = readDotenv(directory, process.env, options.environment)
   const config = parseConfig(variables, dotenvNames)
@@ -79,9 +84,9 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
     untilCrash(error => logCrash(app, error)).then(() => close(patience).then(() => 1)),
   ])
   // When there is a mistake in what has changed, the old stays in use.
-  const reload = (message: unknown) => void (async () => message === 'reload' && kernel.reload())().catch(print)
+  const reload = (message: unknown) => void (async () => message === 'reload' && kernel.reload())().catch(printKept)
   if (isDevelopment) process.on('message', reload)
-  if (cluster.isPrimary) announce(url, config)
+  if (cluster.isPrimary) announce(url, config, options)
 
   const code = await ended
   process.off('message', reload)
@@ -102,11 +107,8 @@ function logCrash({ context, logger }: Application, error: unknown): void {
 }
 
 /** Serves with several processes that do the same. */
-async function supervise(
-  { host, identity, workers }: Options,
-  commandLine: readonly string[],
-  config: Config,
-): Promise<number> {
+async function supervise(options: Options, commandLine: readonly string[], config: Config): Promise<number> {
+  const { host, identity, workers } = options
   const { superviseWorkers } = await import('./workers.ts')
   const scheme = identity === undefined ? 'http' : 'https'
   return superviseWorkers({
@@ -115,18 +117,19 @@ async function supervise(
     commandLine,
     hopeless: usageError,
     tell: message => process.stderr.write(`${message}\n`),
-    onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, workers),
+    onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, options),
   })
 }
 
 /** Without JSON lines on stdout, people read there; with them, on stderr. */
-function announce(url: string, config: Config, workers = 0): void {
+function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
   const { environment } = config
   const debug = isDebugOn(config)
   const stream = environment === 'dev' ? process.stdout : process.stderr
   const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
-  stream.write(`Sinfonietta serves ${url} (${environment}, debug ${debug ? 'on' : 'off'}${processes})\n`)
-  if (!debug) return
+  const again = isRestarted ? ' again' : ''
+  stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${debug ? 'on' : 'off'}${processes})\n`)
+  if (!debug || isRestarted) return
   stream.write(
     'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +
       'whoever comes through it looks like a client on this machine.\n',

@@ -24,6 +24,7 @@ export function supervise(commandLine) {
   let child
   let ending
   let isCompiled
+  let hasStarted = false
   let isStopping = false
   let isBusy = false
   let hasChanged = false
@@ -32,14 +33,19 @@ export function supervise(commandLine) {
   /** When the sources do not compile, the child that is there goes on. */
   async function restart() {
     isCompiled = await (isCompiled === undefined ? buildWhenStale() : build({ isThorough: true }))
-    if (!isCompiled) console.error('Nothing is started: waiting for a change.')
+    if (!isCompiled) {
+      const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
+      console.error(`${state}: waiting for a change.`)
+    }
     if (!isCompiled || isStopping) return
     await stop()
     if (!isStopping) start()
   }
 
   function start() {
-    child = fork(path.join(root, 'bin/start.js'), commandLine, { stdio: 'inherit' })
+    const options = hasStarted ? [...commandLine, '--restarted'] : commandLine
+    hasStarted = true
+    child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
     child.once('exit', function onExit(code, signal) {
       child = undefined
       if (this === ending) return

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { t } from 'tap'
 import { frameworkBundle } from '../bundles/framework/framework-bundle.ts'
-import { createTestKernel } from '../kernel/testing/create-test-kernel.ts'
+import { createProfiledTestKernel } from '../bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { helloBundle } from './fixtures/hello-bundle.ts'
 import { lifecycle } from './support/bare-kernel.ts'
 
@@ -9,9 +9,11 @@ const readme = readFileSync('README.md', 'utf8')
 
 t.test('the bundle of the README is the one that is tested here, and does what it says', async t => {
   t.ok(readme.includes(readFileSync('tests/fixtures/hello-bundle.ts', 'utf8')))
-  const { client } = await createTestKernel({ bundles: [frameworkBundle, helloBundle] })
+  const { client, expectProfile } = await createProfiledTestKernel({ bundles: [frameworkBundle, helloBundle] })
   const response = await client.get('/hello/Ada')
   t.equal(response.text, 'Hello, Ada!')
+  const profile = await expectProfile(response)
+  profile.matched('hello').not.logged('warning')
   t.equal(response.headers.get('x-signed'), 'hello')
 })
 

@@ -19,7 +19,7 @@ export function carryOut(plan: Plan, directory: string, { options }: CommandInpu
     output.error(problem)
     return exitCodes.failure
   }
-  const { change, changed, files, test } = plan
+  const { change, changed, files, next, test } = plan
   const actions = [
     ...files.map(({ path }) => ({ path, action: 'created' })),
     ...(change.text === undefined ? [] : [{ path: changed, action: 'changed' }]),
@@ -32,8 +32,8 @@ export function carryOut(plan: Plan, directory: string, { options }: CommandInpu
   ]
   const byHand = change.text === undefined ? [{ path: changed, lines: change.lines }] : []
   const texts = isDryRun ? { texts: Object.fromEntries(files.map(({ path, text }) => [path, text])) } : {}
-  output.print({ blocks, json: { isDryRun, files: actions, byHand, test, ...texts } })
-  if (!isDryRun && output.format === 'text') output.note(`\nbin/test ${test} runs its test.`)
+  output.print({ blocks, json: { isDryRun, files: actions, byHand, test, next, ...texts } })
+  if (!isDryRun && output.format === 'text') output.note(`\nbin/test ${test} runs its test.\n${next}`)
   return exitCodes.success
 }
 

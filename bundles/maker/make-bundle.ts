@@ -26,5 +26,6 @@ export function makeBundle(directory: string, input: CommandInput, output: Outpu
   ]
   const listed = readFileSync(path.join(directory, index), 'utf8')
   const change = listBundle(listed, `${name.camel}Bundle`, `./${name.kebab}/${name.kebab}-bundle.ts`)
-  return carryOut({ files, test, changed: index, change }, directory, input, output)
+  const next = `bin/console make:page NAME --bundle ${name.kebab} adds a page to it.`
+  return carryOut({ files, test, changed: index, change, next }, directory, input, output)
 }

@@ -9,8 +9,8 @@ import { fillSkeleton, replaceBundle, replaceName } from './skeleton.ts'
 
 /** The profiler's own. */
 const taken: readonly string[] = [
-  ...['config', 'events', 'exception', 'http', 'logger', 'memory', 'redirects', 'request', 'response', 'router'],
-  ...['server', 'session', 'templates', 'time'],
+  ...['config', 'cpu', 'events', 'exception', 'findings', 'http', 'late', 'logger', 'memory', 'redirects', 'request'],
+  ...['response', 'router', 'server', 'session', 'templates', 'time'],
 ]
 
 /** Makes a collector and its panel. @throws CommandUsageError */
@@ -31,5 +31,6 @@ export function makeCollector(directory: string, input: CommandInput, output: Ou
   ]
   const added = createImport(`${name.camel}Collector`, `./${name.kebab}-collector.ts`)
   const change = registerInBundle(text, added, `app.collectors.push(${name.camel}Collector)`)
-  return carryOut({ files, test, changed: file, change }, directory, input, output)
+  const next = `After a request, /_profiler/latest?panel=${name.kebab} on the server shows its panel.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }

@@ -29,7 +29,8 @@ export function makeListener(directory: string, input: CommandInput, output: Out
   ]
   const added = createImport(`${name.pascal}Listener`, `./${name.kebab}-listener.ts`)
   const change = registerInBundle(text, added, `new ${name.pascal}Listener().subscribe(app.dispatcher)`)
-  return carryOut({ files, test, changed: file, change }, directory, input, output)
+  const next = `bin/console debug:events ${event} shows when it is called.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }
 
 /** The event of the skeletons is `kernel.sample`. */

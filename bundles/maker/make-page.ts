@@ -28,5 +28,6 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
   ]
   const added = createImport(`add${name.pascal}Page`, `./${name.kebab}-page.ts`)
   const change = registerInBundle(text, added, `add${name.pascal}Page(app)`)
-  return carryOut({ files, test, changed: file, change }, directory, input, output)
+  const next = `Its address on the server is /${name.kebab}.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }

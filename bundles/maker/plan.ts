@@ -13,4 +13,6 @@ export interface Plan {
   readonly change: Change
   /** The test of it, which is one of the files. */
   readonly test: string
+  /** How to see it at work, as a sentence. */
+  readonly next: string
 }

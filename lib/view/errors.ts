@@ -1,10 +1,7 @@
 import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
 
-export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, directory: string]> = defineError(
-  'VIEW_TEMPLATE_UNKNOWN',
-  500,
-  'There is no template "%s.hbs" in %s.',
-)
+export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, directory: string, suggestion: string]> =
+  defineError('VIEW_TEMPLATE_UNKNOWN', 500, 'There is no template "%s.hbs" in %s%s.')
 
 export const VIEW_TEMPLATE_INVALID: CodedErrorClass<[mistakes: string]> = defineError(
   'VIEW_TEMPLATE_INVALID',

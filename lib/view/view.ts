@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
+import { nearestNames } from '../routing/nearest-names.ts'
 import { findMistakes, inlinePartials } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
@@ -125,8 +126,14 @@ class HandlebarsView implements View {
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
-    const template = (this.#templates ?? this.#read()).get(name)
-    if (template === undefined) throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory])
+    const templates = this.#templates ?? this.#read()
+    const template = templates.get(name)
+    if (template === undefined) {
+      const nearest = nearestNames(name, templates.keys()).map(other => `"${other}"`)
+      const suggestion =
+        nearest.length > 0 ? `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}` : ''
+      throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory, suggestion])
+    }
     const pending: Pending = new Map()
     let page: string
     try {
@@ -178,7 +185,7 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
     try {
       trees.set(name, handlebars.parse(source))
     } catch (error) {
-      mistakes.push(`${name}.hbs: ${(error as Error).message}`)
+      mistakes.push(`${name}.hbs: ${explain((error as Error).message)}`)
     }
   }
   const known = {
@@ -189,6 +196,11 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
     for (const mistake of findMistakes(tree, known)) mistakes.push(`${name}.hbs: ${mistake}`)
   }
   if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
+}
+
+/** Handlebars names what its grammar wants; at the end of a file that is mostly the end of a block. */
+function explain(message: string): string {
+  return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
 }
 
 /** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */

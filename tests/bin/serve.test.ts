@@ -123,6 +123,18 @@ t.test('it tells where it serves, reads files again when told so, and ends when 
   await t.rejects(fetch(url))
 })
 
+t.test('a restart is called that, and files that cannot be read again leave the old ones in use', async t => {
+  const site = startFixture(t, 'spoilt-site', { APP_ENV: 'dev' })
+  const url = await site.url()
+  await site.until(/^ again \(dev, debug on\)\n/)
+  site.child.send('reload')
+  await site.until(/Error: the files are gone\n[\s\S]*What was read before stays in use: waiting for a change\.\n/)
+  t.equal((await fetch(`${url}/_health`)).status, 200)
+  t.notMatch(site.stdout, 'Put no proxy')
+  site.child.kill()
+  t.equal(await site.end(), 0)
+})
+
 t.test('address and environment are options; Ctrl-C, which npm passes on once more, ends it well', async t => {
   const site = startSite(t, ['--port=0', '--host=::1', '--env=test'])
   t.match(await site.url(), /^http:\/\/\[::1\]:\d+$/)

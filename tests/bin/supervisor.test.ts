@@ -62,13 +62,15 @@ t.test('a changed template or asset is used by the process that runs, however of
   await shows(page => page !== styled)
   restore()
   await shows(page => page === styled)
-  t.equal(site.stderr, '')
+  t.equal(site.stderr, 'Compiling for the first time …\n')
 })
 
 t.test('mistakes in templates are told, and the old ones stay in use', async t => {
   const before = await page()
   const restore = add(template, '{{> nowhere}}')
-  await site.until(/Templates cannot be used:\nsite\/partnership\.hbs: line \d+: there is no partial "nowhere"\n/)
+  await site.until(
+    /Templates cannot be used:\nsite\/partnership\.hbs: line \d+: there is no partial "nowhere"\nWhat was read before/,
+  )
   t.equal(await page(), before)
   restore()
   add(template, '<!-- no mistake -->')
@@ -80,13 +82,15 @@ t.test('a changed source is served by a new process', async t => {
   add(bundle, '\n// a change\n')
   url = await site.url()
   t.not(url, old)
+  t.match(site.stdout, `Sinfonietta serves ${url} again (dev, debug on)\n`)
+  t.equal(site.stdout.split('Put no proxy in front').length, 2, 'a warning is given once')
   t.match(await page(), '</body></html>')
   await t.rejects(fetch(old))
 })
 
 t.test('a type error is shown, and what was compiled last goes on', async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
-  await site.until(/site-bundle\.ts.*TS2322[\s\S]*waiting for a change/)
+  await site.until(/site-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
   restore()
   url = await site.url()

@@ -9,6 +9,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
   { name: 'status', parameter: 'status_code', value: 'code', description: 'a part of the status, such as 404 or 50' },
   { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
+  { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
   { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
   { name: 'type', parameter: 'type', value: 'name', description: 'the type: there are only requests' },
   {

@@ -23,7 +23,7 @@ export const defaultOrder = 'desc'
 /** The names of the parameters: Symfony's, in its order, then ours. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type'],
-  ...['route', 'pinned', 'sort', 'order', 'page'],
+  ...['token', 'route', 'pinned', 'sort', 'order', 'page'],
 ]
 
 const defaultLimit = 10
@@ -45,7 +45,7 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
-  const { ip, method, route, status_code: status, type, url } = parameters
+  const { ip, method, route, status_code: status, token, type, url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
@@ -55,6 +55,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   contain('status', status)
   if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
   else if (url !== '!') contain('url', url)
+  contain('token', token?.toLowerCase())
   contain('route', route)
   // Whoever asks for requests wants everything: there is nothing else.
   if (type !== 'request') contain('type', type)

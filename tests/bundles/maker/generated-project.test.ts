@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
@@ -32,14 +32,11 @@ function execute(directory: string, ...words: string[]): Promise<{ code: unknown
   return new Promise(resolve => child.on('close', code => resolve({ code, told })))
 }
 
-const lines = [
-  'make:bundle shop',
-  'make:page price-list --bundle shop',
-  'make:listener greeting kernel.response --bundle shop',
-  'make:collector language --bundle shop',
-  // A bundle that has something.
-  'make:page about-us --bundle site',
-]
+/** What the README has its reader make. */
+const documented = readFileSync('README.md', 'utf8').match(/(?<=^bin\/console )make:.*?(?= *(?:#|$))/gm) ?? []
+
+// The last one is for a bundle that has something.
+const lines = [...documented, 'make:page about-us --bundle site']
 
 /** The shortest names, and the longest: these are only compiled. */
 const others = [
@@ -53,6 +50,7 @@ const others = [
 ])
 
 t.test('what is generated compiles, is in house style, and has tests that are green at once', async t => {
+  t.equal(documented.length, 4, 'the README has one of each')
   const directory = copyProject(t)
   const tests: string[] = []
   const written = new Set<string>()
@@ -73,7 +71,7 @@ t.test('what is generated compiles, is in house style, and has tests that are gr
   t.equal(run.code, 0, run.told)
   for (const test of tests) t.match(run.told, `\nok ${tests.indexOf(test) + 1} - `)
 
-  const { told } = await execute(directory, 'bin/console', 'debug:routes', 'p', '--json')
+  const { told } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
   const names: unknown[] = JSON.parse(told).map(({ name }: { name: unknown }) => name)
-  for (const name of ['price_list', 'photographs_of_all_new_starlet', 'partnership']) t.ok(names.includes(name), name)
+  for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
 })

@@ -45,7 +45,10 @@ t.test('make:bundle makes a bundle with its test, and lists it', async t => {
     'changed  bundles/index.ts',
     '',
   ])
-  t.equal(stderr, '\nbin/test tests/bundles/photo-shop/photo-shop-bundle.test.ts runs its test.\n')
+  t.equal(
+    stderr,
+    '\nbin/test tests/bundles/photo-shop/photo-shop-bundle.test.ts runs its test.\nbin/console make:page NAME --bundle photo-shop adds a page to it.\n',
+  )
   t.match(
     read('bundles/photo-shop/photo-shop-bundle.ts'),
     "export const photoShopBundle: Bundle = {\n  name: 'photo-shop',",
@@ -86,7 +89,7 @@ export const shopBundle: Bundle = {
   t.match(read('tests/bundles/shop/greeting-listener.test.ts'), "createViewEvent('a result')")
   t.match(read('templates/shop/language-panel.hbs'), '{{data.language}}')
   t.match(read('templates/shop/price-list.hbs'), '<h1>{{title}}</h1>')
-  t.match(read('tests/bundles/shop/price-list-page.test.ts'), "t.match(text, '<h1>Price list</h1>')")
+  t.match(read('tests/bundles/shop/price-list-page.test.ts'), "t.match(response.text, '<h1>Price list</h1>')")
 })
 
 t.test('a bundle that has something keeps it', async t => {
@@ -149,6 +152,9 @@ t.test('names that are none are refused, and the message says what would be righ
     ['make:page price-list --bundle ../x', '"../x" is no name'],
     ['make:collector logger --bundle site', 'The profiler has a collector "logger" of its own: choose another name.'],
   ]
+  for (const name of ['cpu', 'findings', 'late', 'request']) {
+    cases.push([`make:collector ${name} --bundle site`, `a collector "${name}" of its own`])
+  }
   for (const [line, message] of cases) {
     const { code, stderr, stdout } = await run(line)
     t.equal(code, 64, line)

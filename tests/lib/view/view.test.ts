@@ -89,7 +89,10 @@ t.test('what is thrown and no error still fails the page with a reason', async t
 
 t.test('an unknown template is an error that says where it was looked for', async t => {
   const view = viewOf(t, {})
-  t.throws(() => view.render('nope', {}), { code: 'VIEW_TEMPLATE_UNKNOWN', message: /"nope\.hbs" in .*/ })
+  t.throws(() => view.render('nope', {}), { code: 'VIEW_TEMPLATE_UNKNOWN', message: /"nope\.hbs" in \S*\.$/ })
+  const shop = viewOf(t, { 'books.hbs': '', 'order.hbs': '', 'other.hbs': '' })
+  t.throws(() => shop.render('orher', {}), { message: /; the nearest are "order", "other"\.$/ })
+  t.throws(() => shop.render('boks', {}), { message: /"boks\.hbs" in \S*; the nearest is "books"\.$/ })
 })
 
 t.test('every mistake in every template is listed at once when they are loaded', async t => {
@@ -101,6 +104,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
       'd.hbs': '{{#if}',
       'e.hbs': '{{#if (nohelper 1)}}fine{{/if}}{{#each items as |item|}}{{item.name}}{{/each}}{{this.nohelper}}',
       'f.txt': '{{{ignored}}}',
+      'g.hbs': '<p>{{#if items}}</p>',
     }),
   )
   const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
@@ -116,6 +120,7 @@ t.test('every mistake in every template is listed at once when they are loaded',
     t.ok(lines.includes(expected), expected)
   }
   t.match(error.message, /d\.hbs: Parse error on line 1/)
+  t.match(error.message, /g\.hbs: Parse error on line 1[\s\S]*\nA block such as \{\{#if …\}\} has no end\./)
 })
 
 t.test('loading again takes up changed files; a mistake leaves the old ones in use', async t => {

@@ -99,6 +99,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --status 50'), ['00000c'])
   t.strictSame(await tokens('profiler:list --url page='), ['00000b', '00000a'])
   t.strictSame(await tokens('profiler:list --url !localhost/shop --limit 1'), ['00000d'])
+  t.strictSame(await tokens('profiler:list --token 0E'), ['00000e'])
   t.strictSame(await tokens('profiler:list --route buy'), ['00000c'])
   t.strictSame(await tokens('profiler:list --type command'), [])
   t.strictSame(await tokens('profiler:list --from 2026-11-20T13:00 --until 2026-11-20T14:00'), ['00000c', '00000b'])

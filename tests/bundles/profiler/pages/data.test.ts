@@ -93,6 +93,23 @@ t.test('the list has every filter of the pages, and leads on', async t => {
   t.equal((await client.get(second.links.previous)).status, 200)
   t.match((await search('limit=x')).notes, [/limit/])
   t.equal((await search('url=!json&route=text')).total, 1)
+  const token = first.records[0].token
+  for (const [query, total] of [
+    ['ip=127.0.0', 4],
+    ['ip=9.9.9', 0],
+    ['method=post', 0],
+    ['status_code=20', 4],
+    ['status_code=404', 0],
+    ['type=request', 4],
+    ['type=command', 0],
+    [`token=${token.slice(1).toUpperCase()}`, 1],
+    ['start=2001-01-01', 4],
+    ['end=2001-01-01', 0],
+    ['start=2001-01-01&end=2999-01-01&url=/text', 1],
+    ['pinned=1', 0],
+  ] as const) {
+    t.equal((await search(query)).total, total, query)
+  }
   const { text } = await client.get(first.links.markdown)
   t.match(text, /^# 3 of 4 records\n\n- `[0-9a-f]{6}` 200 `GET http:\/\/localhost\/json`/)
   t.match(text, 'More: `/_profiler/search.md?method=get&limit=3&sort=url&order=asc&page=2`')

@@ -66,11 +66,12 @@ t.test('a search that says nothing is for the ten latest requests', async t => {
 })
 
 t.test('filters look for parts; the method in any case; an exclamation mark leaves out', async t => {
-  t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command').query.filters, [
+  t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command&token=4D5').query.filters, [
     { field: 'ip', test: 'contains', value: '127' },
     { field: 'method', test: 'contains', value: 'POS' },
     { field: 'status', test: 'contains', value: '40' },
     { field: 'url', test: 'contains', value: 'a' },
+    { field: 'token', test: 'contains', value: '4d5' },
     { field: 'type', test: 'contains', value: 'command' },
     { field: 'time', test: 'from', value: 10_000 },
     { field: 'time', test: 'until', value: 20_999 },
