@@ -184,8 +184,8 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
   const page = loadOnce(async () => new (await import('./error-page/error-page.ts')).ErrorPage(parts))
-  // What a request takes to fail is not to have it in, nor what a server takes to listen.
-  app.signals.on('server.listening', () => void Promise.allSettled([page()]))
+  // What a request takes to fail is not to have it in, nor what a server takes to listen: that is done in this turn.
+  app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }
