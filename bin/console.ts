@@ -2,7 +2,7 @@ import path from 'node:path'
 import { inspect, parseArgs } from 'node:util'
 import { loadBundles } from '../bundles/index.ts'
 import type { Bundle } from '../kernel/bundle.ts'
-import { CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
+import { type CommandSource, CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { Output } from '../lib/console/output.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
@@ -41,7 +41,7 @@ export async function runConsole(
     const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
     const kernel = await Kernel.assemble({ config, directory, bundles: await load(config), logger, redactor })
     try {
-      return await run([...kernel.app.commands], commandLine, terminal, config)
+      return await run(await loadCommands(kernel.app.commands), commandLine, terminal, config)
     } finally {
       await kernel.close()
     }
@@ -50,6 +50,11 @@ export async function runConsole(
     output.error(isForeseen ? error.message : inspect(error))
     return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
   }
+}
+
+async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
+  const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
+  return (await Promise.all(loaded)).flat()
 }
 
 async function run(

@@ -8,7 +8,7 @@ import type { UrlGenerator } from '../lib/routing/url-generator.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
 import type { Collector } from './collector.ts'
-import type { ConsoleCommand } from './console-command.ts'
+import type { CommandSource } from './console-command.ts'
 import type { Controller, RequestHandler } from './controller/controller.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
@@ -43,8 +43,8 @@ export interface Foundation {
   readonly collectors: Collector[]
   /** Flaws that bundles know to look for in the profiles of requests, beside those that the profiler looks for. */
   readonly findingRules: FindingRule[]
-  /** What bundles add to `bin/console`; a server has no use for it. */
-  readonly commands: ConsoleCommand[]
+  /** What bundles add to `bin/console`; a server has no use for it, and loads none that are given by a function. */
+  readonly commands: CommandSource[]
 }
 
 /** What a bundle may use. */

@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Output } from '../lib/console/output.ts'
 
-/** A command of `bin/console`, which a bundle adds to `app.commands`. */
+/** What a bundle adds to `app.commands`: a command, or what loads several of them once the console runs. */
+export type CommandSource = ConsoleCommand | (() => Promise<readonly ConsoleCommand[]>)
+
+/** A command of `bin/console`. */
 export interface ConsoleCommand {
   /** `area:verb`; commands of an area stand together in the help. */
   readonly name: string

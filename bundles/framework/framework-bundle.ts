@@ -16,11 +16,6 @@ import { StaticFileListener } from '../../kernel/listeners/static-file-listener.
 import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
-import { createDebugConfig } from './commands/debug-config.ts'
-import { createDebugEvents } from './commands/debug-events.ts'
-import { createDebugRouteMatch } from './commands/debug-route-match.ts'
-import { createDebugRoutes } from './commands/debug-routes.ts'
-import { createDebugTemplates } from './commands/debug-templates.ts'
 import { createErrorController } from './error-controller.ts'
 import { createErrorPreview } from './error-preview.ts'
 import { addViewHelpers } from './view-helpers.ts'
@@ -33,7 +28,7 @@ export const frameworkBundle: Bundle = {
     app.controllers.register('error_controller', createErrorController(app))
     addViewHelpers(app)
     addListeners(app)
-    addCommands(app)
+    app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
     app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
     if (app.debugGate.isDebug) addDebugHelp(app)
   },
@@ -60,16 +55,6 @@ function addListeners(app: Application): void {
   for (const listener of listeners) listener.subscribe(dispatcher)
   // In development whoever may see debug output has a host of this machine.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
-}
-
-function addCommands(app: Application): void {
-  app.commands.push(
-    createDebugConfig(app),
-    createDebugEvents(app.dispatcher),
-    createDebugRouteMatch(app.routes),
-    createDebugRoutes(app.routes),
-    createDebugTemplates(app),
-  )
 }
 
 function addDebugHelp(app: Application): void {

@@ -1,10 +1,9 @@
 import type { Bundle } from '../../kernel/bundle.ts'
-import { createCommands } from './create-commands.ts'
 
 /** Writes the beginnings of bundles, pages, listeners and collectors, each with its test; for development only. */
 export const makerBundle: Bundle = {
   name: 'maker',
   register(app) {
-    app.commands.push(...createCommands(app))
+    app.commands.push(async () => (await import('./create-commands.ts')).createCommands(app))
   },
 }

@@ -8,15 +8,13 @@ import type { Redactor } from '../../lib/redact/redactor.ts'
 import { Assets } from './assets.ts'
 import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
-import { createCommands } from './commands/create-commands.ts'
 import { ArmFile } from './cpu/arm-file.ts'
 import { CpuProfiler } from './cpu/cpu-profiler.ts'
 import { CpuSampler } from './cpu/cpu-sampler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
-import type { ErrorPage } from './error-page/error-page.ts'
-import { Inspector } from './findings/inspector.ts'
+import { loadOnce } from './load-once.ts'
 import { createPanelLoader } from './load-panels.ts'
 import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
@@ -125,7 +123,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(() => cpu.close())
       const panels = createPanelLoader(app)
       const replayer = new Replayer({ ...app, profiler })
-      const inspector = new Inspector(app.findingRules)
+      const inspector = loadOnce(async () => new (await import('./findings/inspector.ts')).Inspector(app.findingRules))
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp(services))
@@ -135,7 +133,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      app.commands.push(...createCommands({ ...services, armFile, boot: () => prepareForRequests(app) }))
+      app.commands.push(async () => {
+        const { createCommands } = await import('./commands/create-commands.ts')
+        const boot = () => prepareForRequests(app)
+        return createCommands({ ...services, inspector: await inspector(), armFile, boot })
+      })
       addErrorPage(app, { profiler, assets, collectors })
     },
 
@@ -181,13 +183,9 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
-  let loaded: Promise<ErrorPage> | undefined
-  const page = () => {
-    loaded ??= import('./error-page/error-page.ts').then(({ ErrorPage }) => new ErrorPage(parts))
-    return loaded
-  }
-  // What a request takes to fail is not to have it in.
-  app.signals.on('kernel.booted', () => void Promise.allSettled([page()]))
+  const page = loadOnce(async () => new (await import('./error-page/error-page.ts')).ErrorPage(parts))
+  // What a request takes to fail is not to have it in, nor what a server takes to listen: that is done in this turn.
+  app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))
 }

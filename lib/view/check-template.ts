@@ -1,5 +1,5 @@
 /** The parts of a Handlebars syntax tree that are looked at. */
-interface Node {
+export interface Node {
   readonly type: string
   readonly loc?: { readonly start: { readonly line: number } }
   readonly path?: Node
@@ -18,19 +18,38 @@ export interface KnownNames {
   readonly helpers: ReadonlySet<string>
 }
 
+/** Lists the nodes of the syntax tree of a template, each before its children. */
+export function listNodes(ast: unknown): readonly Node[] {
+  const nodes: Node[] = []
+  const visit = (node: Node): void => {
+    nodes.push(node)
+    const children = [
+      node.path,
+      node.name,
+      ...(node.params ?? []),
+      ...(node.hash?.pairs.map(pair => pair.value) ?? []),
+      ...(node.body ?? []),
+      node.program,
+      node.inverse,
+    ]
+    // A path expression ends here: what it is called stands in its parent.
+    for (const child of children) if (child !== undefined && typeof child === 'object') visit(child)
+  }
+  visit(ast as Node)
+  return nodes
+}
+
 /** The names that a template gives to its inline partials. */
-export function inlinePartials(ast: unknown): string[] {
-  return [...walk(ast as Node)]
-    .filter(node => node.type === 'DecoratorBlock')
-    .map(node => String(node.params?.[0]?.original))
+export function inlinePartials(nodes: readonly Node[]): string[] {
+  return nodes.filter(node => node.type === 'DecoratorBlock').map(node => String(node.params?.[0]?.original))
 }
 
 /**
  * The mistakes that Handlebars would only find when it renders: partials and helpers that do not exist, partials named
  * by an expression (no name may come from data), and unescaped output.
  */
-export function* findMistakes(ast: unknown, known: KnownNames): Generator<string> {
-  for (const node of walk(ast as Node)) {
+export function* findMistakes(nodes: readonly Node[], known: KnownNames): Generator<string> {
+  for (const node of nodes) {
     const mistake = mistakeOf(node, known)
     if (mistake !== undefined) yield `line ${node.loc?.start.line}: ${mistake}`
   }
@@ -62,19 +81,4 @@ function hasArguments(node: Node): boolean {
 function unknownHelper(node: Node, helpers: ReadonlySet<string>): string | undefined {
   const name = String(node.path?.original)
   return helpers.has(name) ? undefined : `there is no helper "${name}"`
-}
-
-function* walk(node: Node): Generator<Node> {
-  yield node
-  const children = [
-    node.path,
-    node.name,
-    ...(node.params ?? []),
-    ...(node.hash?.pairs.map(pair => pair.value) ?? []),
-    ...(node.body ?? []),
-    node.program,
-    node.inverse,
-  ]
-  // A path expression ends here: what it is called stands in its parent.
-  for (const child of children) if (child !== undefined && typeof child === 'object') yield* walk(child)
 }

@@ -5,7 +5,7 @@ import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { nearestNames } from '../routing/nearest-names.ts'
-import { findMistakes, inlinePartials } from './check-template.ts'
+import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
 
@@ -180,20 +180,21 @@ function readTemplates(directory: string, folders: readonly string[] | undefined
 /** Handlebars compiles at the first use: everything is parsed here, so that no mistake waits for a visitor. */
 function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, string>): void {
   const mistakes: string[] = []
-  const trees = new Map<string, unknown>()
+  const parsed = new Map<string, readonly Node[]>()
   for (const [name, source] of sources) {
     try {
-      trees.set(name, handlebars.parse(source))
+      // What it would do about white space matters only to what is rendered.
+      parsed.set(name, listNodes(handlebars.parseWithoutProcessing(source)))
     } catch (error) {
       mistakes.push(`${name}.hbs: ${explain((error as Error).message)}`)
     }
   }
   const known = {
-    templates: new Set([...sources.keys(), ...[...trees.values()].flatMap(inlinePartials)]),
+    templates: new Set([...sources.keys(), ...[...parsed.values()].flatMap(inlinePartials)]),
     helpers: new Set(Object.keys(handlebars.helpers)),
   }
-  for (const [name, tree] of trees) {
-    for (const mistake of findMistakes(tree, known)) mistakes.push(`${name}.hbs: ${mistake}`)
+  for (const [name, nodes] of parsed) {
+    for (const mistake of findMistakes(nodes, known)) mistakes.push(`${name}.hbs: ${mistake}`)
   }
   if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
 }

@@ -13,7 +13,7 @@ const memory = 2000
 /** What badges are made with. */
 export interface BadgeServices {
   readonly storage: Pick<ProfileStorage, 'find'>
-  readonly inspector: Inspector
+  readonly inspector: () => Promise<Inspector>
   readonly signals: Signals
 }
 
@@ -45,7 +45,7 @@ export class FindingBadges {
   async #read(token: string): Promise<void> {
     const { inspector, storage } = this.#services
     const found = await storage.find(token)
-    if (found !== undefined) this.#known.set(token, toBadge(inspector.inspect(found.profile)))
+    if (found !== undefined) this.#known.set(token, toBadge((await inspector()).inspect(found.profile)))
   }
 
   #forgetOldest(): void {

@@ -1,7 +1,6 @@
 import type { Controller } from '../../../kernel/controller/controller.ts'
 import type { ProfilerApplication } from '../pages/add-pages.ts'
 import type { Replayer } from '../replay/replayer.ts'
-import { createMcpCommand } from './create-mcp-command.ts'
 import { createMcpRoute } from './create-mcp-route.ts'
 import { loadSdk } from './load-sdk.ts'
 
@@ -9,12 +8,19 @@ import { loadSdk } from './load-sdk.ts'
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
   const services = { ...app, loadSdk, logger: app.logger.channel('profiler') }
   const load = async (replayer?: Replayer) => {
-    const [{ createTools }, panels] = await Promise.all([import('./create-tools.ts'), app.panels()])
-    const { inspector, profiler, storage } = app
+    const [{ createTools }, panels, inspector] = await Promise.all([
+      import('./create-tools.ts'),
+      app.panels(),
+      app.inspector(),
+    ])
+    const { profiler, storage } = app
     return createTools({ inspector, profiler, storage, replayer, panels: () => panels })
   }
   // A command runs the code that was there when the agent began: only a server can tell what a change has done.
-  app.commands.push(createMcpCommand({ ...services, tools: () => load() }))
+  app.commands.push(async () => {
+    const { createMcpCommand } = await import('./create-mcp-command.ts')
+    return [createMcpCommand({ ...services, tools: () => load() })]
+  })
   const tools = () => load(app.config.isMcpReplayOn ? app.replayer : undefined)
   const route = createMcpRoute({ ...services, tools, isOn: app.config.isMcpOn })
   app.routes.add(route)

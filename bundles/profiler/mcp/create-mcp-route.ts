@@ -8,10 +8,8 @@ import { home } from '../links.ts'
 import { protect } from '../pages/protect.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import { acceptsProgram } from './accepts-program.ts'
-import { answerMessage } from './answer-message.ts'
 import type { McpServices } from './create-mcp-command.ts'
 import { PROFILER_MCP_OFF } from './errors.ts'
-import { openServer } from './open-server.ts'
 
 /** What the route works with. */
 export interface McpRouteServices extends Omit<McpServices, 'storage'> {
@@ -38,7 +36,11 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
       if (!isOn) throw new PROFILER_MCP_OFF([])
       // Agents try GET for news that we never have; that is no mistake, and not to be logged as one.
       if (request.method !== 'POST') return protect(refuse())
-      const sdk = await loadSdk()
+      const [sdk, { answerMessage }, { openServer }] = await Promise.all([
+        loadSdk(),
+        import('./answer-message.ts'),
+        import('./open-server.ts'),
+      ])
       await profiler.whenIdle()
       const { server } = openServer(sdk, await tools(), logger)
       return protect(await answerMessage(request, server, sdk))

@@ -4,7 +4,6 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
 import type { CpuProfiler } from '../cpu/cpu-profiler.ts'
 import { FindingBadges } from '../findings/finding-badges.ts'
-import type { Inspector } from '../findings/inspector.ts'
 import type { Profiler } from '../recording/profiler.ts'
 import type { RecordingPolicy } from '../recording/recording-policy.ts'
 import type { Replayer } from '../replay/replayer.ts'
@@ -28,7 +27,7 @@ export interface ProfilerApplication extends Application {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly assets: Assets
-  readonly inspector: Inspector
+  readonly inspector: PageServices['inspector']
   readonly replayer: Replayer
   readonly cpu: CpuProfiler
   readonly panels: PageServices['panels']

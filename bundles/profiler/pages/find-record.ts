@@ -17,5 +17,6 @@ export async function findRecord(
   const found = await storage.find(token)
   if (found === undefined) return undefined
   const { profile } = found
-  return { ...found, findings: inspector.inspect(profile), ...(await findRelatives(storage, profile)) }
+  const findings = (await inspector()).inspect(profile)
+  return { ...found, findings, ...(await findRelatives(storage, profile)) }
 }

@@ -17,8 +17,8 @@ export interface PageServices {
   /** Renders panels. */
   readonly view: View
   readonly logger: Logger
-  /** Finds what could be better about a request. */
-  readonly inspector: Inspector
+  /** Finds what could be better about a request. It is loaded when it is asked for first. */
+  readonly inspector: () => Promise<Inspector>
   /** Tells of it in lists. */
   readonly badges: Pick<FindingBadges, 'find'>
   /** In the order of the menu. They are loaded when they are asked for first. */

@@ -28,7 +28,7 @@ async function renderToolbar(
   const found = await storage.find(token)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   const { children } = await findRelatives(storage, found.profile)
-  const findings = inspector.inspect(found.profile)
+  const findings = (await inspector()).inspect(found.profile)
   const { toToolbarView } = await import('./to-toolbar-view.ts')
   const html = await view.render('profiler/toolbar', toToolbarView({ ...found, children, findings }), request)
   return protect(Response.html(html))

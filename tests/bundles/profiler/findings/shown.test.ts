@@ -134,7 +134,7 @@ t.test('a list reads a record for its badge once, until it is amended', async t 
     reads.push(token)
     return storage.find(token)
   }
-  const badges = new FindingBadges({ storage: { find }, inspector: new Inspector([]), signals })
+  const badges = new FindingBadges({ storage: { find }, inspector: async () => new Inspector([]), signals })
   const { summary } = createRecord(flawed)
   for (const record of [healthy, flawed]) storage.append(createRecord(record), '{}')
   const tokens = ['a0a0a0', 'f1f1f1', 'dddddd']

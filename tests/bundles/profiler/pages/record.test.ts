@@ -47,7 +47,7 @@ async function withPanels(
     new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
   )
   const profiler = { whenKept: async () => undefined }
-  const inspector = new Inspector([])
+  const inspector = async () => new Inspector([])
   const services = {
     ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels, inspector },
     badges: new FindingBadges({ ...app, storage, inspector }),

@@ -1,0 +1,8 @@
+/** Creates what gives a part that is loaded when it is asked for first: whoever asks gets the same. */
+export function loadOnce<part>(load: () => Promise<part>): () => Promise<part> {
+  let loaded: Promise<part> | undefined
+  return () => {
+    loaded ??= load()
+    return loaded
+  }
+}
