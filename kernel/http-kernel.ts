@@ -112,7 +112,7 @@ export class HttpKernel implements RequestKernel {
       const filtered = this.#filterResponse(request, type, response)
       return filtered instanceof Promise ? await filtered : filtered
     } catch (error) {
-      if (catchErrors && !isEndless(request, error)) return this.#answerError(request, type, error)
+      if (catchErrors && !isEndless(request, error)) return await this.#answerError(request, type, error)
       await this.#finishRequest(request, type)
       throw error
     }
@@ -158,7 +158,8 @@ export class HttpKernel implements RequestKernel {
     const response = asResponse(event.response)
     if (!event.keepsStatus && response.status < 300) giveStatusOf(event.error, response)
     try {
-      return await this.#filterResponse(request, type, response)
+      const filtered = this.#filterResponse(request, type, response)
+      return filtered instanceof Promise ? await filtered : filtered
     } catch (failure) {
       this.#logger.critical('A listener failed on the response to an error.', { exception: failure })
       return response
