@@ -71,13 +71,19 @@ export class HttpKernel implements RequestKernel {
     return this.handle(forwarded, RequestType.Sub)
   }
 
-  /** Tells that the response was sent or its client has left. Once for each main request; never rejects. */
-  async terminate(request: Request, response: Response, isSent = true): Promise<void> {
-    try {
-      const event = new TerminateEvent(this, request, response, isSent)
-      await this.#context.run(request, () => this.#dispatcher.dispatch(event))
-    } catch (error) {
+  /**
+   * Tells that the response was sent or its client has left. Once for each main request; gives a promise only when something
+   * is pending, never throws and never rejects.
+   */
+  terminate(request: Request, response: Response, isSent = true): Promise<void> | undefined {
+    const event = new TerminateEvent(this, request, response, isSent)
+    const report = (error: unknown) =>
       this.#logger.critical('A listener of kernel.terminate failed.', { exception: error })
+    try {
+      return this.#context.run(request, () => this.#dispatcher.dispatch(event))?.catch(report)
+    } catch (error) {
+      report(error)
+      return undefined
     }
   }
 
@@ -103,9 +109,10 @@ export class HttpKernel implements RequestKernel {
       const returned = prepared.controller.call(...prepared.arguments)
       const result = isThenable(returned) ? await returned : returned
       const response = result instanceof Response ? result : await this.#view(request, type, result)
-      return await this.#filterResponse(request, type, response)
+      const filtered = this.#filterResponse(request, type, response)
+      return filtered instanceof Promise ? await filtered : filtered
     } catch (error) {
-      if (catchErrors && !isEndless(request, error)) return this.#answerError(request, type, error)
+      if (catchErrors && !isEndless(request, error)) return await this.#answerError(request, type, error)
       await this.#finishRequest(request, type)
       throw error
     }
@@ -151,7 +158,8 @@ export class HttpKernel implements RequestKernel {
     const response = asResponse(event.response)
     if (!event.keepsStatus && response.status < 300) giveStatusOf(event.error, response)
     try {
-      return await this.#filterResponse(request, type, response)
+      const filtered = this.#filterResponse(request, type, response)
+      return filtered instanceof Promise ? await filtered : filtered
     } catch (failure) {
       this.#logger.critical('A listener failed on the response to an error.', { exception: failure })
       return response

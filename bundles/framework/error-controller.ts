@@ -41,18 +41,25 @@ const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
  * message only when it is below 500.
  */
 export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
-  return defineController('error_controller', [currentRequest], async request => {
+  return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
-    const response = await rendererFor(request)(report, view)
-    response.status = report.status
-    response.headers.set('vary', 'Accept')
-    if (error instanceof HttpError) {
-      for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
-    }
-    if (report.details !== undefined) addDebugHeaders(response.headers, error, report.details.message)
-    return response
+    const response = rendererFor(request)(report, view)
+    // Seldom pending: what need not be waited for is not.
+    return response instanceof Promise
+      ? response.then(rendered => complete(rendered, report, error))
+      : complete(response, report, error)
   })
+}
+
+function complete(response: Response, { status, details }: ErrorReport, error: unknown): Response {
+  response.status = status
+  response.headers.set('vary', 'Accept')
+  if (error instanceof HttpError) {
+    for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
+  }
+  if (details !== undefined) addDebugHeaders(response.headers, error, details.message)
+  return response
 }
 
 function rendererFor({ headers }: Request): Renderer {

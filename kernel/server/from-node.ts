@@ -16,7 +16,7 @@ export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxie
     // A TLS socket says that it is encrypted; a plain one says nothing.
     connection: message.socket as Connection,
     trustedProxies,
-    ...(hasBody(headers) && { body: readBodyOf(message, headers, onBodyRead) }),
+    body: hasBody(headers) ? readBodyOf(message, headers, onBodyRead) : undefined,
   })
 }
 

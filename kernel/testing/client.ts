@@ -103,7 +103,7 @@ export class TestClient {
     const request = this.#createRequest('GET', target, init)
     const response = await this.#kernel.handle(request)
     this.cookies.take(response.headers)
-    return new OpenResponse(request, response, isSent => this.#kernel.terminate(request, response, isSent))
+    return new OpenResponse(request, response, async isSent => this.#kernel.terminate(request, response, isSent))
   }
 
   /**

@@ -17,6 +17,7 @@ export function defineError<placeholders extends readonly unknown[]>(
   status: number,
   template: string,
 ): CodedErrorClass<placeholders> {
+  const parts = template.split('%s')
   const coded = class extends HttpError {
     static readonly code = code
     static readonly status = status
@@ -24,7 +25,7 @@ export function defineError<placeholders extends readonly unknown[]>(
     override readonly code = code
 
     constructor(values: placeholders, options?: HttpErrorOptions) {
-      super(status, fill(template, values), options)
+      super(status, fill(parts, values), options)
     }
   }
   // The class is its condition: stacks, logs and profiles name it.
@@ -32,7 +33,6 @@ export function defineError<placeholders extends readonly unknown[]>(
   return coded
 }
 
-function fill(template: string, values: readonly unknown[]): string {
-  let next = 0
-  return template.replace(/%s/g, () => String(values[next++]))
+function fill(parts: readonly string[], values: readonly unknown[]): string {
+  return parts.reduce((text, part, index) => `${text}${String(values[index - 1])}${part}`)
 }

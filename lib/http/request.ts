@@ -23,10 +23,10 @@ export interface RequestInit {
   readonly target: string
   readonly method?: string
   readonly headers?: HeadersInit
-  readonly body?: RequestBody
+  readonly body?: RequestBody | undefined
   readonly httpVersion?: string
-  readonly connection?: Connection
-  readonly trustedProxies?: TrustedProxies
+  readonly connection?: Connection | undefined
+  readonly trustedProxies?: TrustedProxies | undefined
 }
 
 /** Facts that listeners and controllers attach to a request; names with an underscore are the kernel's. */
@@ -198,8 +198,11 @@ export class Request {
   }
 
   /** The same request with fresh attributes and what `changes` say: the form of a sub-request. Session and body are shared. */
-  duplicate(changes: { readonly method?: string; readonly target?: string } = {}): Request {
-    return new Request({ ...this.#init, headers: this.headers, body: this.body, ...changes }, this)
+  duplicate({ method = this.method, target = this.target }: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
+    const { body, headers, httpVersion } = this
+    const { connection, trustedProxies } = this.#init
+    // By hand: to spread the parts of this one takes five times as long as all the rest.
+    return new Request({ method, target, headers, body, httpVersion, connection, trustedProxies }, this)
   }
 }
 

@@ -29,6 +29,8 @@ export class StaticFiles {
 
   /** The file behind the path of a request, with a version (any) or without; `undefined` when none is. */
   find(requestPath: string): StaticFile | undefined {
+    // Most requests are for pages.
+    if (!requestPath.startsWith('/assets/')) return undefined
     const file = this.#files.get(requestPath)
     if (file !== undefined) return { file, version: undefined }
     const [, version, name] = /^\/assets\/([0-9a-f]{8})\/(.+)$/.exec(requestPath) ?? []

@@ -1,4 +1,5 @@
 import { type Test, t } from 'tap'
+import { createErrorController } from '../../../bundles/framework/error-controller.ts'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
@@ -177,4 +178,13 @@ t.test('a policy that the application sets for its pages is not that of a debug 
   )
   t.ok((await client.get('/noslash')).headers.has('content-security-policy'))
   t.notOk((await client.get('/boom')).headers.has('content-security-policy'))
+})
+
+t.test('a page that has to be waited for is completed when it is there', async t => {
+  const { app, client } = await boot(t)
+  const view = Object.assign(Object.create(app.view), { render: async () => 'late' })
+  app.controllers.register('error_controller', createErrorController({ ...app, view }))
+  const { headers, status, text } = await client.get('/gone')
+  t.strictSame([status, text, headers.get('content-type')], [404, 'late', 'text/html; charset=UTF-8'])
+  t.equal(headers.get('x-debug-exception'), 'nothing%20here')
 })
