@@ -7,8 +7,6 @@ import { HttpError } from '../../lib/errors/http-error.ts'
 import { type RunInit, runInTerminal } from '../support/fake-terminal.ts'
 import { pause } from './site-process.ts'
 
-t.setTimeout(120_000)
-
 const seen: unknown[] = []
 
 const commands: readonly ConsoleCommand[] = [

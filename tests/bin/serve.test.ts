@@ -7,8 +7,6 @@ import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-st
 import type { Bundle } from '../../kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
 
-t.setTimeout(180_000)
-
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
 interface Outcome {

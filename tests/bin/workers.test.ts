@@ -7,8 +7,6 @@ import { startLoad } from '../soak/steady-load.ts'
 import { childrenOf } from '../support/children-of.ts'
 import { pause, startCounted, startProgram, startSite } from './site-process.ts'
 
-t.setTimeout(180_000)
-
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
 /** `npm run soak -- --restarts 20` has more of them. */

@@ -4,8 +4,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(120_000)
-
 interface Opened {
   readonly page: Page
   readonly url: string

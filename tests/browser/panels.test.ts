@@ -8,8 +8,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(180_000)
-
 /** A request that logs, calls and renders. */
 const busy: Bundle = {
   name: 'busy',

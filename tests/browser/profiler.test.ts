@@ -6,8 +6,6 @@ import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { richBundle } from '../support/rich-bundle.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(180_000)
-
 interface Opened {
   readonly page: Page
   readonly url: string

@@ -5,8 +5,6 @@ import { lookAt, watch } from '../support/page-checks.ts'
 import { openScreens } from '../support/screens.ts'
 import { walkByKeyboard } from '../support/walk-by-keyboard.ts'
 
-t.setTimeout(300_000)
-
 const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
 
 /** The text of a page that can be seen. */
