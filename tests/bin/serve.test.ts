@@ -157,7 +157,6 @@ t.test('an error that nobody has caught ends the process, after what is under wa
     const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(100)
     t.equal(await (await fetch(url + path)).text(), 'nothing is wrong')
     const response = await slow
     t.equal(response.headers.get('connection'), 'close')
@@ -175,7 +174,6 @@ t.test('rt-throw-late: in development the log names the request of such an error
     const site = startFixture(t, 'crashing-site', { APP_ENV: 'dev', PROFILES: directory })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(100)
     t.equal(await (await fetch(url + target)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1)
@@ -198,7 +196,6 @@ t.test('rt-throw-late: whatever is rejected, the process ends in order', async t
     const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(50)
     t.equal(await (await fetch(`${url}/odd?value=${value}`)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1, value)
