@@ -39,15 +39,22 @@ export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }:
   }
 }
 
-/** Sends it; what of the answer is not as it must be. */
+/**
+ * Sends it; what of the answer is not as it must be. A machine that is busy with something else answers late, which is not
+ * wrong: then it is sent once more, with more patience.
+ */
 export async function findComplaints(
   port: number,
   one: BadRequest,
   sending: Sending = toSending(one),
 ): Promise<string[]> {
-  const complaints = complaintsOf(one, await exchange(port, sending))
-  // A machine that is busy with something else answers late, which is not wrong.
-  return complaints.length === 0 ? [] : complaintsOf(one, await exchange(port, sending, 10))
+  let complaints: string[]
+  let patience = 1
+  do {
+    complaints = complaintsOf(one, await exchange(port, sending, patience))
+    patience *= 10
+  } while (patience <= 10 && complaints.length > 0)
+  return complaints
 }
 
 function complaintsOf({ abort, expect }: BadRequest, { isClosed, statuses, text }: Received): string[] {
