@@ -12,8 +12,6 @@ import { pause, startSite } from './bin/site-process.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
 import { startServer } from './support/test-server.ts'
 
-t.setTimeout(180_000)
-
 const guide = readFileSync('docs/guides/deploy.md', 'utf8')
 
 /** The first block of code in a language. */

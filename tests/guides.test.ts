@@ -15,8 +15,6 @@ import {
 } from './support/guide.ts'
 import { GuideProject } from './support/guide-project.ts'
 
-t.setTimeout(300_000)
-
 const folder = 'docs/guides'
 const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
 

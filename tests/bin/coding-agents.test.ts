@@ -7,8 +7,6 @@ import { t } from 'tap'
 import { connectAgent } from '../support/agent.ts'
 import { startSite } from './site-process.ts'
 
-t.setTimeout(120_000)
-
 const guide = readFileSync('docs/guides/coding-agents.md', 'utf8')
 const blocks = [...guide.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].map(([, language, text]) => ({ language, text }))
 const [stdio, http] = blocks

@@ -3,8 +3,6 @@ import { connect } from 'node:net'
 import { t } from 'tap'
 import { pause, SiteProcess } from './site-process.ts'
 
-t.setTimeout(180_000)
-
 t.test('rt-max-conns: more connections than file descriptors hurt for as long as they last', async t => {
   const command = 'ulimit -n 200; exec "$0" bin/start.js --port=0 --env=prod'
   const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production' }

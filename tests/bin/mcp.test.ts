@@ -6,8 +6,6 @@ import { t } from 'tap'
 import { connectAgent } from '../support/agent.ts'
 import { copyProject, startCopy } from './site-process.ts'
 
-t.setTimeout(180_000)
-
 /** A route of the site that fails, with a secret in its message. */
 const failing = `
     app.routes.add({

@@ -7,8 +7,6 @@ import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-st
 import type { Bundle } from '../../kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
 
-t.setTimeout(180_000)
-
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
 interface Outcome {
@@ -171,7 +169,6 @@ t.test('an error that nobody has caught ends the process, after what is under wa
     const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(100)
     t.equal(await (await fetch(url + path)).text(), 'nothing is wrong')
     const response = await slow
     t.equal(response.headers.get('connection'), 'close')
@@ -189,7 +186,6 @@ t.test('rt-throw-late: in development the log names the request of such an error
     const site = startFixture(t, 'crashing-site', { APP_ENV: 'dev', PROFILES: directory })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(100)
     t.equal(await (await fetch(url + target)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1)
@@ -212,7 +208,6 @@ t.test('rt-throw-late: whatever is rejected, the process ends in order', async t
     const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
     const slow = fetch(`${url}/slow`)
-    await pause(50)
     t.equal(await (await fetch(`${url}/odd?value=${value}`)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1, value)

@@ -7,8 +7,6 @@ import path from 'node:path'
 import { t } from 'tap'
 import { copyProject, pause, startCopy } from './site-process.ts'
 
-t.setTimeout(300_000)
-
 const directory = t.testdir()
 copyProject(directory)
 const inCopy = (file: string) => path.join(directory, file)

@@ -3,8 +3,6 @@ import { t } from 'tap'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { openScreens } from '../support/screens.ts'
 
-t.setTimeout(300_000)
-
 /** What axe finds, in the browser: only what keeps people from using a page. Nothing is fetched for it. */
 const run = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')

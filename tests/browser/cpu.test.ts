@@ -10,8 +10,6 @@ import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 import { walkByKeyboard } from '../support/walk-by-keyboard.ts'
 
-t.setTimeout(180_000)
-
 async function open(t: Test) {
   const browser = await openBrowser(t)
   const armFile = path.join(t.testdir(), 'armed.json')

@@ -4,8 +4,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(120_000)
-
 const handlers = {
   '/broken': () => {
     throw new Error(`It is broken ${'beyond-all-repair-'.repeat(8)}`, { cause: new RangeError('too much') })
@@ -66,6 +64,7 @@ t.test('what is copied is what a client of text gets', needsBrowser, async t => 
   const [head] = text.split('\n\n- ')
   t.equal(copied.split('\n\n- ')[0], head?.replace('http://localhost', url))
   await page.getByRole('link', { name: /^Profile/ }).click()
+  await page.waitForURL(/_profiler/)
   t.match(await page.title(), /· Profiler$/)
   t.match(page.url(), /\/_profiler\/[0-9a-f]{6}$/)
 })

@@ -8,8 +8,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(120_000)
-
 class Tick extends Event {
   static readonly eventName = 'clock.tick'
 }

@@ -1,10 +1,9 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
+import { settle } from '../support/page-checks.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
-
-t.setTimeout(120_000)
 
 interface Opened {
   readonly page: Page
@@ -73,10 +72,7 @@ t.test('the list filters while one types, and stays live with its filter', needs
 t.test('rows are opened by a click anywhere, walked with keys, and pinned where they are', needsBrowser, async t => {
   const { ask, complaints, page, url } = await open(t)
   const latest = await ask('/missing-x')
-  await page.reload()
-  // Then it looks once more for what came meanwhile.
-  await page.getByText('Live', { exact: true }).waitFor()
-  await page.waitForTimeout(300)
+  await settle(page, () => page.reload())
   await page.keyboard.press('j')
   await page.keyboard.press('j')
   await page.keyboard.press('k')
@@ -87,14 +83,14 @@ t.test('rows are opened by a click anywhere, walked with keys, and pinned where 
   // Where the link of the row is stretched over all of it.
   await page.locator(`tr[data-token="${latest}"] .route`).click({ force: true })
   t.equal(page.url(), `${url}/_profiler/${latest}`)
-  t.ok(await page.getByText('pinned', { exact: true }).isVisible())
+  await page.getByText('pinned', { exact: true }).waitFor()
   t.strictSame(complaints, [])
 })
 
 t.test('two records are selected and compared, also without scripts', needsBrowser, async t => {
   const { ask, complaints, page, url } = await open(t)
   const missing = await ask('/missing-x')
-  await page.reload()
+  await settle(page, () => page.reload())
   t.notOk(await page.getByRole('button', { name: 'Compare them' }).isVisible())
   for (const box of await page.getByRole('checkbox', { name: /^Select/ }).all()) await box.check()
   t.equal(await page.locator('.select :checked').count(), 2, 'never more than two')

@@ -8,8 +8,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(180_000)
-
 /** A request that logs, calls and renders. */
 const busy: Bundle = {
   name: 'busy',
@@ -103,6 +101,7 @@ t.test('without scripts a log is filtered by its form', needsBrowser, async t =>
   await page.locator('.segment', { hasText: 'warning' }).click()
   await page.getByLabel('Text').fill('late')
   await page.getByRole('button', { name: 'Filter' }).click()
+  await page.waitForURL(/text=late$/)
   t.match(page.url(), '?panel=logger&level=warning&channel=&text=late')
   t.strictSame(await messagesOf(page), ['It is late.'])
   await page.goto(`${url}/_profiler/latest?panel=demo`)

@@ -6,8 +6,6 @@ import { createProfiledKernel } from '../support/profiled-kernel.ts'
 import { richBundle } from '../support/rich-bundle.ts'
 import { serveKernel } from '../support/test-server.ts'
 
-t.setTimeout(180_000)
-
 interface Opened {
   readonly page: Page
   readonly url: string
@@ -121,7 +119,7 @@ t.test('records are searched, read, pinned and deleted without a script', needsB
   t.equal(page.url(), `${url}/_profiler/${missing}`)
   await page.getByRole('button', { name: 'Pin' }).click()
   t.match(page.url(), `${url}/_profiler/${missing}`)
-  t.ok(await page.getByText('pinned', { exact: true }).isVisible())
+  await page.getByText('pinned', { exact: true }).waitFor()
   await page.getByRole('link', { name: 'Next' }).click()
   t.match(page.url(), `${url}/_profiler/${found}`)
 

@@ -1,11 +1,9 @@
 import type { Page } from 'playwright-core'
 import { t } from 'tap'
 import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { lookAt, watch } from '../support/page-checks.ts'
+import { lookAt, settle, watch } from '../support/page-checks.ts'
 import { openScreens } from '../support/screens.ts'
 import { walkByKeyboard } from '../support/walk-by-keyboard.ts'
-
-t.setTimeout(300_000)
 
 const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
 
@@ -31,13 +29,6 @@ t.test('no screen complains, leaves the site, or is too wide', needsBrowser, asy
   t.strictSame(complaints(), [])
 })
 
-/** A list looks once more for records when it begins to follow them. */
-async function settle(page: Page): Promise<void> {
-  if ((await page.locator('[data-live]').count()) === 0) return
-  await page.getByText('Live', { exact: true }).waitFor()
-  await page.waitForTimeout(500)
-}
-
 t.test(
   'the keyboard reaches everything on every screen, in the order of reading, and is seen there',
   needsBrowser,
@@ -46,8 +37,7 @@ t.test(
     const { screens, url } = await openScreens(t)
     const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, reducedMotion: 'reduce' })
     for (const { name, path } of screens) {
-      await page.goto(url + path)
-      await settle(page)
+      await settle(page, () => page.goto(url + path))
       const { backwards, first, missed, unseen } = await walkByKeyboard(page)
       if (path.startsWith('/_profiler/')) t.match(first, /^Skip to/, `${name}: first, the way to the content`)
       t.strictSame({ backwards, missed, unseen }, { backwards: [], missed: [], unseen: [] }, name)
@@ -86,7 +76,7 @@ t.test('without scripts, records are searched, pinned, and deleted', needsBrowse
   await page.locator(`a[href="/_profiler/${tokens.failed}"]`).last().click()
   t.equal(page.url(), `${url}/_profiler/${tokens.failed}`)
   await page.getByRole('button', { name: 'Pin', exact: true }).click()
-  t.ok(await page.getByRole('button', { name: 'Unpin' }).isVisible())
+  await page.getByRole('button', { name: 'Unpin' }).waitFor()
   await page.goto(`${url}/_profiler/`)
   await page.getByText('Delete records').click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()

@@ -5,8 +5,6 @@ import { needsBrowser, openBrowser } from '../support/browser.ts'
 import { lookAt, watch } from '../support/page-checks.ts'
 import { startServer } from '../support/test-server.ts'
 
-t.setTimeout(180_000)
-
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
   const browser = await openBrowser(t)
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })

@@ -1,8 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { encodeMultipart } from '../../kernel/testing/multipart.ts'
-import { badRequests, complaintsOf, toSending } from '../support/bad-requests.ts'
-import { exchange } from '../support/exchange.ts'
+import { badRequests, findComplaints } from '../support/bad-requests.ts'
 
 /** One visit of a client to a port; gives what was wrong with the answer, `undefined` when nothing was. */
 export type Visit = (port: number) => Promise<string | undefined>
@@ -39,9 +38,7 @@ async function visitPage(port: number): Promise<string | undefined> {
 
 async function sendBadRequest(port: number): Promise<string | undefined> {
   const one = oneOf(badRequests)
-  const isRight = complaintsOf(one, await exchange(port, toSending(one))).length === 0
-  // A machine that is busy with something else answers late, which is not wrong.
-  const complaints = isRight ? [] : complaintsOf(one, await exchange(port, toSending(one), 5))
+  const complaints = await findComplaints(port, one)
   return complaints.length === 0 ? undefined : `${one.id}: ${complaints.join(', ')}`
 }
 

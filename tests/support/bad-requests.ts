@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Received, Sending } from './exchange.ts'
+import { exchange, type Received, type Sending } from './exchange.ts'
 
 /** A recorded request that something is wrong with, and what must come of it. */
 export interface BadRequest {
@@ -39,8 +39,25 @@ export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }:
   }
 }
 
-/** What of an answer is not as it must be. */
-export function complaintsOf({ abort, expect }: BadRequest, { isClosed, statuses, text }: Received): string[] {
+/**
+ * Sends it; what of the answer is not as it must be. A machine that is busy with something else answers late, which is not
+ * wrong: then it is sent once more, with more patience.
+ */
+export async function findComplaints(
+  port: number,
+  one: BadRequest,
+  sending: Sending = toSending(one),
+): Promise<string[]> {
+  let complaints: string[]
+  let patience = 1
+  do {
+    complaints = complaintsOf(one, await exchange(port, sending, patience))
+    patience *= 10
+  } while (patience <= 10 && complaints.length > 0)
+  return complaints
+}
+
+function complaintsOf({ abort, expect }: BadRequest, { isClosed, statuses, text }: Received): string[] {
   const [final = null] = statuses.filter(status => status >= 200)
   const isClosedAsExpected = expect.close === undefined || abort !== undefined || expect.close === isClosed
   const complaints: readonly (readonly [isFine: boolean, complaint: string])[] = [

@@ -21,11 +21,15 @@ export const needsBrowser: { readonly skip: string | false } = {
 /* c8 ignore start -- only where there is a Chromium, and coverage is complete without one */
 /** Starts Chromium, without what it does for itself over the network. It is closed when the test ends. */
 export async function openBrowser(t: Test): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: String(executable), args: [...quietly] })
+  const browser = await chromium.launch({ executablePath: String(executable), args: [...quietly], timeout: patience })
+  browser.on('context', context => context.setDefaultTimeout(patience))
   t.teardown(() => browser.close())
   return browser
 }
 /* c8 ignore stop */
+
+/** Milliseconds: nothing takes so long, on a busy machine either. */
+const patience = 120_000
 
 const quietly = [
   '--no-sandbox',

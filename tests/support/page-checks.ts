@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 
 /** What of a page is looked at. */
 export interface Look {
@@ -45,6 +45,21 @@ const script = `(() => {
 /** Looks at a page as it is now. */
 export function lookAt(page: Page): Promise<Look> {
   return page.evaluate<Look>(script)
+}
+
+/** Goes to a page, and waits until nothing moves: a list looks once more for records when it begins to follow them. */
+export async function settle(page: Page, go: () => Promise<unknown>): Promise<void> {
+  let isFetched = false
+  const note = (request: Request) => {
+    if (request.resourceType() === 'fetch') isFetched = true
+  }
+  page.on('requestfinished', note)
+  await go()
+  if ((await page.locator('[data-live]').count()) > 0) {
+    while (!isFetched) await page.waitForTimeout(20)
+    await page.waitForTimeout(200)
+  }
+  page.off('requestfinished', note)
 }
 
 /** Tells what went wrong on the way to a page: failures, messages, violated policies, and requests that leave the site. */

@@ -13,7 +13,7 @@ export interface Served {
   readonly server: NodeServer
   readonly url: string
   readonly port: number
-  /** Sends bytes over a connection of their own and gives all that comes back until it is closed, or quiet. */
+  /** Sends bytes over a connection of their own and gives all that comes back until the server closes it. */
   raw(bytes: string): Promise<string>
 }
 
@@ -51,10 +51,6 @@ export function openConnection(port: number): { socket: Socket; received: () => 
 async function exchange(port: number, bytes: string): Promise<string> {
   const { socket, received } = openConnection(port)
   socket.write(bytes, 'latin1')
-  await new Promise<void>(resolve => {
-    socket.setTimeout(500, resolve)
-    socket.on('close', () => resolve())
-  })
-  socket.destroy()
+  await new Promise(resolve => socket.on('close', resolve))
   return received()
 }

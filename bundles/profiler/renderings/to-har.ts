@@ -4,7 +4,7 @@ import { serializeForm } from '../format/curl.ts'
 import { formatMoment, formatText } from '../format/format-soft.ts'
 import type { Profile } from '../profile.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
-import { asList, asNumber, asObject, asObjects, asOptionalNumber } from '../reading/read-soft.ts'
+import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 
 /** An HTTP archive (HAR 1.2). */
 export interface Har {
@@ -108,7 +108,7 @@ function toEntry({ data, summary }: Profile): HarEntry {
       queryString: toPairs(request.query),
       ...toPostData(body),
       headersSize: -1,
-      bodySize: asOptionalNumber(body.length) ?? (Object.keys(body).length === 0 ? 0 : -1),
+      bodySize: toSize(body.length) ?? (Object.keys(body).length === 0 ? 0 : -1),
     },
     response: {
       status,
@@ -116,10 +116,10 @@ function toEntry({ data, summary }: Profile): HarEntry {
       httpVersion,
       cookies: valuesOf(responseHeaders, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
       headers: responseHeaders,
-      content: { size: asNumber(response.size), mimeType: contentType ?? '', ...bodyless },
+      content: { size: toSize(response.size) ?? 0, mimeType: contentType ?? '', ...bodyless },
       redirectURL: valuesOf(responseHeaders, 'location').join(),
       headersSize: -1,
-      bodySize: asOptionalNumber(response.size) ?? -1,
+      bodySize: toSize(response.size) ?? -1,
     },
     cache: {},
     timings: { ...unknownTimings, wait: duration },
@@ -151,15 +151,20 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
       httpVersion: 'unknown',
       cookies: [],
       headers: [],
-      content: { size: bytes ?? 0, mimeType: 'x-unknown', ...bodyless },
+      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...bodyless },
       redirectURL: '',
       headersSize: -1,
-      bodySize: bytes ?? -1,
+      bodySize: toSize(bytes) ?? -1,
     },
     cache: {},
     timings: { ...unknownTimings, blocked: queued, send: sending, wait: waiting, receive: receiving },
     comment: error === '' ? `Sent by the application; it took ${duration} ms.` : error,
   }
+}
+
+/** A number of bytes: of a record that is damaged it may be any number. */
+function toSize(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined
 }
 
 /** What was cut says so in a field that is none. */

@@ -8,8 +8,6 @@ import { makerBundle } from '../../../bundles/maker/maker-bundle.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import { runInTerminal } from '../../support/fake-terminal.ts'
 
-t.setTimeout(300_000)
-
 /** Copies what a project is built of to where no other project is around it. */
 function copyProject(t: Test): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))

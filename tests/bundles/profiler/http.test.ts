@@ -39,7 +39,10 @@ const answer: RequestListener = (request, response) => {
   if (url.startsWith('/cut')) {
     response.writeHead(200, { 'content-length': 100 })
     response.write('half', () => setTimeout(() => response.destroy(), 5))
-  } else request.resume().on('end', () => setTimeout(() => response.end(url), url.startsWith('/slow') ? 20 : 0))
+  } else {
+    const time = url.startsWith('/slower') ? 500 : url.startsWith('/slow') ? 20 : 0
+    request.resume().on('end', () => setTimeout(() => response.end(url), time))
+  }
 }
 
 async function listen(t: Test, listener: RequestListener = answer): Promise<{ url: string; server: Server }> {
@@ -276,7 +279,7 @@ t.test('what is still under way when the profile is made is unfinished', async t
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/page': () => {
-        last = fetch(`${url}/slow`).then(response => response.text())
+        last = fetch(`${url}/slower`).then(response => response.text())
         return done()
       },
     },

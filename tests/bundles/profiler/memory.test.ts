@@ -133,10 +133,12 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   end(over)
   const later = begin()
   await turns()
-  t.equal(before.usage?.pauses.count, 0)
-  t.ok(over.usage?.pauses.count)
-  t.ok(running.usage?.pauses.count)
-  t.equal(later.usage?.pauses.count, 0)
+  // Smaller runs may come at any time.
+  const majorOf = ({ usage }: Pass) => usage?.pauses.first.filter(({ kind }) => kind === 'major').length
+  t.equal(majorOf(before), 0)
+  t.ok(majorOf(over))
+  t.ok(majorOf(running))
+  t.equal(majorOf(later), 0)
   t.equal(sub.usage, undefined)
 })
 

@@ -11,8 +11,6 @@ import { askRichly, richBundle } from '../../support/rich-bundle.ts'
 import { panelLinksOf } from '../../support/screens.ts'
 import { serveKernel } from '../../support/test-server.ts'
 
-t.setTimeout(240_000)
-
 /** Pages by their paths. */
 type Pages = ReadonlyMap<string, string>
 

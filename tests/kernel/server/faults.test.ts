@@ -9,8 +9,6 @@ import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
 
-t.setTimeout(120_000)
-
 const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const mebibyte = 2 ** 20
 

@@ -98,7 +98,7 @@ t.test('it is not waited for long', async t => {
   const { armFile, cpu, file, inspections } = create(t)
   const end = cpu.listen()
   t.teardown(end)
-  file.write({ target, until: Date.now() + 300 })
+  file.write({ target, until: Date.now() + 2000 })
   while (cpu.armed === undefined) await delay(5)
   while (cpu.armed !== undefined) await delay(5)
   t.notOk(existsSync(armFile))

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
@@ -17,13 +18,13 @@ async function start(t: Test) {
   t.teardown(() => child.kill('SIGKILL'))
   const ended = once(child, 'exit')
   const stderr = text(child.stderr)
-  const [line] = await once(child.stdout, 'data')
-  const url = String(line).trim()
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const url = String((await lines.next()).value)
   const waiting = fetch(`${url}/slow`).then(
     () => 'answered',
     () => 'cut off',
   )
-  await new Promise(resolve => setTimeout(resolve, 50))
+  t.equal((await lines.next()).value, 'slow')
   return {
     url,
     /** Waits for the end of the process: how it was, and what is left of its profiles. */

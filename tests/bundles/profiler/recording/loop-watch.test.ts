@@ -19,6 +19,11 @@ function blocksOf({ usage }: Pass): UsageTrace['blocks'] {
   return usage?.blocks ?? []
 }
 
+/** Those that are not of a machine which was busy with something else. */
+function ownBlocksOf(pass: Pass): UsageTrace['blocks'] {
+  return blocksOf(pass).filter(({ cpu }) => cpu >= 90)
+}
+
 t.test('who is active first after the event loop was blocked was at work', async t => {
   const open = [begin('aaaaaa'), begin('bbbbbb')]
   const [culprit, victim] = open as [Pass, Pass]
@@ -38,11 +43,12 @@ t.test('who is active first after the event loop was blocked was at work', async
   const late = begin('eeeeee')
   open.push(late)
   await sleep(60)
-  t.match(blocksOf(victim), [{ by: 'aaaaaa', start: Number, duration: Number, cpu: Number }])
-  t.equal(blocksOf(culprit).length, 1)
-  const [block] = blocksOf(victim)
-  t.ok(block && block.cpu >= 90 && block.cpu <= block.duration && block.start >= 0)
-  for (const { token, usage } of [over, late]) t.strictSame(usage?.blocks, [], token)
+  const blocks = ownBlocksOf(victim)
+  t.match(blocks, [{ by: 'aaaaaa', start: Number, duration: Number, cpu: Number }])
+  t.equal(blocks.length, 1)
+  t.equal(ownBlocksOf(culprit).length, 1)
+  t.ok(blocks.every(({ cpu, duration, start }) => cpu <= duration && start >= 0))
+  for (const pass of [over, late]) t.strictSame(ownBlocksOf(pass), [], pass.token)
 })
 
 t.test('nobody is named when the first to be active has just begun, or nobody is', async t => {
@@ -56,9 +62,8 @@ t.test('nobody is named when the first to be active has just begun, or nobody is
   await sleep(60)
   toil(150)
   await sleep(60)
-  const names = blocksOf(waiting).map(({ by }) => by)
-  // A busy machine may block it once more.
-  t.ok(names.length >= 2 && names.every(name => name === ''), names.join())
+  const names = ownBlocksOf(waiting).map(({ by }) => by)
+  t.strictSame(names, ['', ''])
 })
 
 t.test('a time in which requests only wait is none, and a machine that sleeps burns no CPU time', async t => {
@@ -77,7 +82,8 @@ t.test('a time in which requests only wait is none, and a machine that sleeps bu
   waiting.events.now()
   await sleep(60)
   const asleep = blocksOf(waiting).filter(({ duration }) => duration > 150)
-  t.equal(asleep.length, 1)
+  // A busy machine may put it to sleep once more.
+  t.ok(asleep.length >= 1)
   t.ok(asleep.every(({ cpu, duration }) => cpu < duration / 2))
 })
 
@@ -90,15 +96,14 @@ t.test('it ends when no request is in flight, and begins again with the next', a
   })
   t.teardown(watch.stop)
   watch.start()
-  await sleep(60)
+  while (looks < 2) await sleep(5)
   open.length = 0
   await sleep(60)
   const before = looks
-  t.ok(before > 1)
   await sleep(60)
   t.equal(looks, before)
   watch.start()
-  await sleep(60)
+  while (looks === before) await sleep(5)
   t.ok(looks > before)
 })
 

@@ -44,7 +44,7 @@ async function startRecording(t: Test, init: ProfiledInit) {
   const { storage } = kernel
   /** The profile of the only request, when it is as is wanted. */
   async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
-    for (let attempt = 0; attempt < 200; attempt++) {
+    for (let attempt = 0; attempt < 1000; attempt++) {
       const { summaries } = await storage.search({ limit: 10 })
       const main = summaries.find(({ parent }) => parent === null)
       const profile = main && (await storage.find(main.token))?.profile
@@ -118,7 +118,8 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
   socket.write('GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await arrived.opened
   socket.destroy()
-  await new Promise(resolve => setTimeout(resolve, 50))
+  // It takes some turns of the event loop rather than some time.
+  for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
   gate.open()
   t.match((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
 })

@@ -47,6 +47,7 @@ t.test('templates of sub-requests count; where there was no controller, there is
 
 t.test('a call that is not over counts until now', async t => {
   const held: (() => void)[] = []
+  const calls: Promise<string>[] = []
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/waits': async () => {
@@ -56,7 +57,7 @@ t.test('a call that is not over counts until now', async t => {
       '/leaves': async ({ headers }) => {
         const call = fetch(`http://${headers.get('host')}/waits`)
         await new Promise(resolve => setTimeout(resolve, 20))
-        void call.then(answer => answer.text())
+        calls.push(call.then(answer => answer.text()))
         return Response.text('done')
       },
     },
@@ -65,6 +66,7 @@ t.test('a call that is not over counts until now', async t => {
   const { of } = parse((await fetch(`${url}/leaves`)).headers.get('server-timing'))
   t.ok(of('http') > 10)
   for (const release of held) release()
+  t.strictSame(await Promise.all(calls), ['late'])
 })
 
 t.test('who may see no debug output is told nothing', async t => {

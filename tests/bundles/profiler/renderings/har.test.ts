@@ -65,11 +65,10 @@ t.test('a HAR has the request, and then those that the application has sent', as
 t.test('whatever has become of a record on the disk, its HAR is one', async t => {
   const json = fc.jsonValue()
   const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'set-cookie', '…', 'x'), json))
-  const request = fc.oneof(
-    json,
-    fc.record({ headers: pairs, query: pairs, body: fc.oneof(json, fc.record({ form: pairs, json: fc.array(json) })) }),
-  )
-  const property = fc.property(request, json, json, (request, response, http) => {
+  const body = fc.record({ form: pairs, json: fc.array(json), length: fc.double() })
+  const request = fc.oneof(json, fc.record({ headers: pairs, query: pairs, body: fc.oneof(json, body) }))
+  const answer = fc.oneof(json, fc.record({ headers: pairs, size: fc.double() }))
+  const property = fc.property(request, answer, json, (request, response, http) => {
     const har = toHar(
       createProfile({ request, response, http: { calls: [http] } }, { url: 'http://a/', status: 0, contentType: null }),
     )

@@ -14,8 +14,6 @@ import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { askRichly, richBundle } from '../../../support/rich-bundle.ts'
 import { serveKernel } from '../../../support/test-server.ts'
 
-t.setTimeout(120_000)
-
 /** What means something in Markdown. */
 const hostile = [
   ...hostileTexts,

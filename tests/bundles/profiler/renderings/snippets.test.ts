@@ -61,7 +61,7 @@ t.test('curl and fetch ask for the same again', async t => {
 
     const file = path.join(folder, 'again.mjs')
     writeFileSync(file, await read('fetch'))
-    const { stdout } = await run(process.execPath, [file])
+    const { stdout } = await run(process.execPath, [file], { env: { ...process.env, FORCE_COLOR: '0' } })
     t.match(stdout, /^207 /)
     t.strictSame(JSON.parse(stdout.slice(4)), answer, `${name}, by fetch`)
 

@@ -7,9 +7,6 @@ import { isRunning } from '../../../../bundles/profiler/store/is-running.ts'
 import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 
-// Fifty processes take their time on a machine with much to do.
-t.setTimeout(120_000)
-
 /** Tap makes every child count for coverage, which takes it a second; `env` keeps these from it. */
 const uncounted = ['-u', 'NODE_OPTIONS']
 const script = (name: string) => path.join(import.meta.dirname, name)
