@@ -326,11 +326,15 @@ t.test(
 )
 
 /** A profiler on its own, whose collector is told by the test. */
-function createBareProfiler(collect: (pass: Pass) => CollectedData, storage = new MemoryProfileStorage()) {
+function createBareProfiler(
+  collect: (pass: Pass) => CollectedData,
+  storage = new MemoryProfileStorage(),
+  policy = new RecordingPolicy(),
+) {
   const { logger, records } = createRecorder()
   const profiler = new Profiler({
     storage,
-    policy: new RecordingPolicy(),
+    policy,
     collect,
     collectLate: () => undefined,
     watchLoop: () => undefined,
@@ -390,6 +394,21 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   t.match(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
   t.notOk(storage.has(pass.token))
   t.strictSame([...profiler.open], [])
+})
+
+t.test('where only exceptions are recorded, a crash is kept of the request that has caused it, and of no other', t => {
+  const { profiler, storage } = createBareProfiler(
+    pass => ({ summary: summarize(pass, new Redactor()), data: {}, failures: {}, pending: undefined }),
+    undefined,
+    new RecordingPolicy({ onlyExceptions: true }),
+  )
+  const culprit = profiler.begin(createRequest('/culprit'), RequestType.Main)
+  const other = profiler.begin(createRequest('/other'), RequestType.Main)
+  if (culprit === undefined || other === undefined) throw new Error('Both are recorded.')
+  profiler.crash(new Error('x'), culprit.request)
+  t.ok(storage.has(culprit.token))
+  t.notOk(storage.has(other.token))
+  t.end()
 })
 
 t.test('without a free token a request is not profiled', async t => {
