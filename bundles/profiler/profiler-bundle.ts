@@ -94,7 +94,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         pass?.touch()
       }
       watches.push(logger.observe(observe), loop.stop)
-      const tracer = new ProfilerTracer(profiler, context, sites, foundation.directory)
+      const isOwn = (controller: unknown) => controllers.has(controller)
+      const tracer = new ProfilerTracer({ ...foundation, profiler, sites, isOwn })
       const templates = path.join(foundation.directory, 'templates')
       return {
         ...foundation,
@@ -128,9 +129,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp(services))
       for (const controller of addPages(services)) controllers.add(controller)
-      const isOwn = (controller: unknown) => controllers.has(controller)
       observeSessions(app, profiler)
-      new ProfilerListener({ ...app, profiler, isOwn }).subscribe(app.dispatcher)
+      new ProfilerListener({ ...app, profiler }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
       app.commands.push(async () => {

@@ -1,14 +1,10 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { RequestEvent } from '../../../kernel/events/request-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { recordLink } from '../links.ts'
 import type { Profiler } from './profiler.ts'
 import { toServerTiming } from './server-timing.ts'
-
-/** After routing (32), before bodies are read (10): what follows is not worth recording, also where it fails. */
-const requestPriority = 16
 
 /** With Symfony's profiler, after the error was logged and before anyone answers it. */
 const exceptionPriority = 0
@@ -20,11 +16,9 @@ const responsePriority = -100
 export interface ProfilerListenerServices {
   readonly profiler: Profiler
   readonly debugGate: DebugGate
-  /** Whether a controller, or what stands in the place of one, is one of the profiler's own pages. */
-  readonly isOwn: (controller: unknown) => boolean
 }
 
-/** Keeps the profiler's own pages from being recorded, takes note of errors, and names the profile in the response. */
+/** Takes note of errors, and names the profile in the response. */
 export class ProfilerListener {
   readonly #services: ProfilerListenerServices
 
@@ -33,15 +27,8 @@ export class ProfilerListener {
   }
 
   subscribe(dispatcher: EventDispatcher): void {
-    dispatcher.subscribe(RequestEvent, this, 'onRequest', requestPriority)
     dispatcher.subscribe(ExceptionEvent, this, 'onException', exceptionPriority)
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
-  }
-
-  onRequest({ request }: RequestEvent): void {
-    const { isOwn, profiler } = this.#services
-    const pass = profiler.find(request)
-    if (pass !== undefined && isOwn(request.attributes.get('_controller'))) profiler.dismiss(pass)
   }
 
   onException({ error, request }: ExceptionEvent): void {

@@ -14,6 +14,17 @@ import type { ListenerSites } from './listener-sites.ts'
 import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
 
+/** What a tracer works with. */
+export interface ProfilerTracerServices {
+  readonly profiler: Profiler
+  readonly context: RequestContext
+  readonly sites: ListenerSites
+  /** Files are told relative to it. */
+  readonly directory: string
+  /** Whether a controller, or what stands in the place of one, is one of the profiler's own pages. */
+  readonly isOwn: (controller: unknown) => boolean
+}
+
 /**
  * Follows requests by their events: a pass begins with the first dispatch of its request, and is collected when the last
  * one is over, so that nothing a listener does at the end is missed.
@@ -23,13 +34,14 @@ export class ProfilerTracer implements DispatchTracer {
   readonly #context: RequestContext
   readonly #sites: ListenerSites
   readonly #directory: string
+  readonly #isOwn: (controller: unknown) => boolean
 
-  /** Files are told relative to the directory. */
-  constructor(profiler: Profiler, context: RequestContext, sites: ListenerSites, directory: string) {
+  constructor({ context, directory, isOwn, profiler, sites }: ProfilerTracerServices) {
     this.#profiler = profiler
     this.#context = context
     this.#sites = sites
     this.#directory = directory
+    this.#isOwn = isOwn
   }
 
   noteListener({ listener }: RegisteredListener): void {
@@ -65,6 +77,10 @@ export class ProfilerTracer implements DispatchTracer {
 
   /** Takes note of what an event has brought. */
   #take(event: KernelEvent, pass: Pass): void {
+    // Routed, and perhaps refused for its body: to record that would tell of the profiler alone.
+    if (event instanceof RequestEvent && this.#isOwn(event.request.attributes.get('_controller'))) {
+      this.#profiler.dismiss(pass)
+    }
     // A listener may have replaced it.
     if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name

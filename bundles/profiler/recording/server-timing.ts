@@ -1,5 +1,4 @@
 import { joinPeriods, totalOf } from '../reading/periods.ts'
-import type { OutgoingCall } from './call-trace.ts'
 import type { Pass } from './pass.ts'
 import { roundTime } from './round-time.ts'
 import type { SpanRow } from './span-row.ts'
@@ -12,10 +11,8 @@ import type { SpanRow } from './span-row.ts'
 export function toServerTiming(pass: Pass): string {
   const total = pass.elapsed()
   const controller = findControllerTime(pass.events.rows)
-  const templates = sumOver(pass, ({ renders }) =>
-    (renders?.renders ?? []).reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0),
-  )
-  const http = sumOver(pass, child => coveredTime(child.calls?.calls ?? [], child.elapsed()))
+  const templates = sumOver(pass, templateTime)
+  const http = sumOver(pass, callTime)
   const metrics = [`profile;desc="${pass.token}"`, toMetric('total', 'Total', total)]
   if (controller > 0) {
     metrics.push(toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller)))
@@ -48,7 +45,13 @@ function findControllerTime(rows: readonly SpanRow[]): number {
   return 0
 }
 
+function templateTime({ renders }: Pass): number {
+  return renders?.renders.reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0) ?? 0
+}
+
 /** The time that outgoing requests account for; while several were under way it counts once. */
-function coveredTime(calls: readonly OutgoingCall[], now: number): number {
-  return totalOf(joinPeriods(calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
+function callTime(pass: Pass): number {
+  if (pass.calls === undefined) return 0
+  const now = pass.elapsed()
+  return totalOf(joinPeriods(pass.calls.calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
 }

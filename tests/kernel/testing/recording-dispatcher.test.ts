@@ -97,7 +97,7 @@ t.test('a whole application can be listened to, also with a profiler around it',
   t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
   t.match(dispatcher.of(RequestEvent)[0], {
     failedBy: 'RouterListener.onRequest',
-    skipped: ['ProfilerListener.onRequest', 'BodyListener.onRequest'],
+    skipped: ['BodyListener.onRequest'],
   })
   t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
 })

@@ -13,7 +13,13 @@ class Noted extends Event {
 
 t.test('a listener is known by where it was registered, as a function or as a method', async t => {
   const sites = new ListenerSites()
-  const tracer = new ProfilerTracer({} as Profiler, new RequestContext(), sites, process.cwd())
+  const tracer = new ProfilerTracer({
+    profiler: {} as Profiler,
+    context: new RequestContext(),
+    sites,
+    directory: process.cwd(),
+    isOwn: () => false,
+  })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
     /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
