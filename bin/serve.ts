@@ -1,7 +1,6 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
 import { inspect } from 'node:util'
-import v8 from 'node:v8'
 import { loadBundles } from '../bundles/index.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-access.ts'
@@ -77,8 +76,6 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const trustedProxies = new TrustedProxies(config.trustedProxies)
   const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
-  // From now on, what runs often is worth it: bin/start.js has postponed this.
-  v8.setFlagsFromString('--opt')
   const close = (times: ClosingTimes) => server.close(isDevelopment ? impatience : times)
   // One that retires may be told to stop, and then has less time.
   const ended = Promise.race([

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { tuneGarbageCollector } from '../../../bin/engine.js'
+import { tuneGarbageCollector } from '../../../bin/garbage-collector.js'
 import { ArmFile } from '../../../dist/bundles/profiler/cpu/arm-file.js'
 import { createProfilerBundle } from '../../../dist/bundles/profiler/profiler-bundle.js'
 import { FileProfileStorage } from '../../../dist/bundles/profiler/store/file-profile-storage.js'

@@ -8,11 +8,3 @@ import v8 from 'node:v8'
 export function tuneGarbageCollector() {
   v8.setFlagsFromString('--no-allocation-site-pretenuring')
 }
-
-/**
- * Keeps V8 from optimizing code until bin/serve.ts listens. Parsing templates seems worth it just when it is nearly over,
- * and takes half as long without.
- */
-export function postponeOptimizing() {
-  v8.setFlagsFromString('--no-opt')
-}
