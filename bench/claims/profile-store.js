@@ -159,18 +159,29 @@ function createStorage(count, directory = mkdtempSync(path.join(tmpdir(), 'profi
 }
 
 /**
+ * Keeps so many profiles in a directory.
+ *
+ * @param {string} directory
+ * @param {number} count
+ */
+export async function fillStore(directory, count) {
+  const { storage } = createStorage(count * 2, directory)
+  for (let number = 0; number < count; number++) {
+    const profile = createProfile(number)
+    storage.append({ summary: profile.summary, text: JSON.stringify(profile) }, facts)
+    if (number % 1000 === 999) await storage.flush()
+  }
+  await storage.close()
+}
+
+/**
  * A storage that reads what another one has written.
  *
  * @param {number} count
  */
 async function createFilled(count) {
-  const { storage: writer, directory } = createStorage(count * 2)
-  for (let number = 0; number < count; number++) {
-    const profile = createProfile(number)
-    writer.append({ summary: profile.summary, text: JSON.stringify(profile) }, facts)
-    if (number % 1000 === 999) await writer.flush()
-  }
-  await writer.close()
+  const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
+  await fillStore(directory, count)
   const reader = createStorage(count * 2, directory)
   let total = 0
   while (total < count) total = (await reader.storage.search({ limit: 1 })).total
