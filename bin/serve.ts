@@ -134,4 +134,6 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
     'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +
       'whoever comes through it looks like a client on this machine.\n',
   )
+  // Its supervisor need not have it said again.
+  process.send?.('warned')
 }

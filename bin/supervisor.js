@@ -24,7 +24,7 @@ export function supervise(commandLine) {
   let child
   let ending
   let isCompiled
-  let hasStarted = false
+  let hasWarned = false
   let isStopping = false
   let isBusy = false
   let hasChanged = false
@@ -43,9 +43,11 @@ export function supervise(commandLine) {
   }
 
   function start() {
-    const options = hasStarted ? [...commandLine, '--restarted'] : commandLine
-    hasStarted = true
+    const options = hasWarned ? [...commandLine, '--restarted'] : commandLine
     child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
+    child.on('message', message => {
+      hasWarned ||= message === 'warned'
+    })
     child.once('exit', function onExit(code, signal) {
       child = undefined
       if (this === ending) return

@@ -184,7 +184,7 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
   const page = loadOnce(async () => new (await import('./error-page/error-page.ts')).ErrorPage(parts))
-  // What a request takes to fail is not to have it in, nor what a server takes to listen: that is done in this turn.
+  // What a request takes to fail is not to have it in, nor what a server takes to listen, which is mostly done in this turn.
   app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }
   app.controllers.decorate('error_controller', controller => decorateErrorController(controller, services))

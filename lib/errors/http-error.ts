@@ -14,7 +14,7 @@ export class HttpError extends Error {
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, message: string, options: HttpErrorOptions = {}) {
-    // It takes the cause.
+    // Of these it takes the cause alone.
     super(message, options)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)

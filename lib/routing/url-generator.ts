@@ -1,7 +1,7 @@
 import { parseHost } from '../http/host.ts'
 import type { Request } from '../http/request.ts'
+import { suggestNames } from '../text/nearest-names.ts'
 import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING, ROUTE_UNKNOWN } from './errors.ts'
-import { nearestNames } from './nearest-names.ts'
 import type { Pattern, PatternMatch } from './pattern.ts'
 import type { PatternForm } from './pattern-form.ts'
 import type { Route } from './route.ts'
@@ -53,10 +53,7 @@ export class UrlGenerator {
   #findRoute(name: string): Route {
     const route = this.#routes.find(name)
     if (route !== undefined) return route
-    const nearest = nearestNames(name, this.#routes.names).map(other => `"${other}"`)
-    const suggestion =
-      nearest.length > 0 ? `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}` : ''
-    throw new ROUTE_UNKNOWN([name, suggestion])
+    throw new ROUTE_UNKNOWN([name, suggestNames(name, this.#routes.names)])
   }
 }
 

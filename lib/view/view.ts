@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
-import { nearestNames } from '../routing/nearest-names.ts'
+import { suggestNames } from '../text/nearest-names.ts'
 import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
 import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
@@ -129,10 +129,7 @@ class HandlebarsView implements View {
     const templates = this.#templates ?? this.#read()
     const template = templates.get(name)
     if (template === undefined) {
-      const nearest = nearestNames(name, templates.keys()).map(other => `"${other}"`)
-      const suggestion =
-        nearest.length > 0 ? `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}` : ''
-      throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory, suggestion])
+      throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory, suggestNames(name, templates.keys())])
     }
     const pending: Pending = new Map()
     let page: string

@@ -10,8 +10,10 @@ import { copyProject, pause, startCopy } from './site-process.ts'
 const directory = t.testdir()
 copyProject(directory)
 const inCopy = (file: string) => path.join(directory, file)
+writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\n')
 const site = startCopy(t, directory)
 let url: string
+let told: string
 
 const bundle = 'bundles/site/site-bundle.ts'
 const template = 'templates/site/partnership.hbs'
@@ -43,9 +45,14 @@ async function shows(isShown: (page: string) => boolean): Promise<void> {
   }
 }
 
-t.test('it compiles, and serves', async t => {
+t.test('it compiles, and warns when it serves for the first time, however often it was started', async t => {
+  await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
+  rmSync(inCopy('.env.local'))
   url = await site.url()
+  await site.until(/^ \(dev, debug on\)\n.*\. Put no proxy in front/)
   t.match(await page(), '</body></html>')
+  t.match(site.stderr, /^Compiling for the first time …\n/)
+  told = site.stderr
 })
 
 t.test('a changed template or asset is used by the process that runs, however often it is replaced', async t => {
@@ -60,7 +67,7 @@ t.test('a changed template or asset is used by the process that runs, however of
   await shows(page => page !== styled)
   restore()
   await shows(page => page === styled)
-  t.equal(site.stderr, 'Compiling for the first time …\n')
+  t.equal(site.stderr, told)
 })
 
 t.test('mistakes in templates are told, and the old ones stay in use', async t => {

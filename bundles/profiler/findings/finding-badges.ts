@@ -44,8 +44,9 @@ export class FindingBadges {
 
   async #read(token: string): Promise<void> {
     const { inspector, storage } = this.#services
+    const rules = await inspector()
     const found = await storage.find(token)
-    if (found !== undefined) this.#known.set(token, toBadge((await inspector()).inspect(found.profile)))
+    if (found !== undefined) this.#known.set(token, toBadge(rules.inspect(found.profile)))
   }
 
   #forgetOldest(): void {

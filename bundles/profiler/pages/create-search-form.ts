@@ -16,6 +16,7 @@ export interface SearchForm {
   readonly start: string
   readonly end: string
   readonly route: string
+  readonly token: string
   readonly isPinned: boolean
   readonly limits: readonly Choice[]
   /** What the list is sorted by, to stay so. */
@@ -31,7 +32,7 @@ const limits = ['10', '25', '50', '100']
 
 /** Fills the search form with what was asked for. */
 export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
-  const { ip = '', method = '', route = '', status_code: status = '', url: address = '' } = parameters
+  const { ip = '', method = '', route = '', status_code: status = '', token = '', url: address = '' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
     const bound = query.filters.find(({ test }) => test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
@@ -46,12 +47,13 @@ export function createSearchForm({ isPinned, parameters, query }: ListRequest): 
     start,
     end,
     route,
+    token,
     isPinned,
     limits: choices(limits, String(query.limit)),
     kept: Object.entries(parameters)
       .filter(([name]) => name === 'sort' || name === 'order')
       .map(([name, value]) => ({ name, value })),
-    isOpen: isPinned || [ip, route, start, end].some(text => text !== ''),
+    isOpen: isPinned || [ip, route, token, start, end].some(text => text !== ''),
     isFiltering: isPinned || query.filters.length > 0,
   }
 }

@@ -22,8 +22,8 @@ export const defaultOrder = 'desc'
 
 /** The names of the parameters: Symfony's, in its order, then ours. */
 export const searchParameters: readonly string[] = [
-  ...['ip', 'method', 'status_code', 'url', 'start', 'end', 'limit', 'type'],
-  ...['token', 'route', 'pinned', 'sort', 'order', 'page'],
+  ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
+  ...['route', 'pinned', 'sort', 'order', 'page'],
 ]
 
 const defaultLimit = 10

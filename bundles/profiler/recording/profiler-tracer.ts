@@ -68,7 +68,10 @@ export class ProfilerTracer implements DispatchTracer {
   }
 
   beginCall(event: Event, listener: RegisteredListener): Span {
-    return this.#passOf(event)?.events.beginCall(event, listener) ?? ignoredSpan
+    const pass = this.#passOf(event)
+    if (pass === undefined) return ignoredSpan
+    if (event instanceof RequestEvent) this.#dismissOwn(pass)
+    return pass.events.beginCall(event, listener)
   }
 
   #passOf(event: Event): Pass | undefined {
@@ -77,16 +80,18 @@ export class ProfilerTracer implements DispatchTracer {
 
   /** Takes note of what an event has brought. */
   #take(event: KernelEvent, pass: Pass): void {
-    // Routed, and perhaps refused for its body: to record that would tell of the profiler alone.
-    if (event instanceof RequestEvent && this.#isOwn(event.request.attributes.get('_controller'))) {
-      this.#profiler.dismiss(pass)
-    }
+    if (event instanceof RequestEvent) this.#dismissOwn(pass)
     // A listener may have replaced it.
     if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(pass)
     else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event.response, event.isSent)
+  }
+
+  /** As soon as it is routed: what is still to come, such as its body, is not worth recording, also where it fails. */
+  #dismissOwn(pass: Pass): void {
+    if (this.#isOwn(pass.request.attributes.get('_controller'))) this.#profiler.dismiss(pass)
   }
 
   /** Whatever was open during the request is closed before it is collected. */

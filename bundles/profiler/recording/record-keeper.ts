@@ -47,7 +47,7 @@ export class RecordKeeper {
   readonly #awaited = new AwaitedTokens()
   /** Main requests that are over, and not kept yet. */
   readonly #ended: Pass[] = []
-  #toKeep: Pass[] = []
+  readonly #toKeep: Pass[] = []
 
   constructor(services: RecordKeeperServices) {
     this.#services = services

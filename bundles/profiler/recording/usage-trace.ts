@@ -33,7 +33,7 @@ const pauseLimit = 20
 const blockLimit = 20
 
 /** Milliseconds that a reading is good for while requests follow one another so closely that nobody looks at the figures of one. */
-const closeLifetime = 5
+const closeLifetime = 1
 
 /** Something whose usage is noted while it is in flight. */
 interface InFlight {

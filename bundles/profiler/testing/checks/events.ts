@@ -1,4 +1,4 @@
-import { nearestNames } from '../../../../lib/routing/nearest-names.ts'
+import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import type { Profile } from '../../profile.ts'
 import { type EventNode, readEventTree } from '../../reading/event-tree.ts'
 import { asObject, asObjects, asText } from '../../reading/read-soft.ts'

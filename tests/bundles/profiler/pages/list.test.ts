@@ -115,6 +115,8 @@ t.test('the form keeps what was asked for', async t => {
   t.strictSame(selected(form.limits), ['7'], 'also when it is not one of the usual')
   t.strictSame(selected(createSearchForm(parse('method=ge')).methods), ['GE'])
 
+  t.match(createSearchForm(parse('token=abc')), { token: 'abc', isOpen: true })
+
   const empty = createSearchForm(parse(''))
   t.match(empty, { ip: '', start: '', end: '', isOpen: false, isFiltering: false })
   t.strictSame(selected(empty.methods), [''])

@@ -13,6 +13,7 @@ import { summarize } from '../../../../bundles/profiler/recording/summarize.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import { defineController } from '../../../../kernel/controller/controller.ts'
 import { FinishRequestEvent } from '../../../../kernel/events/finish-request-event.ts'
+import { RequestEvent } from '../../../../kernel/events/request-event.ts'
 import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../../kernel/events/terminate-event.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
@@ -101,6 +102,22 @@ t.test('a sub-request that begins when its request is over is recorded, and its 
   const amended = await waitForProfile(storage, main.summary.token, ({ children }) => children.length === 1)
   t.equal(amended.summary.subRequests, 1)
   t.match((await waitForProfile(storage, String(amended.children[0]))).summary, { outcome: 'complete', status: 200 })
+})
+
+t.test("one of the profiler's own pages is in nobody's way while its body is still read", async t => {
+  const gate = createGate()
+  const routed = 12
+  const { client, profileOf } = await createProfiledKernel(t, {
+    register({ dispatcher }) {
+      const wait = ({ request }: RequestEvent) => (request.path.startsWith('/_profiler/') ? gate.opened : undefined)
+      dispatcher.on(RequestEvent, wait, routed)
+    },
+  })
+  const own = client.get('/_profiler/latest')
+  const { data } = await profileOf(await client.get('/text'))
+  t.match(data.memory, { requests: { others: 0, most: 0 } })
+  gate.open()
+  t.equal((await own).headers.get('x-debug-token'), null)
 })
 
 t.test('a request whose client leaves before the answer is aborted', async t => {

@@ -9,6 +9,13 @@ export function nearestNames(mistyped: string, names: Iterable<string>): string[
     .map(({ name }) => name)
 }
 
+/** The end of a sentence about a name that nobody knows: `; the nearest are "…", "…"`, or nothing. */
+export function suggestNames(mistyped: string, names: Iterable<string>): string {
+  const nearest = nearestNames(mistyped, names).map(name => `"${name}"`)
+  if (nearest.length === 0) return ''
+  return `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}`
+}
+
 /** How many characters must be added, removed or changed to get from one text to the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
