@@ -24,7 +24,7 @@ export interface Options {
   /** 0 for the process itself. */
   readonly workers: number
   readonly identity: TlsIdentity | undefined
-  /** Whether it has served before: the supervisor says so, and help does not tell. */
+  /** Whether one before it has given the warning of debug output: the supervisor says so, and help does not tell. */
   readonly isRestarted: boolean
 }
 

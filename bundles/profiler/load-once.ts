@@ -1,6 +1,6 @@
 /**
- * Creates what gives a part that is loaded when it is asked for first: whoever asks gets the same. Also a failure
- * is: Node itself remembers of a module that it could not be loaded.
+ * Creates what gives a part that is loaded when it is asked for first: whoever asks gets the same, a failure as well, as
+ * Node too remembers of a module that it could not be loaded.
  */
 export function loadOnce<part>(load: () => Promise<part>): () => Promise<part> {
   let loaded: Promise<part> | undefined

@@ -5,6 +5,7 @@ import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { createTraceableView } from '../../lib/view/traceable-view.ts'
 import { Assets } from './assets.ts'
 import { lateCollector } from './collectors/late.ts'
 import { memoryCollector } from './collectors/memory.ts'
@@ -20,6 +21,7 @@ import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData, collectLate } from './recording/collect-data.ts'
+import { createRenderTracer } from './recording/create-render-tracer.ts'
 import { findCallSite } from './recording/find-call-site.ts'
 import { GcWatch } from './recording/gc-watch.ts'
 import { ListenerSites } from './recording/listener-sites.ts'
@@ -31,7 +33,6 @@ import { Profiler } from './recording/profiler.ts'
 import { ProfilerListener } from './recording/profiler-listener.ts'
 import { ProfilerTracer } from './recording/profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './recording/recording-policy.ts'
-import { createTraceableView } from './recording/traceable-view.ts'
 import { watchCrashes } from './recording/watch-crashes.ts'
 import { watchFetch } from './recording/watch-fetch.ts'
 import { watchNodeHttp } from './recording/watch-node-http.ts'
@@ -97,12 +98,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const isOwn = (controller: unknown) => controllers.has(controller)
       const tracer = new ProfilerTracer({ ...foundation, profiler, sites, isOwn })
       const templates = path.join(foundation.directory, 'templates')
+      const renders = createRenderTracer(request => profiler.find(request ?? context.current))
       return {
         ...foundation,
         dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
-        view: createTraceableView(templates, request => profiler.find(request ?? context.current), {
-          folders: foundation.bundles,
-        }),
+        view: createTraceableView(templates, renders, { folders: foundation.bundles }),
       }
     },
 

@@ -9,6 +9,9 @@ export interface StaticFile {
   readonly version: string | undefined
 }
 
+/** Whatever stands below it is a file, and no file elsewhere is served. */
+const root = '/assets/'
+
 /** Files that are served as they are. The list is made from the disk: no path is ever made from a request. */
 export class StaticFiles {
   readonly #directories = new Map<string, string>()
@@ -30,11 +33,11 @@ export class StaticFiles {
   /** The file behind the path of a request, with a version (any) or without; `undefined` when none is. */
   find(requestPath: string): StaticFile | undefined {
     // Most requests are for pages.
-    if (!requestPath.startsWith('/assets/')) return undefined
+    if (!requestPath.startsWith(root)) return undefined
     const file = this.#files.get(requestPath)
     if (file !== undefined) return { file, version: undefined }
     const [, version, name] = /^\/assets\/([0-9a-f]{8})\/(.+)$/.exec(requestPath) ?? []
-    const versioned = this.#files.get(`/assets/${name}`)
+    const versioned = this.#files.get(`${root}${name}`)
     return versioned === undefined ? undefined : { file: versioned, version }
   }
 
@@ -42,11 +45,11 @@ export class StaticFiles {
   url(name: string): string | undefined {
     const known = this.#urls.get(name)
     if (known !== undefined) return known
-    const file = this.#files.get(`/assets/${name}`)
+    const file = this.#files.get(`${root}${name}`)
     if (file === undefined) return undefined
     const digest = createHash('sha256').update(readFileSync(file)).digest('hex')
     // Before the name, so that what a stylesheet names beside itself is found as well.
-    const url = `/assets/${versionOf(digest)}/${name}`
+    const url = `${root}${versionOf(digest)}/${name}`
     this.#urls.set(name, url)
     return url
   }
@@ -61,5 +64,5 @@ function listFiles(name: string, directory: string): [string, string][] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
     .map(entry => path.join(entry.parentPath, entry.name))
-    .map(file => [`/assets/${name}/${path.relative(directory, file).replaceAll(path.sep, '/')}`, file])
+    .map(file => [`${root}${name}/${path.relative(directory, file).replaceAll(path.sep, '/')}`, file])
 }

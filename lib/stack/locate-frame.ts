@@ -5,13 +5,11 @@ import type { StackFrame } from './parse-stack.ts'
 export interface FrameLocation {
   /** Relative to the project's root when it lies below it; absent for functions built into the engine. */
   readonly file?: string
-  /** `kernel` is the project's `kernel/` and `lib/`, and what wraps them to record; `vendor` is also what lies outside. */
+  /** `kernel` is the project's `kernel/` and `lib/`; `vendor` is also whatever lies outside of the project. */
   readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
 }
 
-const kernelFolders: readonly string[] = ['kernel', 'lib', 'bundles/profiler/recording'].map(folder =>
-  path.join(folder, path.sep),
-)
+const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder + path.sep)
 
 /** Compiled code lies there as its source lies in the project; without source maps it is all there is. */
 const compiled = `dist${path.sep}`

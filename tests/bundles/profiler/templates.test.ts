@@ -1,11 +1,12 @@
 import { type Test, t } from 'tap'
 import { asObject, asObjects } from '../../../bundles/profiler/reading/read-soft.ts'
+import { createRenderTracer } from '../../../bundles/profiler/recording/create-render-tracer.ts'
 import { Pass } from '../../../bundles/profiler/recording/pass.ts'
-import { createTraceableView } from '../../../bundles/profiler/recording/traceable-view.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
+import { createTraceableView } from '../../../lib/view/traceable-view.ts'
 import type { View } from '../../../lib/view/view.ts'
 import { createProfile, createSubject } from '../../support/create-profile.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
@@ -15,7 +16,10 @@ function createPass(): Pass {
 }
 
 function viewOf(t: Test, pass: Pass | undefined, files: Record<string, string>, prepare?: (view: View) => void): View {
-  const view = createTraceableView(t.testdir(files), () => pass)
+  const view = createTraceableView(
+    t.testdir(files),
+    createRenderTracer(() => pass),
+  )
   prepare?.(view)
   view.load()
   return view
