@@ -33,8 +33,13 @@ async function serveFlaws(t: Test) {
   return { ...kernel, url, ask, find }
 }
 
-/** How often a request is asked for until nothing is found that the machine may be to blame for: a busy one is slow. */
+/** What a busy machine may be to blame for, when it is found beside what is there: it is asked once more then. */
+const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener']
 const attempts = 5
+
+const ruleOf = (told: string) => String(told.split(':')[0])
+
+const isOfMachine = (told: readonly string[]) => told.length > 0 && told.every(text => ofMachine.includes(ruleOf(text)))
 
 const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${tellProblem(finding)}`)
 
@@ -42,27 +47,20 @@ t.test('each flaw is found in the route that has it, and nothing else is; its tw
   const { find } = await serveFlaws(t)
   // What opens connections takes longer.
   await find('/flawed/sequence')
-  const findUntil = async (
-    path: string,
-    isRight: (told: string[]) => boolean,
-    isWanted?: (profile: Profile) => boolean,
-  ) => {
-    let told = tell(await find(path, isWanted))
-    for (let attempt = 1; attempt < attempts && !isRight(told); attempt++) told = tell(await find(path, isWanted))
-    return told
+  const findAll = async (path: string, rules: readonly string[], isWanted?: (profile: Profile) => boolean) => {
+    for (let attempt = 1; ; attempt++) {
+      const told = tell(await find(path, isWanted))
+      if (attempt === attempts || !isOfMachine(told.filter(text => !rules.includes(ruleOf(text))))) return told
+    }
   }
   for (const { flawed, rule, twin } of flawedPairs) {
     const isLate = rule === 'late-work'
     await find(twin)
     if (isLate) await new Promise(resolve => setTimeout(resolve, 150))
     const isOver = ({ data }: Profile) => !isLate || data.late !== undefined
-    const told = await findUntil(flawed, told => told.length === 1, isOver)
-    t.strictSame(
-      told.map(text => text.split(':')[0]),
-      [rule],
-      `${flawed} ${told.join(' ')}`,
-    )
-    t.strictSame(await findUntil(twin, told => told.length === 0), [], twin)
+    const told = await findAll(flawed, [rule], isOver)
+    t.strictSame(told.map(ruleOf), [rule], `${flawed} ${told.join(' ')}`)
+    t.strictSame(await findAll(twin, []), [], twin)
     t.comment(told.join('\n'))
   }
   const shown = new Set(flawedPairs.map(({ rule }) => rule))
@@ -185,7 +183,7 @@ t.test('a thousand requests to pages without flaws have no finding', async t => 
   for (const { token } of summaries) {
     let profile = (await kernel.storage.find(token))?.profile
     const { pathname, search } = new URL(String(profile?.summary.url))
-    for (let attempt = 1; attempt < attempts && profile !== undefined && tell(profile).length > 0; attempt++) {
+    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(tell(profile)); attempt++) {
       const { headers } = await fetch(url + pathname + search, { redirect: 'manual' })
       profile = await waitForProfile(kernel.storage, headers.get('x-debug-token'))
     }
