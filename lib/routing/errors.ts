@@ -12,7 +12,7 @@ export const ROUTE_NAME_TAKEN: CodedErrorClass<[name: string, path: string, take
   'The name "%s" cannot stand for the route %s: it already stands for %s.',
 )
 
-/** The cause of a 404; the path never ends in a slash unless it consists of slashes. */
+/** The cause of a 404. The path is the one that was sent; it never ends in a slash unless it consists of slashes. */
 export const ROUTE_NOT_FOUND: CodedErrorClass<[path: string]> = defineError(
   'ROUTE_NOT_FOUND',
   404,

@@ -22,7 +22,7 @@ export type RouteMatch =
     }
   | {
       readonly outcome: 'not-found'
-      /** The path without slashes at its end, unless it consists of slashes. */
+      /** The path as it was sent, without slashes at its end unless it consists of slashes. */
       readonly path: string
     }
 
@@ -45,7 +45,7 @@ export class RouteMatcher {
     const redirect = this.#findRedirect(request, found)
     if (redirect !== undefined) return redirect
     if (found.allow.length > 0) return { outcome: 'method-not-allowed', allow: [...new Set(found.allow)] }
-    return { outcome: 'not-found', path: trimSlashes(request.path) || request.path }
+    return { outcome: 'not-found', path: trimSlashes(request.rawPath) || request.rawPath }
   }
 
   #findRedirect(request: Request, asSent: Missed): RouteMatch | undefined {

@@ -61,6 +61,11 @@ t.test('no route: 404 with the full URL but its query, and the path as its cause
   t.match(error.cause, { code: 'ROUTE_NOT_FOUND', message: 'No routes found for "/open".' })
 })
 
+t.test('the cause of a 404 names the path as it was sent', async t => {
+  const { cause } = errorOf(t, createRequest('/caf%C3%A9%0d%0a/'))
+  t.equal((cause as Error).message, 'No routes found for "/caf%C3%A9%0d%0a".')
+})
+
 t.test('the message of a 404 names the referer, unless it is empty', async t => {
   const referred = errorOf(t, createRequest('/a', { headers: { referer: 'https://example.org/x?b=1' } }))
   t.equal(referred.message, 'No route found for "GET http://localhost/a" (from "https://example.org/x?b=1")')
