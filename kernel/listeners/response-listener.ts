@@ -8,7 +8,11 @@ import { ResponseEvent } from '../events/response-event.ts'
 /** First of all, so that every other listener sees the headers that will be sent. */
 const priority = 0
 
-/** Completes a response: its content type by the request's format, and a cautious Cache-Control (as Symfony has them). */
+/**
+ * Completes a response with a content type, by the request's format, and a cautious Cache-Control. As in Symfony, a response
+ * without one is `no-cache, private`, or `private, must-revalidate` when `last-modified` or `expires` says how old it may get.
+ * A response with one is `private` unless it says `public`, `private` or `s-maxage`.
+ */
 export class ResponseListener {
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
@@ -28,8 +32,16 @@ function completeContentType(request: Request, { headers, status }: Response): v
 }
 
 function completeCacheControl({ headers, status }: Response): void {
+  const control = headers.get('cache-control')
+  if (control) {
+    if (!audience.test(control)) headers.set('cache-control', `${control}, private`)
+    return
+  }
   // A permanent redirect may be kept: it carries no Cache-Control at all.
-  if (status === 301 || headers.has('cache-control')) return
-  const hasValidator = headers.has('etag') || headers.has('last-modified') || headers.has('expires')
-  headers.set('cache-control', hasValidator ? 'private, must-revalidate' : 'no-cache, private')
+  if (status === 301) return
+  const hasDate = headers.has('last-modified') || headers.has('expires')
+  headers.set('cache-control', hasDate ? 'private, must-revalidate' : 'no-cache, private')
 }
+
+/** A directive that says which caches may keep a response (RFC 9111, section 5.2.2). */
+const audience = /(?:^|,)[ \t]*(?:public|private|s-maxage)[ \t]*(?:[=,]|$)/i

@@ -26,10 +26,32 @@ t.test('a response without a body has no content type', async t => {
 t.test('nothing is cached unless the response says so', async t => {
   const cacheControl = (init: ResponseInit) => prepare(init).headers.get('cache-control')
   t.equal(cacheControl({}), 'no-cache, private')
-  t.equal(cacheControl({ headers: { 'cache-control': 'max-age=60, public' } }), 'max-age=60, public')
-  t.equal(cacheControl({ headers: { etag: '"a"' } }), 'private, must-revalidate')
+  t.equal(cacheControl({ headers: { 'cache-control': '' } }), 'no-cache, private')
+  t.equal(cacheControl({ headers: { etag: '"a"' } }), 'no-cache, private')
   t.equal(cacheControl({ headers: { 'last-modified': 'Fri, 20 Nov 2026 23:15:09 GMT' } }), 'private, must-revalidate')
   t.equal(cacheControl({ headers: { expires: '0' } }), 'private, must-revalidate')
+  t.equal(cacheControl({ headers: { etag: '"a"', expires: '0' } }), 'private, must-revalidate')
   t.equal(cacheControl({ status: 301 }), null, 'a permanent redirect may be kept')
   t.equal(cacheControl({ status: 302 }), 'no-cache, private')
+})
+
+t.test('what is cached is private, unless the response says who may keep it', async t => {
+  const completed = {
+    'max-age=60': 'max-age=60, private',
+    'no-store': 'no-store, private',
+    'no-cache="public"': 'no-cache="public", private',
+    'max-age=60, x-public': 'max-age=60, x-public, private',
+    'max-age=60, public': 'max-age=60, public',
+    'Public,max-age=60': 'Public,max-age=60',
+    'max-age=60, PRIVATE': 'max-age=60, PRIVATE',
+    'private="set-cookie", max-age=60': 'private="set-cookie", max-age=60',
+    'max-age=60,\ts-maxage=600': 'max-age=60,\ts-maxage=600',
+  }
+  for (const [said, sent] of Object.entries(completed)) {
+    t.equal(prepare({ headers: { 'cache-control': said } }).headers.get('cache-control'), sent)
+  }
+  const redirect = prepare({ status: 301, headers: { 'cache-control': 'max-age=60' } })
+  t.equal(redirect.headers.get('cache-control'), 'max-age=60, private', 'also of a permanent redirect')
+  const twice = { 'cache-control': 'max-age=60', 'Cache-Control': 's-maxage=600' }
+  t.strictSame(prepare({ headers: twice }).headers.getAll('cache-control'), ['max-age=60', 's-maxage=600'])
 })

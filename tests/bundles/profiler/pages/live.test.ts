@@ -103,7 +103,7 @@ t.test('the route has the filters of the list, is not recorded, and is no reques
   const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
   t.equal(response.status, 200)
   t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
-  t.equal(response.headers.get('cache-control'), 'no-store, no-transform')
+  t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
   t.notOk(response.headers.has('x-debug-token'))
   const reader = Readable.fromWeb(response.body as never)
   await client.get('/star-photo-booth')
