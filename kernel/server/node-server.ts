@@ -144,12 +144,13 @@ export class NodeServer {
       discard(response.body)
       return
     }
+    const { socket } = target.req
     const terminate = () => {
       this.#exchanges.end(target)
-      void kernel.terminate(request, response, target.writableFinished)
+      void kernel.terminate(request, response, wasSent(target, socket))
     }
     // The client has left.
-    if (target.destroyed || target.req.socket.destroyed) {
+    if (target.destroyed || socket.destroyed) {
       discard(response.body)
       terminate()
       return
@@ -158,7 +159,7 @@ export class NodeServer {
     target.on('close', terminate)
     // Where several requests came one behind the other, all of them are answered.
     const isFinal = this.#isDraining && this.#exchanges.isLast(target)
-    if (isFinal) this.#ending.add(target.req.socket)
+    if (isFinal) this.#ending.add(socket)
     try {
       this.#write(response, target, isFinal)
     } catch (error) {
@@ -191,6 +192,11 @@ export class NodeServer {
     const context = { problem, ...(error !== undefined && { exception: error }) }
     this.#services.logger.error('A response was cut off: {problem}.', context)
   }
+}
+
+/** Before version 24, Node calls a response finished also when its connection was destroyed in the middle of it. */
+function wasSent(target: ServerResponse, socket: Socket): boolean {
+  return target.writableFinished && (!socket.destroyed || socket.writableFinished)
 }
 
 function describe(error: NodeJS.ErrnoException, host: string, port: number): Error {

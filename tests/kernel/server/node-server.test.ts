@@ -121,6 +121,37 @@ t.test('kernel.terminate comes after the response, once, also when the client le
   t.equal(terminated.filter(path => path === '/stream').length, 1)
 })
 
+t.test('a response that is cut off in the middle of its body was not sent, whichever side has left', async t => {
+  let terminated = (_isSent: boolean) => {}
+  const { app } = await startServer(t, {}, [createHandlerBundle({ '/large': () => Response.text('x'.repeat(20e6)) })])
+  app.dispatcher.on(TerminateEvent, ({ isSent }) => terminated(isSent))
+  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), idleTimeout: 300 })
+  t.teardown(() => server.close({ deadline: 0 }))
+  const port = Number(new URL(await server.listen('127.0.0.1', 0)).port)
+  const endings: Record<string, (socket: Socket) => void> = {
+    'the client closes': socket => socket.destroy(),
+    'the client resets': socket => socket.resetAndDestroy(),
+    'the server gives up a client that reads nothing': () => {},
+  }
+  for (const connection of ['keep-alive', 'close']) {
+    for (const [name, end] of Object.entries(endings)) {
+      const sent = new Promise<boolean>(resolve => (terminated = resolve))
+      const { socket } = openConnection(port)
+      socket.write(`${head('/large')}Connection: ${connection}\r\n\r\n`)
+      await once(socket, 'data')
+      socket.pause()
+      end(socket)
+      t.equal(await sent, false, `${name}, ${connection}`)
+      socket.destroy()
+    }
+    const sent = new Promise<boolean>(resolve => (terminated = resolve))
+    const { socket } = openConnection(port)
+    socket.write(`${head('/large')}Connection: ${connection}\r\n\r\n`)
+    t.equal(await sent, true, `all is read, ${connection}`)
+    socket.destroy()
+  }
+})
+
 t.test('bodies: JSON and text, whole and byte by byte, chunked and empty', async t => {
   const { raw, port } = await startServer(t)
   const post = (body: string, headers: string) =>

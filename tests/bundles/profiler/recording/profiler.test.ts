@@ -141,6 +141,16 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
   t.match((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
 })
 
+t.test('a request whose client leaves in the middle of a large page is aborted', async t => {
+  const handlers = { '/large': () => Response.text('x'.repeat(20e6)) }
+  const { only, port } = await startRecording(t, { handlers })
+  const { socket } = openConnection(port)
+  socket.write('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.once('data', () => socket.destroy())
+  const { summary } = await only()
+  t.strictSame([summary.outcome, summary.status, summary.route], ['aborted', 200, '/large'])
+})
+
 t.test('a stream is complete when all of it was sent', async t => {
   const gate = createGate()
   async function* parts() {
