@@ -3,6 +3,11 @@ export class ByteCollector {
   #bytes: Buffer = empty
   #length = 0
 
+  /** How many bytes are collected. */
+  get length(): number {
+    return this.#length
+  }
+
   append(piece: Uint8Array): void {
     const length = this.#length + piece.length
     if (length > this.#bytes.length) {

@@ -16,7 +16,7 @@ const headLimit = 8 * 1024
  */
 export class MultipartSplitter {
   readonly #delimiter: Buffer
-  #state: 'content' | 'delimiter' | 'head' | 'epilogue' = 'content'
+  #state: 'content' | 'delimiter' | 'padding' | 'head' | 'epilogue' = 'content'
   /** Of the part whose content comes; there is none for the text before the first delimiter. */
   #head: PartHead | undefined
   /** What cannot be understood before more is there. The first delimiter has no line break before it: here it is. */
@@ -38,6 +38,7 @@ export class MultipartSplitter {
     let hasMore = true
     while (hasMore && !this.isComplete) {
       if (this.#state === 'delimiter') hasMore = this.#endDelimiter()
+      else if (this.#state === 'padding') hasMore = this.#endLine()
       else if (this.#state === 'head') hasMore = yield* this.#readHead()
       else hasMore = yield* this.#readContent()
     }
@@ -57,10 +58,19 @@ export class MultipartSplitter {
 
   #endDelimiter(): boolean {
     if (this.#rest.length < 2) return false
-    const ending = this.#take(2).toString('latin1')
-    if (ending === '\r\n') this.#state = 'head'
-    else if (ending === '--') this.#state = 'epilogue'
-    else throw new BODY_FORM_INVALID(['its boundary occurs inside a part'])
+    this.#state = this.#rest[0] === hyphen && this.#rest[1] === hyphen ? 'epilogue' : 'padding'
+    return true
+  }
+
+  /** A mail system may add blanks after a boundary, and a receiver has to accept them. */
+  #endLine(): boolean {
+    let blanks = 0
+    while (this.#rest[blanks] === space || this.#rest[blanks] === tab) blanks++
+    this.#take(blanks)
+    if (this.#rest.length < 2) return false
+    if (this.#take(2).compare(lineBreak) !== 0)
+      throw new BODY_FORM_INVALID(['a boundary is followed by neither CRLF nor --'])
+    this.#state = 'head'
     return true
   }
 
@@ -85,3 +95,6 @@ export class MultipartSplitter {
 }
 
 const lineBreak = Buffer.from('\r\n')
+const hyphen = 0x2d
+const space = 0x20
+const tab = 0x09

@@ -12,6 +12,9 @@ import { readStream } from './read-stream.ts'
 import type { TemporaryFiles } from './temporary-files.ts'
 import { UploadedFile } from './uploaded-file.ts'
 
+/** Bytes. A client may send each byte as a chunk, and each write to a file costs more than its bytes. */
+const batchSize = 64 * 1024
+
 /**
  * Parses a form of the type `multipart/form-data` while it comes in (RFC 7578): a part with a file name goes to a
  * temporary file, any other is text in UTF-8. `limit` is for the whole form, in bytes. When this rejects, nothing is
@@ -27,11 +30,17 @@ export async function parseMultipart(
 ): Promise<FormData> {
   const splitter = new MultipartSplitter(boundaryOf(source))
   const storage = new PartStorage(limits, files)
+  const batch = new ByteCollector()
+  const storeBatch = async () => {
+    for (const event of splitter.push(batch.take())) await storage.store(event)
+  }
   try {
-    await readStream(source, limit, async chunk => {
-      // The stream waits meanwhile: no more than a chunk is ever held.
-      for (const event of splitter.push(chunk)) await storage.store(event)
+    await readStream(source, limit, chunk => {
+      batch.append(chunk)
+      // The stream waits while a batch is stored: no more than a batch and a chunk is ever held.
+      return batch.length < batchSize ? undefined : storeBatch()
     })
+    await storeBatch()
     if (!splitter.isComplete) throw new BODY_FORM_INVALID(['it ends before its last boundary'])
     return storage.form
   } finally {
@@ -43,6 +52,7 @@ function boundaryOf({ contentType = '' }: BodySource): string {
   const boundary = parseParameters(contentType)?.get('boundary')
   if (boundary === undefined) throw new BODY_FORM_INVALID(['its content type names no boundary'])
   // RFC 2046, 5.1.1
+  if (boundary === '') throw new BODY_FORM_INVALID(['its boundary is empty'])
   if (boundary.length > 70) throw new BODY_FORM_INVALID(['its boundary is longer than 70 characters'])
   return boundary
 }

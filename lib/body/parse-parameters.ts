@@ -3,12 +3,12 @@ const maxParameters = 10
 
 /**
  * The parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case (RFC 9110,
- * 5.6.6); `undefined` when they are malformed, repeated or too many. In quotes `\"` and `\\` are escapes and any other
- * backslash is itself, since browsers send it so.
+ * 5.6.6); `undefined` when they are malformed, repeated or too many. A backslash is itself, since browsers send it so:
+ * `name="a\"` ends there. Only a quote that cannot be the end, as in `name="a\"b"`, is escaped by it.
  */
 export function parseParameters(value: string): Map<string, string> | undefined {
   const parameters = new Map<string, string>()
-  const pattern = /;[ \t]*(?:$|([^\s=;"]+)=(?:"((?:[^"\\]|\\["\\]|\\(?!["\\]))*)"|([^\s;"]+))[ \t]*)/y
+  const pattern = /;[ \t]*(?:$|([^\s=;"]+)=(?:"((?:[^"\\]|\\"(?![ \t]*(?:;|$))|\\(?!"))*\\?)"|([^\s;"]+))[ \t]*)/y
   const start = value.indexOf(';')
   pattern.lastIndex = start === -1 ? value.length : start
   while (pattern.lastIndex < value.length) {
@@ -19,7 +19,7 @@ export function parseParameters(value: string): Map<string, string> | undefined 
     if (name === undefined) break
     const key = name.toLowerCase()
     if (parameters.has(key) || parameters.size === maxParameters) return undefined
-    parameters.set(key, token ?? quoted.replace(/\\(["\\])/g, '$1'))
+    parameters.set(key, token ?? quoted.replaceAll('\\"', '"'))
   }
   return parameters
 }

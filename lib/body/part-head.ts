@@ -11,7 +11,7 @@ export interface PartHead {
   readonly type: string
 }
 
-/** Parses the header lines of a part (RFC 7578, 4). @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
+/** Parses the header lines of a part (RFC 7578, 4); a line that begins with a blank continues the one before (RFC 5322, 2.2.3). @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
 export function parsePartHead(bytes: Uint8Array): PartHead {
   const headers = parseHeaders(decodeUtf8(bytes))
   const disposition = headers.get('content-disposition') ?? ''
@@ -28,7 +28,7 @@ export function parsePartHead(bytes: Uint8Array): PartHead {
 
 function parseHeaders(block: string): Map<string, string> {
   const headers = new Map<string, string>()
-  for (const line of block.split('\r\n')) {
+  for (const line of block.replace(/\r\n(?=[ \t])/g, '').split('\r\n')) {
     const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([^\r\n]*)$/.exec(line) ?? []
     const key = name?.toLowerCase()
     if (key === undefined || value === undefined || headers.has(key)) {
