@@ -13,23 +13,29 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
  */
 export async function build({ isThorough = false } = {}) {
   const begin = Date.now()
-  const isCompiled = existsSync(path.join(root, 'dist/bin/serve.js'))
   if (existsSync(compiler)) {
-    if (!isCompiled) console.error('Compiling for the first time …')
-    const isBuilt = isThorough
+    if (!isBuilt()) console.error('Compiling for the first time …')
+    const hasCompiled = isThorough
       ? (await compile(['--project', client])) && (await compile(['--project', '.']))
       : await compile(['--build'])
-    if (isBuilt) writeStamp(begin)
-    return isBuilt
+    if (hasCompiled) writeStamp(begin)
+    return hasCompiled
   }
-  if (isCompiled) return true
+  if (isBuilt()) return true
   console.error('There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".')
   return false
 }
 
+/** Whether there is a build, however old. */
+export function isBuilt() {
+  return existsSync(path.join(root, 'dist/bin/serve.js'))
+}
+
 /** The compiler itself prints what it has to say; on stderr, as the results of commands are on stdout. */
 function compile(options) {
-  const child = spawn(process.execPath, [compiler, ...options], { stdio: ['ignore', 2, 2], cwd: root })
+  // A debugger is for the site: the compiler must not take its port.
+  const env = { ...process.env, NODE_OPTIONS: process.env.NODE_OPTIONS?.replace(/--inspect\S*/g, '') ?? '' }
+  const child = spawn(process.execPath, [compiler, ...options], { stdio: ['ignore', 2, 2], cwd: root, env })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
 }
 

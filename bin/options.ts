@@ -13,6 +13,7 @@ Serves the site.
   --workers <number> serves with so many processes, and starts those anew that end (default: one, by itself)
   --tls-cert <file>  speaks TLS with this certificate (PEM) …
   --tls-key <file>   … and its key
+  --inspect <number> lets a debugger attach on this port of 127.0.0.1; without a number 9229 (a worker: one more)
   --help             shows this
 `
 
@@ -24,6 +25,8 @@ export interface Options {
   /** 0 for the process itself. */
   readonly workers: number
   readonly identity: TlsIdentity | undefined
+  /** The port on 127.0.0.1 for a debugger. */
+  readonly inspectPort: number | undefined
   /** Whether one before it has given the warning of debug output: the supervisor says so, and help does not tell. */
   readonly isRestarted: boolean
 }
@@ -49,6 +52,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
     environment: values.env,
     workers: parseCount('--workers', values.workers, workerLimit),
     identity: readIdentity(values['tls-cert'], values['tls-key']),
+    inspectPort: values.inspect === undefined ? undefined : parseCount('--inspect', values.inspect, 65_535),
     isRestarted: values.restarted,
   }
 }
@@ -56,7 +60,10 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
 function readValues(commandLine: readonly string[]) {
   try {
     return parseArgs({
-      args: [...commandLine],
+      // For parseArgs an option has a value always or never.
+      args: commandLine.map((argument, index) =>
+        argument === '--inspect' && !/^\d/.test(commandLine[index + 1] ?? '') ? '--inspect=9229' : argument,
+      ),
       options: {
         port: { type: 'string', default: '8000' },
         host: { type: 'string', default: '127.0.0.1' },
@@ -64,6 +71,7 @@ function readValues(commandLine: readonly string[]) {
         workers: { type: 'string', default: '0' },
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
+        inspect: { type: 'string' },
         restarted: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },

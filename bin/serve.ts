@@ -64,6 +64,7 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const { variables, dotenvNames } = readDotenv(directory, process.env, options.environment)
   const config = parseConfig(variables, dotenvNames)
   if (options.workers > 0 && cluster.isPrimary) return supervise(options, commandLine, config)
+  if (options.inspectPort !== undefined) await openInspector(options.inspectPort)
 
   const isDevelopment = config.environment === 'dev'
   const redactor = new Redactor(variables)
@@ -93,6 +94,13 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   await kernel.close()
   await leavePrimary()
   return code
+}
+
+/** As with `node --inspect`, each worker has a port of its own. */
+async function openInspector(port: number): Promise<void> {
+  const inspector = await import('node:inspector')
+  // Node logs a port that is taken, and goes on.
+  if (inspector.url() === undefined) inspector.open(port + (cluster.worker?.id ?? 0), '127.0.0.1')
 }
 
 /** Names the request whose work has failed, where requests are followed. */
@@ -129,6 +137,8 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
   const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${debug ? 'on' : 'off'}${processes})\n`)
+  // Its supervisor restarts a site that crashes from now on.
+  process.send?.('listening')
   if (!debug || isRestarted) return
   stream.write(
     'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +

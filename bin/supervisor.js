@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
+import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { build, buildWhenStale } from './build.js'
@@ -15,13 +16,19 @@ const usageError = 64
 /** Milliseconds. The site itself sets a deadline to what it still has to do; an endless loop knows none. */
 const quietTime = 60
 const stopTime = 5_000
+const firstWait = 100
+const longestWait = 30_000
 
 /**
- * Runs the site as a child process, and a new one whenever a source or a .env file changes, also after a crash or a type
- * error. When a template or an asset changes, the child is told to read them again.
+ * Runs the site as a child process. A changed source or .env file starts a new child, also after a crash or a type error.
+ * A child that crashes while it serves is replaced at once; a child that cannot start waits for a change. A changed
+ * template or asset makes the child read its templates and assets again.
  */
 export function supervise(commandLine) {
+  // With NODE_OPTIONS=--inspect, the debugger is for the child, which needs the port.
+  if (inspector.url() !== undefined) inspector.close()
   let child
+  let wait = 0
   let ending
   let isCompiled
   let hasWarned = false
@@ -44,16 +51,30 @@ export function supervise(commandLine) {
 
   function start() {
     const options = hasWarned ? [...commandLine, '--restarted'] : commandLine
+    let servesSince
     child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
     child.on('message', message => {
       hasWarned ||= message === 'warned'
+      if (message === 'listening') servesSince = performance.now()
     })
     child.once('exit', function onExit(code, signal) {
       child = undefined
       if (this === ending) return
       if (code === 0 || code === usageError) process.exit(code)
-      console.error(`The site has ended (${signal ?? `exit code ${code}`}): waiting for a change.`)
+      void recover(signal ?? `exit code ${code}`, servesSince)
     })
+  }
+
+  /** A crash within the first moments may come back at each start: the waits grow then. */
+  async function recover(reason, servesSince) {
+    if (servesSince === undefined) {
+      console.error(`The site has ended (${reason}): waiting for a change.`)
+      return
+    }
+    wait = Math.min(Math.max(2 * wait - (performance.now() - servesSince), firstWait), longestWait)
+    console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
+    await delay(wait)
+    if (child === undefined && !isBusy && !isStopping) start()
   }
 
   async function stop() {
@@ -74,8 +95,6 @@ export function supervise(commandLine) {
   function watchAll() {
     watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
     watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
-    // The compiler reads the tests, too: a mistake that is made there is mended there.
-    watchFolders(below('tests'), file => isSource(file) && isCompiled === false && onChange(true))
     watch(root, (_event, name) => isSetting(name) && onChange(true))
   }
 

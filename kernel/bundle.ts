@@ -16,6 +16,15 @@ import type { FindingRule } from './finding-rule.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { RequestContext } from './request-context.ts'
 
+declare module '../lib/signals.ts' {
+  interface SignalMap {
+    /** Files were changed, and those that are served or rendered have been read again. */
+    'files.changed': undefined
+    /** All is registered and checked, and requests may come; not said where a console command runs that sends none. */
+    'kernel.booted': undefined
+  }
+}
+
 /** A feature: it adds its routes, listeners, templates' helpers and files to the application when the kernel boots. */
 export interface Bundle {
   readonly name: string

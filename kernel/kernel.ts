@@ -17,15 +17,6 @@ import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { RequestContext } from './request-context.ts'
 
-declare module '../lib/signals.ts' {
-  interface SignalMap {
-    /** Files were changed, and those that are served or rendered have been read again. */
-    'files.changed': undefined
-    /** All is registered and checked, and requests may come; not said where a console command runs that sends none. */
-    'kernel.booted': undefined
-  }
-}
-
 /** What a kernel is booted with. */
 export interface KernelOptions {
   readonly config: Config

@@ -48,6 +48,7 @@ t.test('options that are wrong are told, with those there are', async t => {
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
     ['--port=65536', '--port must be a number from 0 to 65535, not "65536".'],
     ['--host=', '--host must not be empty.'],
+    ['--inspect=x', '--inspect must be a number from 0 to 65535, not "x".'],
     ['--workers=1000', '--workers must be a number from 0 to 128, not "1000".'],
     ['--tls-key=key.pem', '--tls-cert and --tls-key go together.'],
   ]
@@ -138,6 +139,15 @@ t.test('address and environment are options; Ctrl-C, which npm passes on once mo
   t.match(await site.url(), /^http:\/\/\[::1\]:\d+$/)
   await site.until(/ \(test, debug off\)\n/)
   for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) site.child.kill(signal)
+  t.equal(await site.end(), 0)
+})
+
+t.test('a debugger attaches on this machine', async t => {
+  const site = startCounted(t, ['--port=0', '--env=test', '--inspect', '0'])
+  const [, address] = await site.until(/Debugger listening on ws:\/\/(127\.0\.0\.1:\d+)\//)
+  await site.url()
+  t.equal((await fetch(`http://${address}/json/version`)).status, 200)
+  site.child.kill()
   t.equal(await site.end(), 0)
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { cpSync, symlinkSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
@@ -97,7 +97,7 @@ function start(t: Test, options: string[], command: string[], variables: NodeJS.
 export function copyProject(directory: string): void {
   const parts = ['bin', 'bundles', 'kernel', 'lib', 'templates', '.env', 'package.json', 'tsconfig.json']
   for (const part of parts) cpSync(part, path.join(directory, part), { recursive: true })
-  mkdirSync(path.join(directory, 'tests'))
+  cpSync('tests/tsconfig.json', path.join(directory, 'tests/tsconfig.json'))
   symlinkSync(path.resolve('node_modules'), path.join(directory, 'node_modules'))
 }
 

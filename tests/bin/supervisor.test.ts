@@ -1,11 +1,12 @@
 import assert from 'node:assert'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { t } from 'tap'
-import { copyProject, pause, startCopy } from './site-process.ts'
+import { copyProject, pause, startCopy, startProgram } from './site-process.ts'
 
 const directory = t.testdir()
 copyProject(directory)
@@ -27,9 +28,37 @@ function replace(file: string, text: string): void {
 
 /** Adds to a file; gives what takes it back. */
 function add(file: string, text: string): () => void {
+  return change(file, before => before + text)
+}
+
+/** Changes a file; gives what takes it back. */
+function change(file: string, edit: (text: string) => string): () => void {
   const before = readFileSync(inCopy(file), 'utf8')
-  replace(file, before + text)
+  replace(file, edit(before))
   return () => replace(file, before)
+}
+
+/** A port that is free just now. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** The program that a debugger finds behind a port. */
+async function inspected(port: number): Promise<unknown> {
+  const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { title: string }[]
+  return targets[0]?.title
+}
+
+/** Runs a command in the copy, with nothing in its environment that tap puts there. */
+function runConsole(...words: string[]) {
+  const { HOME = '', PATH = '' } = process.env
+  const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, 'bin/console', ...words]
+  return spawnSync('env', command, { cwd: directory, encoding: 'utf8' })
 }
 
 async function page(): Promise<string> {
@@ -102,23 +131,58 @@ t.test('a type error is shown, and what was compiled last goes on', async t => {
   t.match(await page(), '</body></html>')
 })
 
-t.test('a type error in a test does not matter until something has to be compiled, and heals where it is', async t => {
+t.test('a type error in a test keeps neither the server nor the console from running', async t => {
   writeFileSync(inCopy('tests/wrong.test.ts'), 'export const wrong: number = "text"\n')
   add(bundle, '\n// a change\n')
-  await site.until(/wrong\.test\.ts.*TS2322[\s\S]*waiting for a change/)
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+  t.equal(runConsole('debug:routes', '--json').status, 0)
   rmSync(inCopy('tests/wrong.test.ts'))
+})
+
+t.test('while the sources do not compile, the console reads profiles as it was compiled last', async t => {
+  const restore = add(bundle, 'export const wrong: number = "text"\n')
+  await site.until(/What was compiled before goes on: waiting for a change/)
+  const profiles = runConsole('profiler:list', '--json')
+  t.equal(profiles.status, 0)
+  t.match(profiles.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs as it was compiled last\.\n$/)
+  const routes = runConsole('debug:routes')
+  t.equal(routes.status, 1)
+  t.match(routes.stderr, /TS2322[\s\S]*\nNothing was done\.\n$/)
+  restore()
+  url = await site.url()
+})
+
+t.test('a crash at the start is shown, and waits for a change', async t => {
+  const restore = add(bundle, "\nthrow new Error('on purpose')\n")
+  await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
+  restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
 })
 
-t.test('a crash is shown, when it starts and later, and heals', async t => {
-  for (const crash of ["throw new Error('on purpose')", "setTimeout(() => { throw new Error('on purpose') }, 50)"]) {
-    const restore = add(bundle, `\n${crash}\n`)
-    await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
-    restore()
+t.test('a site that crashes while it serves starts again at once, and its profile can be opened', async t => {
+  const route = `app.routes.add({
+      name: 'crash',
+      path: '/crash',
+      controller: () => {
+        void Promise.reject(new Error('on purpose'))
+        return Response.text('')
+      },
+    })`
+  const restore = change(bundle, text => text.replace('register(app) {\n', `$&    ${route}\n`))
+  url = await site.url()
+  for (let crash = 1; crash <= 3; crash++) {
+    const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
+    await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
     url = await site.url()
-    t.match(await page(), '</body></html>')
+    const profile = await fetch(`${url}/_profiler/${token}.json`)
+    t.equal(profile.status, 200)
+    const { summary } = (await profile.json()) as { summary: { outcome: string } }
+    t.equal(summary.outcome, 'crashed')
   }
+  restore()
+  url = await site.url()
 })
 
 t.test('a template that keeps it from starting is shown, and heals', async t => {
@@ -183,6 +247,24 @@ t.test('nothing of it outlives a supervisor that is killed', async t => {
   // The child has the same pipes: they are closed when it has ended, too.
   t.equal(await other.end(), 'SIGKILL')
   await t.rejects(fetch(url))
+})
+
+t.test('a debugger attaches to the process that serves, also after a restart', async t => {
+  const port = await freePort()
+  for (const [variable, option] of [
+    [`NODE_OPTIONS=--inspect=${port}`, '--host=127.0.0.1'],
+    ['NODE_OPTIONS=', `--inspect=${port}`],
+  ] as const) {
+    const other = startProgram(t, ['env', variable, inCopy('bin/serve'), '--port=0', option], {})
+    await other.url()
+    t.equal(await inspected(port), inCopy('bin/start.js'))
+    add(bundle, '\n// a change\n')
+    await other.url()
+    t.equal(await inspected(port), inCopy('bin/start.js'))
+    t.notMatch(other.stderr, 'address already in use')
+    other.child.kill()
+    t.equal(await other.end(), 0)
+  }
 })
 
 t.test('what .env.local says decides about the supervisor, too', async t => {

@@ -12,7 +12,7 @@ import { runInTerminal } from '../../support/fake-terminal.ts'
 function copyProject(t: Test): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json']
+  const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json', 'tests/tsconfig.json']
   for (const name of ['bin', 'bundles', 'kernel', 'lib', 'templates', ...files]) {
     cpSync(name, path.join(directory, name), { recursive: true })
   }
