@@ -60,6 +60,18 @@ export const HTTP_STATUS_INVALID: CodedErrorClass<[status: unknown]> = defineErr
   'The status of a response must be an integer from 200 to 599, not "%s".',
 )
 
+export const HTTP_REDIRECT_INVALID: CodedErrorClass<[location: string, reason: string]> = defineError(
+  'HTTP_REDIRECT_INVALID',
+  500,
+  'The redirect to "%s" cannot be sent: %s.',
+)
+
+export const HTTP_JSON_INVALID: CodedErrorClass<[type: string]> = defineError(
+  'HTTP_JSON_INVALID',
+  500,
+  'Response.json() got a value without a form in JSON (%s): pass null for no value, or use Response.empty() for no body.',
+)
+
 export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(
   'HTTP_STREAM_USED',
   500,

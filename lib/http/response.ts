@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { HTTP_STATUS_INVALID } from './errors.ts'
+import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { createEtag } from './etag.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
@@ -37,13 +37,29 @@ export class Response {
     return withType(new Response(body, init), 'text/plain; charset=UTF-8')
   }
 
-  /** A value as JSON. @throws TypeError for what JSON cannot express */
+  /**
+   * A value as JSON.
+   *
+   * @throws HTTP_JSON_INVALID for `undefined`, a function or a symbol; TypeError for a BigInt or a cycle
+   */
   static json(data: unknown, init?: ResponseInit): Response {
-    return withType(new Response(JSON.stringify(data), init), 'application/json')
+    // Its type leaves out that it gives `undefined` for these.
+    const text = JSON.stringify(data) as string | undefined
+    if (text === undefined) throw new HTTP_JSON_INVALID([typeof data])
+    return withType(new Response(text, init), 'application/json')
   }
 
-  /** Sends the client elsewhere: 302 unless told else. The body has a link for those who are not taken there. */
+  /**
+   * Sends the client to another URL, with 302 by default. The body has a link for clients that do not follow.
+   *
+   * @throws HTTP_REDIRECT_INVALID without a location, or when the status is none of 201, 301, 302, 303, 307 and 308
+   */
   static redirect(location: string, status = 302): Response {
+    if (location === '') throw new HTTP_REDIRECT_INVALID([location, 'it needs a URL or a path, such as "/"'])
+    if (!redirectStatuses.has(status)) {
+      const reason = `its status must be 201, 301, 302, 303, 307 or 308, not "${status}"`
+      throw new HTTP_REDIRECT_INVALID([location, reason])
+    }
     const encoded = encodeURI(location.toWellFormed()).replaceAll('%25', '%')
     return Response.html(redirectPage(encoded), { status, headers: { location: encoded } })
   }
@@ -82,6 +98,9 @@ export class Response {
     return this.#status >= 300 && this.#status < 400 && this.#status !== 304
   }
 }
+
+/** Those that Symfony takes: 201 names what was made, 300 and 304 send the client nowhere. */
+const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])
 
 function withType(response: Response, type: string): Response {
   if (!response.headers.has('content-type')) response.headers.set('content-type', type)

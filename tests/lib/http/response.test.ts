@@ -32,6 +32,37 @@ t.test('a redirect names its target in the header and, escaped, in a page', asyn
   t.equal(Response.redirect('/\ud800').headers.get('location'), '/%EF%BF%BD', 'half a character is no error')
 })
 
+t.test('a redirect has a status of its kind and a location', async t => {
+  for (const status of [201, 301, 302, 303, 307, 308]) t.equal(Response.redirect('/x', status).status, status)
+  for (const status of [200, 204, 300, 304, 305, 306, 404, Number.NaN]) {
+    t.throws(() => Response.redirect('/x', status), {
+      code: 'HTTP_REDIRECT_INVALID',
+      message: `The redirect to "/x" cannot be sent: its status must be 201, 301, 302, 303, 307 or 308, not "${status}".`,
+    })
+  }
+  t.throws(() => Response.redirect(''), {
+    code: 'HTTP_REDIRECT_INVALID',
+    message: 'The redirect to "" cannot be sent: it needs a URL or a path, such as "/".',
+  })
+})
+
+t.test('what has no form in JSON is refused', async t => {
+  const refused = [
+    [undefined, 'undefined'],
+    [() => 1, 'function'],
+    [Symbol('a'), 'symbol'],
+    [{ toJSON: () => undefined }, 'object'],
+  ] as const
+  for (const [data, type] of refused) {
+    t.throws(() => Response.json(data), {
+      code: 'HTTP_JSON_INVALID',
+      message: `Response.json() got a value without a form in JSON (${type}): pass null for no value, or use Response.empty() for no body.`,
+    })
+  }
+  t.equal(Response.json(null).body, 'null')
+  t.throws(() => Response.json(1n), TypeError)
+})
+
 t.test('an empty response has a status and nothing else', async t => {
   t.equal(Response.empty().status, 204)
   t.equal(Response.empty(304).status, 304)
