@@ -35,26 +35,39 @@ const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
   'text/plain': renderErrorText,
 }
 
+/** By the `_format` of the route. */
+const formats: ReadonlyMap<unknown, Renderer> = new Map([
+  ['html', renderErrorHtml],
+  ['json', renderErrorProblem],
+  ['md', renderErrorMarkdown],
+  ['txt', renderErrorText],
+])
+
 /**
- * Creates the controller that answers errors, in the form that the client prefers: HTML, problem details (RFC 9457) or
- * text. Details and debug headers are for clients that the gate lets in; everybody else learns the status, and the
+ * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the route,
+ * or in the form that the client prefers when the route has none or another one. Details and debug headers are for clients that the gate lets in; everybody else learns the status, and the
  * message only when it is below 500.
  */
 export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
-    const response = rendererFor(request)(report, view)
+    const fixed = formats.get(request.attributes.get('_format'))
+    const response = (fixed ?? negotiate(request))(report, view)
+    const finish = (rendered: Response) => complete(rendered, report, error, fixed === undefined)
     // Seldom pending: what need not be waited for is not.
-    return response instanceof Promise
-      ? response.then(rendered => complete(rendered, report, error))
-      : complete(response, report, error)
+    return response instanceof Promise ? response.then(finish) : finish(response)
   })
 }
 
-function complete(response: Response, { status, details }: ErrorReport, error: unknown): Response {
+function complete(
+  response: Response,
+  { status, details }: ErrorReport,
+  error: unknown,
+  isNegotiated: boolean,
+): Response {
   response.status = status
-  response.headers.set('vary', 'Accept')
+  if (isNegotiated) response.headers.set('vary', 'Accept')
   if (error instanceof HttpError) {
     for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
   }
@@ -62,6 +75,6 @@ function complete(response: Response, { status, details }: ErrorReport, error: u
   return response
 }
 
-function rendererFor({ headers }: Request): Renderer {
+function negotiate({ headers }: Request): Renderer {
   return renderers[preferredMediaType(headers, mediaTypes) ?? 'text/html']
 }

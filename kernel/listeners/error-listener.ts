@@ -1,6 +1,7 @@
 import { flattenError } from '../../lib/errors/flatten.ts'
 import { HttpError, isClientError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { RequestType } from '../request-type.ts'
@@ -46,11 +47,21 @@ export class ErrorListener {
     request.attributes.set('_controller', 'error_controller')
     request.attributes.set('exception', event.error)
     request.attributes.set('logger', this.#logger)
+    const format = findFormat(event.request)
+    if (format !== undefined) request.attributes.set('_format', format)
     const response = await event.kernel.handle(request, RequestType.Sub, false)
     // Heard by the RemoveCspListener.
     event.request.attributes.set('_remove_csp_headers', true)
     event.respond(response)
   }
+}
+
+/** The format of the route, also when a sub-request without a route of its own has failed. */
+function findFormat(request: Request): unknown {
+  for (let asked: Request | undefined = request; asked !== undefined; asked = asked.parent) {
+    if (asked.attributes.has('_format')) return asked.attributes.get('_format')
+  }
+  return undefined
 }
 
 /** Also of what is no error, and cannot even be made a text. */

@@ -133,6 +133,44 @@ t.test('a client that prefers text gets text', async t => {
   t.equal((await production.client.get('/boom', accept)).text, '# 500 Internal Server Error\n')
 })
 
+t.test('the format of the route decides, whatever the client accepts', async t => {
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'formed',
+    path: '/formed/:_format',
+    controller: () => {
+      throw new HttpError(409, 'not now')
+    },
+  })
+  app.routes.add({
+    name: 'forwards',
+    path: '/forwards',
+    defaults: { _format: 'json' },
+    controller: request =>
+      app.kernel.forward(request, () => {
+        throw new HttpError(409, 'not there')
+      }),
+  })
+  const formed = async (path: string, accept?: string) => {
+    const { headers } = await client.get(path, accept === undefined ? {} : { headers: { accept } })
+    return [headers.get('content-type'), /\bAccept\b(?!-)/.test(headers.get('vary') ?? '')]
+  }
+  for (const accept of ['*/*', 'text/html', 'application/json', 'text/plain', undefined]) {
+    t.strictSame(await formed('/formed/json', accept), ['application/problem+json', false])
+    t.strictSame(await formed('/formed/html', accept), ['text/html; charset=UTF-8', false])
+    t.strictSame(await formed('/formed/txt', accept), ['text/plain; charset=UTF-8', false])
+    t.strictSame(await formed('/formed/md', accept), ['text/markdown; charset=UTF-8', false])
+    t.strictSame(await formed('/forwards', accept), ['application/problem+json', false], 'also in a sub-request')
+  }
+  for (const format of ['rss', 'toString', 'text/html']) {
+    t.strictSame(await formed(`/formed/${encodeURIComponent(format)}`), ['text/html; charset=UTF-8', true])
+    t.strictSame(await formed(`/formed/${encodeURIComponent(format)}`, 'text/plain'), [
+      'text/plain; charset=UTF-8',
+      true,
+    ])
+  }
+})
+
 t.test('an unacceptable Accept still gets a page', async t => {
   const { client } = await boot(t)
   t.equal(

@@ -96,5 +96,11 @@ t.test('statuses have names, and some have no body', async t => {
 
 t.test('a format that nobody knows is HTML', async t => {
   t.equal(contentTypeOf('json'), 'application/json')
+  t.equal(contentTypeOf('jsonld'), 'application/ld+json')
+  t.equal(contentTypeOf('rss'), 'application/rss+xml')
+  t.equal(contentTypeOf('atom'), 'application/atom+xml')
+  t.equal(contentTypeOf('rdf'), 'application/rdf+xml')
+  t.equal(contentTypeOf('svg'), 'image/svg+xml')
+  t.equal(contentTypeOf('ics'), 'text/calendar; charset=UTF-8')
   t.equal(contentTypeOf('nonsense'), 'text/html; charset=UTF-8')
 })
