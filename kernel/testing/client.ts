@@ -162,7 +162,9 @@ export class TestClient {
   #createRequest(method: string, target: string, init: ClientRequestInit): Request {
     const { base = '', headers, redirectLimit: _, ...options } = this.#options
     const all = new Headers(headers)
-    for (const [name, value] of new Headers(init.headers)) all.set(name, value)
+    const own = new Headers(init.headers)
+    for (const [name] of own) all.delete(name)
+    for (const [name, value] of own) all.append(name, value)
     const cookie = this.cookies.toHeader()
     if (cookie !== '' && !all.has('cookie')) all.set('cookie', cookie)
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })

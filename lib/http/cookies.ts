@@ -1,4 +1,4 @@
-import { parseCookie, stringifySetCookie } from 'cookie'
+import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
 import type { Headers } from './headers.ts'
 
 /** How a cookie is kept by the client. */
@@ -19,13 +19,32 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
 }
 
 /**
- * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` unless the options say else.
+ * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
+ * one with the same name, path and domain, as a client would keep only the last of them.
  *
  * @throws TypeError when the name or an option cannot stand in a cookie
  */
 export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
   const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const
-  headers.append('set-cookie', stringifySetCookie(cookie))
+  const field = stringifySetCookie(cookie)
+  const sent = headers.getAll('set-cookie')
+  const kept = sent.filter(other => !(other.startsWith(`${name}=`) && isSamePlace(parseSetCookie(other), cookie)))
+  if (kept.length < sent.length) {
+    headers.delete('set-cookie')
+    for (const other of kept) headers.append('set-cookie', other)
+  }
+  headers.append('set-cookie', field)
+}
+
+type Place = Pick<CookieOptions, 'path' | 'domain'>
+
+function isSamePlace(one: Place, other: Place): boolean {
+  return one.path === other.path && domainOf(one) === domainOf(other)
+}
+
+/** Clients ignore a leading dot (RFC 6265, section 5.2.3). */
+function domainOf({ domain = '' }: Place): string {
+  return domain.replace(/^\./, '').toLowerCase()
 }
 
 const none: ReadonlyMap<string, string> = new Map()

@@ -36,11 +36,15 @@ export class Headers implements Iterable<[string, string]> {
     return this.#fields.length / 2
   }
 
-  /** The value, or the values joined by a comma; `null` when there is no such field. */
+  /**
+   * The value, or the values joined by a comma; those of Cookie by a semicolon (RFC 9113, section 8.2.3). `null` when there
+   * is no such field.
+   */
   get(name: string): string | null {
     const first = this.#find(name, 0)
     if (first === -1) return null
-    return this.#find(name, first + 2) === -1 ? this.#value(first) : this.getAll(name).join(', ')
+    if (this.#find(name, first + 2) === -1) return this.#value(first)
+    return this.getAll(name).join(name.toLowerCase() === 'cookie' ? '; ' : ', ')
   }
 
   /** Each value of a field, in order. */

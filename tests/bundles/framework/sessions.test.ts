@@ -3,6 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { setCookie } from '../../../lib/http/cookies.ts'
+import { Response } from '../../../lib/http/response.ts'
 import { probeBundle } from '../../support/probe-bundle.ts'
 
 /** An application in a folder of its own, so that sessions are written there. */
@@ -31,6 +33,31 @@ t.test('a session on a stateless route is an error in debug', async t => {
   t.equal((await production.client.get('/stateless')).status, 200)
   const errors = production.records.filter(({ level }) => level === 'error')
   t.match(errors, [{ message: 'Session was used while the request was declared stateless.' }])
+})
+
+t.test('a session is found when the client sends its cookies in several fields', async t => {
+  const { client } = await boot(t)
+  const { headers } = await client.get('/count')
+  const session = String(headers.get('set-cookie')).split(';', 1).join()
+  const fields = { headers: { cookie: 'a=1', Cookie: session } }
+  t.equal((await client.get('/count', fields)).text, 'count 2')
+})
+
+t.test('the session has the last word about its cookie', async t => {
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'twice',
+    path: '/twice',
+    controller: async request => {
+      await request.session.set('a', 1)
+      const response = Response.html('')
+      setCookie(response.headers, 'session', 'mine')
+      return response
+    },
+  })
+  const [cookie, ...others] = (await client.get('/twice')).headers.getAll('set-cookie')
+  t.match(String(cookie), /^session=\w{32}; Max-Age=86400;/)
+  t.strictSame(others, [])
 })
 
 t.test('pages that use no session set no cookie', async t => {

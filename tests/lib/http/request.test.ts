@@ -140,6 +140,26 @@ t.test('cookies are read when they are asked for; the first of a name counts', a
   t.equal(new Request({ target: '/' }).cookies.size, 0)
 })
 
+t.test('several Cookie fields are one list (RFC 9113, section 8.2.3)', async t => {
+  const { cookies, headers } = new Request({
+    target: '/',
+    headers: [
+      ['cookie', 'a=1'],
+      ['Cookie', 'session=s; b="2, 3"'],
+      ['cookie', 'a=4'],
+    ],
+  })
+  t.equal(headers.get('COOKIE'), 'a=1; session=s; b="2, 3"; a=4')
+  t.strictSame(
+    [...cookies],
+    [
+      ['a', '1'],
+      ['session', 's'],
+      ['b', '"2, 3"'],
+    ],
+  )
+})
+
 t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', async t => {
   const headers = new Headers()
   setCookie(headers, 'a', 'b c')
@@ -149,6 +169,31 @@ t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', asyn
     'd=; Max-Age=0; Path=/x; Secure; SameSite=Strict',
   ])
   t.throws(() => setCookie(headers, 'a b', ''), TypeError)
+})
+
+t.test('of a cookie with one name, path and domain the last one is sent', async t => {
+  const headers = new Headers({ 'set-cookie': 'raw', Vary: 'Accept' })
+  setCookie(headers, 'a', '1')
+  setCookie(headers, 'b', '2')
+  setCookie(headers, 'a', '3', { path: '/shop' })
+  setCookie(headers, 'a', '4', { domain: 'example.com' })
+  setCookie(headers, 'aa', '5')
+  setCookie(headers, 'A', '6')
+  const others = [
+    'raw',
+    'b=2; Path=/; HttpOnly; SameSite=Lax',
+    'a=3; Path=/shop; HttpOnly; SameSite=Lax',
+    'a=4; Domain=example.com; Path=/; HttpOnly; SameSite=Lax',
+    'aa=5; Path=/; HttpOnly; SameSite=Lax',
+    'A=6; Path=/; HttpOnly; SameSite=Lax',
+  ]
+  setCookie(headers, 'a', '7', { secure: true, maxAge: 0 })
+  t.strictSame(headers.getAll('set-cookie'), [...others, 'a=7; Max-Age=0; Path=/; HttpOnly; Secure; SameSite=Lax'])
+  setCookie(headers, 'a', '8', { domain: '.EXAMPLE.com' })
+  t.equal(headers.getAll('set-cookie').filter(field => /example/i.test(field)).length, 1)
+  t.throws(() => setCookie(headers, 'b', '2', { path: 'x;y' }), TypeError)
+  t.ok(headers.getAll('set-cookie').includes('b=2; Path=/; HttpOnly; SameSite=Lax'), 'a mistake changes nothing')
+  t.equal(headers.get('vary'), 'Accept')
 })
 
 t.test('the preferred media type follows the q-values; without a header the first one is served', async t => {
