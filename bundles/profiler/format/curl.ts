@@ -1,26 +1,32 @@
 import type { Profile } from '../profile.ts'
-import { asList, asObject, asObjects } from '../reading/read-soft.ts'
+import { asList, asObject } from '../reading/read-soft.ts'
+import { createCurlBody } from './curl-body.ts'
 import { formatText } from './format-soft.ts'
 import { quoteForShell } from './shell-quote.ts'
 
 /**
  * Writes the curl command that makes a recorded request again, an option a line. What was
- * masked stays masked, and has to be filled in by hand; bodies that were not kept, and files, are named as such.
+ * masked stays masked, and has to be filled in by hand. Comments before the command say what it does not send.
  */
 export function createCurl({ data, summary }: Pick<Profile, 'data' | 'summary'>): string {
-  const { method, url } = asObject(summary)
+  const method = formatText(asObject(summary).method)
+  const url = formatText(asObject(summary).url)
   const request = asObject(asObject(data).request)
-  const headers = asList(request.headers)
+  const fields = asList(request.headers)
     .filter(field => Array.isArray(field))
     .map(([name, value]): Field => [formatText(name), formatText(value)])
-  const content = describeContent(asObject(request.body))
+  const headers = fields.filter(isSendable)
+  const body = createCurlBody(asObject(request.body), method, contentTypeOf(headers))
+  const isSent = ([name]: Field) => !ownHeaders.has(name.toLowerCase()) && !(body.setsType && isContentType(name))
   const lines = [
-    `curl ${writeMethod(formatText(method), content.options.length > 0)}${quoteForShell(formatText(url))}`,
-    ...writeTarget(formatText(url)),
-    ...headers.filter(([name]) => !content.drops(name.toLowerCase())).flatMap(writeHeader),
-    ...content.options,
+    `curl ${writeMethod(method, body.options.length > 0)}${writeAddress(url)}`,
+    ...writeTarget(url),
+    ...headers.filter(isSent).flatMap(writeHeader),
+    ...body.options,
   ]
-  return lines.join(' \\\n  ')
+  const remarks = [...(headers.length < fields.length ? ['Headers that were cut are left out.'] : []), ...body.remarks]
+  // A recorded text in a comment could end it.
+  return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
 }
 
 /** Writes what is known of an outgoing request as a curl command: neither headers nor bodies are recorded. */
@@ -33,54 +39,41 @@ type Field = readonly [name: string, value: string]
 /** curl sets them itself, rightly. */
 const ownHeaders: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'expect'])
 
+/**
+ * Whether it can be a header (RFC 9110, sections 5.1 and 5.5): curl sends a line feed as it is, and takes a header that
+ * begins with `@` for the name of a file. What was cut cannot.
+ */
+function isSendable([name, value]: Field): boolean {
+  return /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+}
+
+function isContentType(name: string): boolean {
+  return name.toLowerCase() === 'content-type'
+}
+
+function contentTypeOf(headers: readonly Field[]): string {
+  return headers.find(([name]) => isContentType(name))?.[1] ?? ''
+}
+
 /** curl sends GET by itself, and POST once there is a body; to HEAD nobody must wait for one. */
 function writeMethod(method: string, hasBody: boolean): string {
   if (method === 'HEAD') return '--head '
   return method === (hasBody ? 'POST' : 'GET') || method === '' ? '' : `--request ${quoteForShell(method)} `
 }
 
+/** The value of an option may begin with a dash. */
+function writeAddress(url: string): string {
+  return `${url.startsWith('-') ? '--url ' : ''}${quoteForShell(url)}`
+}
+
 /** Addresses are taken as they are: `[1-3]` is no range, `/../` no way up. */
 function writeTarget(url: string): string[] {
-  return [...(/[[\]{}]/.test(url) ? ['--globoff'] : []), ...(/\/\.\.?(?:[/?#]|$)/.test(url) ? ['--path-as-is'] : [])]
+  const hasDots = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/i.test(url)
+  return [...(/[[\]{}]/.test(url) ? ['--globoff'] : []), ...(hasDots ? ['--path-as-is'] : [])]
 }
 
 function writeHeader([name, value]: Field): string[] {
   if (name.toLowerCase() === 'accept-encoding') return ['--compressed']
   // Without a value it would be left away.
-  return [`--header ${quoteForShell(value === '' ? `${name};` : `${name}: ${value}`)}`]
-}
-
-function describeContent(body: Readonly<Record<string, unknown>>): {
-  readonly options: readonly string[]
-  readonly drops: (header: string) => boolean
-} {
-  const json = asList(body.json)
-  const form = asList(body.form).filter(pair => Array.isArray(pair))
-  const files = asObjects(body.files)
-  const drops = (header: string) => ownHeaders.has(header)
-  if (json.length > 0) return { options: [`--data-raw ${quoteForShell(String(JSON.stringify(json[0])))}`], drops }
-  if (body.type === 'multipart/form-data' || files.length > 0) {
-    const fields = form.map(
-      ([name, value]) => `--form-string ${quoteForShell(`${formatText(name)}=${formatText(value)}`)}`,
-    )
-    const uploads = files.map(
-      ({ field, name }) => `--form ${quoteForShell(`${formatText(field)}=@${writeFile(formatText(name))}`)}`,
-    )
-    // It names a boundary, which is another one each time.
-    return { options: [...fields, ...uploads], drops: header => drops(header) || header === 'content-type' }
-  }
-  if (form.length > 0) return { options: [`--data-raw ${quoteForShell(serializeForm(form))}`], drops }
-  return { options: [], drops }
-}
-
-/** curl ends a name at a comma or semicolon, unless it is quoted once more. */
-function writeFile(name: string): string {
-  return `"${name.replaceAll(/["\\]/g, String.raw`\$&`)}"`
-}
-
-/** As a browser sends it. */
-export function serializeForm(form: readonly unknown[]): string {
-  const parameters = new URLSearchParams()
-  for (const pair of form) if (Array.isArray(pair)) parameters.append(formatText(pair[0]), formatText(pair[1]))
-  return parameters.toString()
+  return [`--header ${quoteForShell(value.trim() === '' ? `${name};` : `${name}: ${value}`, 'latin1')}`]
 }

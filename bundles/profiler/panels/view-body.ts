@@ -1,7 +1,7 @@
 import type { ViewModel } from '../../../lib/view/view.ts'
-import { serializeForm } from '../format/curl.ts'
 import { formatSize, formatText, toPairRows } from '../format/format-soft.ts'
 import { formatValue, type Row } from '../format/format-value.ts'
+import { serializeForm } from '../format/serialize-form.ts'
 import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 
 /** A request's body as a panel shows it. */

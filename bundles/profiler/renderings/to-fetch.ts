@@ -1,5 +1,5 @@
-import { serializeForm } from '../format/curl.ts'
 import { formatText } from '../format/format-soft.ts'
+import { serializeForm } from '../format/serialize-form.ts'
 import type { Profile } from '../profile.ts'
 import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 

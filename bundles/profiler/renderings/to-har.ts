@@ -1,7 +1,7 @@
 import { version } from '../../../kernel/version.ts'
 import { statusText } from '../../../lib/http/status.ts'
-import { serializeForm } from '../format/curl.ts'
 import { formatMoment, formatText } from '../format/format-soft.ts'
+import { serializeForm } from '../format/serialize-form.ts'
 import type { Profile } from '../profile.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
 import { asList, asObject, asObjects } from '../reading/read-soft.ts'

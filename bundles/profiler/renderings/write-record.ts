@@ -19,7 +19,7 @@ export function writeRecord(
     case 'har':
       return formatJson(toHar(profile))
     case 'curl':
-      return `${createCurl(profile)}\n`
+      return `#!/bin/sh\n${createCurl(profile)}\n`
     case 'fetch':
       return toFetch(profile)
     case 'html':

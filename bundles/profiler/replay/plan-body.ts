@@ -1,9 +1,10 @@
-import { encodeMultipart, type MultipartPart } from '../../../lib/body/encode-multipart.ts'
+import { encodeMultipart } from '../../../lib/body/encode-multipart.ts'
 import { parseParameters } from '../../../lib/body/parse-parameters.ts'
 import { mask } from '../../../lib/redact/mask-text.ts'
-import { serializeForm } from '../format/curl.ts'
+import { readFormParts } from '../format/form-parts.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatSize, formatText } from '../format/format-soft.ts'
+import { serializeForm } from '../format/serialize-form.ts'
 import { asList, asObject, asObjects } from '../reading/read-soft.ts'
 
 /** What of a request's body can be sent once more. */
@@ -31,22 +32,9 @@ export function planBody(data: unknown, contentType: string): PlannedBody {
     const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
     const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: no content is kept.`]
-    return describe(encodeMultipart(boundary, toParts(form, files)).toString(), lost)
+    return describe(encodeMultipart(boundary, readFormParts(body)).toString(), lost)
   }
   return form.length > 0 ? describe(serializeForm(form), []) : missing(body)
-}
-
-/** Of files no content is kept. */
-function toParts(form: readonly unknown[], files: readonly Readonly<Record<string, unknown>>[]): MultipartPart[] {
-  return [
-    ...form
-      .filter(pair => Array.isArray(pair))
-      .map(([name, value]) => ({ field: formatText(name), content: formatText(value) })),
-    ...files.map(({ field, name, type }) => {
-      const file = { name: formatText(name), type: formatText(type) }
-      return { field: formatText(field), content: '', file }
-    }),
-  ]
 }
 
 function describe(content: string, lost: readonly string[]): PlannedBody {

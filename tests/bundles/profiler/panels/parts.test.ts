@@ -1,7 +1,5 @@
-import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { quoteForShell } from '../../../../bundles/profiler/format/shell-quote.ts'
 import { toValueRow } from '../../../../bundles/profiler/format/value-row.ts'
 import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
 import { splitMessage } from '../../../../bundles/profiler/panels/split-message.ts'
@@ -48,20 +46,6 @@ t.test('long values are folded', async t => {
   t.match(toValueRow({ name: 'a', value: 'short' }), { name: 'a', value: 'short', start: '' })
   t.match(toValueRow({ name: 'a', value: 'x'.repeat(1401) }), { start: /^x{120} …$/, size: '1,401 characters' })
   t.match(toValueRow({ name: 'a', value: '{\n  1\n}'.repeat(10) }), { start: /^\{ 1 \}\{ 1 / })
-})
-
-t.test('a shell takes what was quoted for one word', async t => {
-  t.equal(quoteForShell('http://a.test/x'), 'http://a.test/x')
-  t.equal(quoteForShell("it's"), "'it'\\''s'")
-  t.equal(quoteForShell(''), "''")
-  t.equal(quoteForShell('two\nlines'), "'two\nlines'")
-  t.equal(quoteForShell("\u001b'\\"), "$'\\u001b\\'\\\\'")
-  const words = ['$HOME `id` "x" !! \\', "a'b", 'é & ü; rm -rf', '*', '~', '#', "tab\t'and\\line\n", '\u009b31m', '-x']
-  const printed = execFileSync('bash', ['-c', `printf '%s\\0' ${words.map(quoteForShell).join(' ')}`], {
-    encoding: 'utf8',
-    env: { LC_ALL: 'C.UTF-8' },
-  })
-  t.strictSame(printed.split('\0').slice(0, -1), words)
 })
 
 t.test('a call is copied as a command', async t => {

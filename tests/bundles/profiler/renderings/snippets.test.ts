@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
@@ -38,8 +38,14 @@ async function mirror(request: Request): Promise<Response> {
 t.test('curl and fetch ask for the same again', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/mirror': mirror } })
   const { url } = await serveKernel(t, kernel)
-  const folder = t.testdir({ 'cv "1".txt': 'text' })
-  const multipart = encodeMultipart({ name: "it's", cv: { name: 'cv "1".txt', type: 'text/plain', content: 'text' } })
+  const folder = t.testdir({ 'own-notes': 'own' })
+  const multipart = encodeMultipart({ name: "it's", cv: { name: 'cv 1.txt', type: 'text/plain', content: 'text' } })
+  const file = (name: string) => ({ name, type: 'text/plain', content: '' })
+  const hostile = encodeMultipart({
+    'a=@own-notes': "\u0085\u001b';>canary;#\r\n",
+    'b=@own-notes;x': file('cv "1".txt'),
+    'c=<own-notes;x': file('.env'),
+  })
   const hasCurl = spawnSync('curl', ['--version']).status === 0
   const json = { 'content-type': 'application/json' }
   const requests: Record<string, RequestInit & { query?: string }> = {
@@ -51,6 +57,8 @@ t.test('curl and fetch ask for the same again', async t => {
     json: { method: 'PUT', body: JSON.stringify({ list: [1, null, "it's"], text: 'é\u2028<b>' }), headers: json },
     'no value': { method: 'POST', body: 'null', headers: json },
     upload: { method: 'POST', body: multipart.body, headers: { 'content-type': multipart.contentType } },
+    'hostile upload': { method: 'POST', body: hostile.body, headers: { 'content-type': hostile.contentType } },
+    'bytes in a header': { headers: { 'x-byte': "\u0085';>canary;#\u00e9" } },
     deletion: { method: 'DELETE' },
   }
   for (const [name, { query = '', ...init }] of Object.entries(requests)) {
@@ -67,9 +75,12 @@ t.test('curl and fetch ask for the same again', async t => {
 
     /* c8 ignore next -- it depends on the machine */
     if (!hasCurl) continue
-    const asked = await run('/bin/sh', ['-c', `${(await read('curl')).trim()} --silent`], { cwd: folder })
+    const script = await read('curl')
+    t.match(script, /^#!\/bin\/sh\n/)
+    const asked = await run('/bin/sh', ['-c', `${script.trim()} --silent`], { cwd: folder })
     t.strictSame(JSON.parse(asked.stdout), answer, `${name}, by curl`)
   }
+  t.strictSame(readdirSync(folder).sort(), ['again.mjs', 'own-notes'], 'nothing else was run')
 })
 
 t.test('what was masked stays masked, and what cannot be sent is left out', async t => {

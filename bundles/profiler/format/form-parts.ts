@@ -1,0 +1,21 @@
+import type { MultipartPart } from '../../../lib/body/encode-multipart.ts'
+import { asList, asObjects } from '../reading/read-soft.ts'
+import { formatText } from './format-soft.ts'
+
+/** A field of a recorded form, or a file in it, which is always empty. */
+export interface FormPart extends MultipartPart {
+  readonly content: string
+}
+
+/** Reads the parts of a recorded form: fields first, then files, whose content is never kept. */
+export function readFormParts({ files, form }: Readonly<Record<string, unknown>>): FormPart[] {
+  return [
+    ...asList(form)
+      .filter(pair => Array.isArray(pair))
+      .map(([name, value]) => ({ field: formatText(name), content: formatText(value) })),
+    ...asObjects(files).map(({ field, name, type }) => {
+      const file = { name: formatText(name), type: formatText(type) }
+      return { field: formatText(field), content: '', file }
+    }),
+  ]
+}
