@@ -19,10 +19,10 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
     const options = { absolute: true, request: requestOf(call, 'url') }
     return urls.generate(String(call.positional[0]), call.named, options)
   })
-  view.addHelper('asset', ({ positional: [name] }) => {
+  view.addHelper('asset', ({ positional: [name], request }) => {
     const url = files.url(String(name))
     if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])
-    return url
+    return `${request?.basePath ?? ''}${url}`
   })
   view.addHelper('render', call => {
     const target = String(call.positional[0])
@@ -36,7 +36,9 @@ function requestOf({ request }: HelperCall, helper: string): Request {
 }
 
 async function renderFragment(kernel: HttpKernel, request: Request, target: string): Promise<string> {
-  const response = await kernel.handle(request.duplicate({ method: 'GET', target }), RequestType.Sub, false)
+  // The path of a route is what a client asks for; a sub-request is not made through the proxy.
+  const path = target.startsWith(`${request.basePath}/`) ? target.slice(request.basePath.length) : target
+  const response = await kernel.handle(request.duplicate({ method: 'GET', target: path }), RequestType.Sub, false)
   if (response.status >= 300 || typeof response.body !== 'string') {
     throw new KERNEL_FRAGMENT_FAILED([target, response.status])
   }

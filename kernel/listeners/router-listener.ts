@@ -75,6 +75,6 @@ function createMethodNotAllowed(request: Request, methods: readonly string[]): E
   })
 }
 
-function urlWithoutQuery({ origin, rawPath }: Request): string {
-  return `${origin}${rawPath}`
+function urlWithoutQuery({ basePath, origin, rawPath }: Request): string {
+  return `${origin}${basePath}${rawPath}`
 }

@@ -43,7 +43,7 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   logger.observe(record => records.push(record))
   const all = dispatcher === undefined ? bundles : [createDispatcherBundle(dispatcher), ...bundles]
   const kernel = await Kernel.boot({ config, directory, bundles: all, logger, redactor })
-  const trustedProxies = new TrustedProxies(config.trustedProxies)
+  const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const createClient = (client: TestClientOptions = {}) =>
     new TestClient(kernel.app.kernel, { trustedProxies, ...client })
   return { app: kernel.app, client: createClient(), createClient, records, close: () => kernel.close() }

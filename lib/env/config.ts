@@ -1,4 +1,5 @@
 import { safeParse } from 'valibot'
+import { defaultTrustedHeaders, type TrustableHeader } from '../http/trusted-proxies.ts'
 import type { LogLevel } from '../log/levels.ts'
 import type { PathMapping } from './editor.ts'
 import type { Environment } from './environments.ts'
@@ -14,8 +15,10 @@ export interface Config {
   readonly secret: string
   /** The names the site answers to, in lower case; `*.example.org` stands for its subdomains. */
   readonly hosts: readonly string[]
-  /** Addresses and subnets, for `TrustedProxies`. */
+  /** Addresses, subnets and names of ranges, for `TrustedProxies`. */
   readonly trustedProxies: readonly string[]
+  /** The headers in which they are believed. */
+  readonly trustedHeaders: readonly TrustableHeader[]
   /** Addresses and subnets that may see debug output beside the loopback. */
   readonly debugAllowedIps: readonly string[]
   /** The least level that is logged. */
@@ -61,6 +64,9 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
     secret: settings.APP_SECRET,
     hosts: Object.freeze(settings.APP_HOSTS),
     trustedProxies: Object.freeze(settings.TRUSTED_PROXIES),
+    trustedHeaders: Object.freeze(
+      settings.TRUSTED_HEADERS.length === 0 ? [...defaultTrustedHeaders] : settings.TRUSTED_HEADERS,
+    ),
     debugAllowedIps: Object.freeze(settings.DEBUG_ALLOWED_IPS),
     logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
     editorUrl: settings.EDITOR_URL || undefined,

@@ -12,7 +12,12 @@ import {
   transform,
 } from 'valibot'
 import { parseHost } from '../http/host.ts'
-import { createAddressList } from '../http/trusted-proxies.ts'
+import {
+  createAddressList,
+  privateRangesNames,
+  type TrustableHeader,
+  trustableHeaders,
+} from '../http/trusted-proxies.ts'
 import { type LogLevel, logLevels } from '../log/levels.ts'
 import { editorNames, isEditorUrl, type PathMapping, parseEditorUrl, parsePathMapping } from './editor.ts'
 import { type Environment, environments } from './environments.ts'
@@ -28,6 +33,7 @@ export interface Settings {
   readonly APP_SECRET: string
   readonly APP_HOSTS: readonly string[]
   readonly TRUSTED_PROXIES: readonly string[]
+  readonly TRUSTED_HEADERS: readonly TrustableHeader[]
   readonly DEBUG_ALLOWED_IPS: readonly string[]
   readonly LOG_LEVEL: LogLevel | ''
   readonly EDITOR_URL: string
@@ -80,7 +86,14 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
         listOf(isHostPattern, 'a host name such as example.org or *.example.org'),
         transform(hosts => hosts.map(host => host.toLowerCase())),
       ),
-      TRUSTED_PROXIES: addresses,
+      TRUSTED_PROXIES: listOf(
+        entry => privateRangesNames.includes(entry) || isAddress(entry),
+        'an IP address, a subnet such as 10.0.0.0/8, or private_ranges',
+      ),
+      TRUSTED_HEADERS: pipe(
+        listOf(entry => findTrustable(entry) !== undefined, `one of ${trustableHeaders.join(', ')}`),
+        transform(entries => entries.map(findTrustable).filter(header => header !== undefined)),
+      ),
       DEBUG_ALLOWED_IPS: addresses,
       LOG_LEVEL: oneOf(logLevels),
       EDITOR_URL: pipe(
@@ -169,6 +182,10 @@ function isAddress(entry: string): boolean {
   } catch {
     return false
   }
+}
+
+function findTrustable(entry: string): TrustableHeader | undefined {
+  return trustableHeaders.find(header => header === entry.toLowerCase())
 }
 
 function isUrl(text: string): boolean {

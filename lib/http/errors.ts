@@ -42,10 +42,16 @@ export const HTTP_METHOD_REFUSED: CodedErrorClass<[method: string]> = defineErro
   'The method "%s" is never answered.',
 )
 
-export const HTTP_FORWARDING_CONFLICT: CodedErrorClass<[]> = defineError(
+export const HTTP_FORWARDING_CONFLICT: CodedErrorClass<[header: string]> = defineError(
   'HTTP_FORWARDING_CONFLICT',
   400,
-  'The request has both a trusted "Forwarded" header and trusted "X-Forwarded-*" headers, and they disagree.',
+  'The request has both a trusted "forwarded" header and a trusted "%s" header, and they differ.',
+)
+
+export const HTTP_FORWARDING_INVALID: CodedErrorClass<[header: string, value: string]> = defineError(
+  'HTTP_FORWARDING_INVALID',
+  400,
+  'The trusted header "%s" is malformed: "%s".',
 )
 
 export const HTTP_HEADER_INVALID: CodedErrorClass<[name: string, reason: string]> = defineError(

@@ -124,17 +124,26 @@ export class Request {
     return this.#host?.name ?? ''
   }
 
+  /** The port that the client has asked: what a trusted proxy says, else that of the host, else the scheme's own. */
+  get port(): number {
+    return this.forwarded.port ?? this.#host?.port ?? defaultPorts[this.scheme]
+  }
+
   /** `https://host:port`, without the scheme's own port; empty when the request has no host. */
   get origin(): string {
     if (this.#host === undefined) return ''
-    const { name, port } = this.#host
-    const isDefault = port === undefined || port === (this.scheme === 'https' ? 443 : 80)
-    return `${this.scheme}://${name}${isDefault ? '' : `:${port}`}`
+    const { port, scheme } = this
+    return `${scheme}://${this.#host.name}${port === defaultPorts[scheme] ? '' : `:${port}`}`
+  }
+
+  /** What a trusted proxy has cut off the beginning of the path (`/shop`); mostly empty. It stands before each link. */
+  get basePath(): string {
+    return this.forwarded.prefix ?? ''
   }
 
   /** The full URL as the client sees it. */
   get url(): string {
-    return `${this.origin}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
+    return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
   }
 
   /** The address of the other end of the connection. */
@@ -205,6 +214,8 @@ export class Request {
     return new Request({ method, target, headers, body, httpVersion, connection, trustedProxies }, this)
   }
 }
+
+const defaultPorts = { http: 80, https: 443 } as const
 
 const trustNobody = new TrustedProxies()
 

@@ -1,14 +1,43 @@
 import { BlockList, isIP } from 'node:net'
-import { HTTP_FORWARDING_CONFLICT } from './errors.ts'
+import { HTTP_FORWARDING_CONFLICT, HTTP_FORWARDING_INVALID } from './errors.ts'
 import type { Headers } from './headers.ts'
+import { type ForwardedElement, parseForwarded } from './parse-forwarded.ts'
 
 /** What a trusted proxy says of the request it passed on. */
 export interface Forwarded {
   readonly clientIp?: string
   readonly scheme?: 'http' | 'https'
-  /** A host, not yet checked. */
+  /** A host, not yet checked; it may have a port. */
   readonly host?: string
+  readonly port?: number
+  /** The path below which the client sees the site, without a slash at its end. */
+  readonly prefix?: string
 }
+
+/** The headers that a trusted proxy may be believed by. */
+export const trustableHeaders = [
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+] as const
+
+/** One of the headers that a trusted proxy may be believed by. */
+export type TrustableHeader = (typeof trustableHeaders)[number]
+
+/** The headers that are believed by default. Most proxies pass a client's `Forwarded` on. */
+export const defaultTrustedHeaders: readonly TrustableHeader[] = trustableHeaders.filter(name => name !== 'forwarded')
+
+/** What stands for the loopback and all private networks in a list of proxies. */
+export const privateRangesNames: readonly string[] = ['private_ranges', 'PRIVATE_SUBNETS']
+
+/** RFC 1122, 1918 and 3927; RFC 4291 and 4193. */
+const privateRanges: readonly string[] = [
+  ...['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'],
+  ...['::1', 'fe80::/10', 'fc00::/7'],
+]
 
 /** The headers by which a proxy betrays itself. */
 export const forwardingHeaders = [
@@ -21,14 +50,21 @@ export const forwardingHeaders = [
   'via',
 ] as const
 
-/** The addresses and subnets whose forwarding headers are believed; without any, none is. */
+/** The proxies that are trusted, and the headers in which they are believed; without a proxy, no header is. */
 export class TrustedProxies {
-  /** Absent when nobody is trusted: asking an empty list costs more than the rest of a request's reading. */
+  /** Absent when no proxy is trusted: asking an empty list costs more than the rest of a request's reading. */
   readonly #addresses: BlockList | undefined
+  readonly #headers: ReadonlySet<TrustableHeader>
 
-  /** @throws TypeError naming the first entry that is neither an address nor a subnet */
-  constructor(entries: readonly string[] = []) {
-    this.#addresses = entries.length === 0 ? undefined : createAddressList(entries)
+  /**
+   * An entry is an address, a subnet, or `private_ranges`.
+   *
+   * @throws TypeError naming the first entry that is none of them
+   */
+  constructor(entries: readonly string[] = [], headers: readonly TrustableHeader[] = defaultTrustedHeaders) {
+    const addresses = entries.flatMap(entry => (privateRangesNames.includes(entry) ? privateRanges : [entry]))
+    this.#addresses = addresses.length === 0 ? undefined : createAddressList(addresses)
+    this.#headers = new Set(headers)
   }
 
   /** Whether an address belongs to a trusted proxy. */
@@ -37,46 +73,53 @@ export class TrustedProxies {
   }
 
   /**
-   * Reads `Forwarded` (RFC 7239) or `X-Forwarded-For`, `-Proto` and `-Host` as far as the peer may be believed. The
-   * client is the right-most address that is not itself a trusted proxy.
+   * Reads what a trusted peer says: each field from `Forwarded` (RFC 7239) or from its own `X-Forwarded-*` header. The
+   * client is the right-most address that is no trusted proxy. Of the other fields, the value counts that was added by
+   * the proxy next to the client; what stands to the left of it comes from the client itself.
    *
-   * @throws HTTP_FORWARDING_CONFLICT (400) when both kinds are there and disagree
+   * @throws HTTP_FORWARDING_CONFLICT (400) when both kinds have a field, and differ
+   * @throws HTTP_FORWARDING_INVALID (400) when a header is malformed
    */
   read(headers: Headers, peer: string): Forwarded {
     if (!this.includes(peer)) return {}
-    const standard = this.#readForwarded(headers)
-    const legacy = this.#readLegacy(headers)
-    if (standard === undefined) return legacy
-    if (disagree(standard, legacy)) throw new HTTP_FORWARDING_CONFLICT([])
-    return standard
-  }
+    const elements = this.#readElements(headers)
+    const listed = (name: TrustableHeader) => (this.#headers.has(name) ? toList(headers.get(name)) : [])
+    const claimed = valuesOf(elements, 'for').map(withoutPort)
+    const addresses = agree('x-forwarded-for', claimed, listed('x-forwarded-for').map(withoutPort))
+    const last = addresses.findLastIndex(address => !this.includes(address))
+    // The farthest, when all are proxies.
+    const client = last === -1 ? 0 : last
+    const byClient = elements.filter(element => element.has('for'))[client]
+    const trusted = byClient === undefined ? elements : elements.slice(elements.indexOf(byClient))
+    const hops = addresses.length === 0 ? Number.POSITIVE_INFINITY : addresses.length - client
+    const find = (name: TrustableHeader, said: readonly string[] = [], own?: string) => {
+      const values = listed(name)
+      agree(name, said, values)
+      return own ?? values[Math.max(values.length - hops, 0)]
+    }
 
-  #readForwarded(headers: Headers): Forwarded | undefined {
-    const header = headers.get('forwarded')
-    if (header === null) return undefined
-    const elements = header.split(',').map(parseElement)
-    const nearest = elements.at(-1)
-    return this.#toForwarded(
-      elements.map(element => withoutPort(element.get('for') ?? '')),
-      nearest?.get('proto'),
-      nearest?.get('host'),
-    )
-  }
-
-  #readLegacy(headers: Headers): Forwarded {
-    const last = (name: string) => list(headers.get(name)).at(-1)
-    const addresses = list(headers.get('x-forwarded-for')).map(withoutPort)
-    return this.#toForwarded(addresses, last('x-forwarded-proto'), last('x-forwarded-host'))
-  }
-
-  #toForwarded(addresses: readonly string[], proto: string | undefined, host: string | undefined): Forwarded {
-    const clientIp = addresses.findLast(address => !this.includes(address)) ?? addresses[0]
-    const scheme = proto?.toLowerCase()
+    const hosts = valuesOf(elements, 'host')
+    const host = find('x-forwarded-host', hosts, valuesOf(trusted, 'host')[0])
+    const proto = find('x-forwarded-proto', valuesOf(elements, 'proto'), valuesOf(trusted, 'proto')[0])
+    const scheme = schemes.get(proto?.toLowerCase() ?? '')
+    const port = find('x-forwarded-port', hosts.map(portOf(scheme)))
+    const prefix = find('x-forwarded-prefix')
+    const clientIp = addresses[client]
     return {
       ...(clientIp !== undefined && isIP(clientIp) !== 0 && { clientIp }),
-      ...((scheme === 'http' || scheme === 'https') && { scheme }),
+      ...(scheme && { scheme }),
       ...(host !== undefined && { host }),
+      ...(port !== undefined && { port: parsePort(port) }),
+      ...(prefix !== undefined && { prefix: parsePrefix(prefix) }),
     }
+  }
+
+  #readElements(headers: Headers): readonly ForwardedElement[] {
+    const header = this.#headers.has('forwarded') ? headers.get('forwarded') : null
+    if (header === null) return []
+    const elements = parseForwarded(header)
+    if (elements === undefined) throw new HTTP_FORWARDING_INVALID(['forwarded', header])
+    return elements
   }
 }
 
@@ -108,20 +151,11 @@ function isPrefix(bits: string, family: 'ipv4' | 'ipv6'): boolean {
   return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 'ipv4' ? 32 : 128)
 }
 
-function list(header: string | null): string[] {
+function toList(header: string | null): string[] {
   return (header ?? '')
     .split(',')
     .map(part => part.trim())
     .filter(part => part !== '')
-}
-
-function parseElement(element: string): Map<string, string> {
-  const pairs = element.split(';').map(pair => pair.split('='))
-  return new Map(pairs.map(([name = '', value = '']) => [name.trim().toLowerCase(), unquote(value.trim())]))
-}
-
-function unquote(value: string): string {
-  return value.replace(/^"(.*)"$/, '$1')
 }
 
 /** Drops the port that both headers allow behind an address, and the brackets of an IPv6 one. */
@@ -129,7 +163,37 @@ function withoutPort(address: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
 }
 
-function disagree(one: Forwarded, other: Forwarded): boolean {
-  const names = ['clientIp', 'scheme', 'host'] as const
-  return names.some(name => one[name] !== undefined && other[name] !== undefined && one[name] !== other[name])
+/** Gives the one of two lists that is not empty. @throws HTTP_FORWARDING_CONFLICT when neither is, and they differ */
+function agree(header: string, standard: readonly string[], legacy: readonly string[]): readonly string[] {
+  if (standard.length === 0) return legacy
+  const isSame = String(standard).toLowerCase() === String(legacy).toLowerCase()
+  if (legacy.length > 0 && !isSame) throw new HTTP_FORWARDING_CONFLICT([header])
+  return standard
+}
+
+const schemes: ReadonlyMap<string, 'http' | 'https'> = new Map([
+  ['http', 'http'],
+  ...['https', 'ssl', 'on', '1'].map(word => [word, 'https'] as const),
+])
+
+function valuesOf(elements: readonly ForwardedElement[], name: string): string[] {
+  return elements.flatMap(element => element.get(name) ?? [])
+}
+
+function portOf(scheme = 'http'): (host: string) => string {
+  return host => /^(?:\[.*\]|[^:[]*):(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80')
+}
+
+function parsePort(text: string): number {
+  const port = Number(text)
+  if (/^\d{1,5}$/.test(text) && port >= 1 && port <= 65_535) return port
+  throw new HTTP_FORWARDING_INVALID(['x-forwarded-port', text])
+}
+
+/** Neither a second slash nor a dot segment: links would lead to another host, or out of the path. */
+const path = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+;=:@%-]+)*\/?$/
+
+function parsePrefix(text: string): string {
+  if (!path.test(text)) throw new HTTP_FORWARDING_INVALID(['x-forwarded-prefix', text])
+  return text.endsWith('/') ? text.slice(0, -1) : text
 }

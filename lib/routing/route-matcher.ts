@@ -87,5 +87,5 @@ interface Missed {
 function redirect({ route, parameters }: Matched, request: Request, path: string, origin: string): RouteMatch {
   const rawPath = path === request.path ? request.rawPath : applySlash(request.rawPath, path)
   const query = request.queryString === '' ? '' : `?${request.queryString}`
-  return { outcome: 'redirect', route, parameters, location: `${origin}${rawPath}${query}` }
+  return { outcome: 'redirect', route, parameters, location: `${origin}${request.basePath}${rawPath}${query}` }
 }

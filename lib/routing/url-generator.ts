@@ -15,7 +15,7 @@ export interface UrlOptions {
   /** A URL with scheme and host; otherwise it begins with the path, unless it leads to another scheme or a named host. */
   readonly absolute?: boolean
   /** The request on whose page the URL will stand. */
-  readonly request?: Pick<Request, 'scheme' | 'hostname' | 'origin'>
+  readonly request?: Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath'>>
 }
 
 /**
@@ -37,7 +37,7 @@ export class UrlGenerator {
     const route = this.#findRoute(name)
     const fixedPath = this.#fixedPaths.get(route)
     if (fixedPath !== undefined) {
-      return `${originOf(route, undefined, options)}${fixedPath}${toQuery(route, parameters)}`
+      return `${startOf(route, undefined, options)}${fixedPath}${toQuery(route, parameters)}`
     }
 
     const values = readValues(route, parameters)
@@ -47,7 +47,7 @@ export class UrlGenerator {
     const path = encodePath(fill(route, route.path, values, readPath))
     const host = route.host && fill(route, route.host, values, readHost)
     if (variablesOf(route).length === 0 && host === undefined) this.#fixedPaths.set(route, path)
-    return `${originOf(route, host, options)}${path}${toQuery(route, parameters)}`
+    return `${startOf(route, host, options)}${path}${toQuery(route, parameters)}`
   }
 
   #findRoute(name: string): Route {
@@ -147,7 +147,11 @@ function encodePath(path: string): string {
   return encoded.startsWith('//') ? `/%2F${encoded.slice(2)}` : encoded
 }
 
-/** Scheme and host, or nothing where the page's own are right. */
+/** What stands before the path: scheme and host where the page's own are not right, and what a proxy cuts off. */
+function startOf(route: Route, host: string | undefined, options: UrlOptions): string {
+  return `${originOf(route, host, options)}${options.request?.basePath ?? ''}`
+}
+
 function originOf(route: Route, host: string | undefined, { absolute = false, request }: UrlOptions): string {
   const scheme =
     request && !route.schemes.includes(request.scheme) ? (route.schemes[0] ?? request.scheme) : request?.scheme

@@ -4,7 +4,12 @@ import { DebugGate } from '../../kernel/debug-gate.ts'
 import { createRequest } from '../../kernel/testing/event-factories.ts'
 import { includesHost } from '../../lib/http/host.ts'
 import { Request } from '../../lib/http/request.ts'
-import { createAddressList, forwardingHeaders, TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import {
+  createAddressList,
+  forwardingHeaders,
+  TrustedProxies,
+  trustableHeaders,
+} from '../../lib/http/trusted-proxies.ts'
 import { createRecorder } from '../support/recording-logger.ts'
 
 const policy: DebugPolicy = {
@@ -23,7 +28,7 @@ function decide(
     headers: init.headers ?? ours,
     httpVersion: init.httpVersion ?? '1.1',
     connection: { remoteAddress: init.peer ?? '127.0.0.1' },
-    trustedProxies: new TrustedProxies(init.proxies),
+    trustedProxies: new TrustedProxies(init.proxies, trustableHeaders),
   })
   return decideDebugAccess(request, { ...policy, isDebug })
 }

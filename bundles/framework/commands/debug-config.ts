@@ -62,6 +62,7 @@ const readers: Readonly<Record<keyof Settings, Reader>> = {
   APP_SECRET: ({ secret }) => masked(secret),
   APP_HOSTS: ({ hosts }) => hosts.join(', '),
   TRUSTED_PROXIES: ({ trustedProxies }) => trustedProxies.join(', '),
+  TRUSTED_HEADERS: ({ trustedHeaders }) => trustedHeaders.join(', '),
   DEBUG_ALLOWED_IPS: ({ debugAllowedIps }) => debugAllowedIps.join(', '),
   LOG_LEVEL: ({ logLevel }) => logLevel,
   EDITOR_URL: ({ editorUrl }) => editorUrl ?? '',

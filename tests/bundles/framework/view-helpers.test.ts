@@ -6,7 +6,7 @@ import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */
-async function render(t: Test, template: string, target = '/page') {
+async function render(t: Test, template: string, headers: Readonly<Record<string, string>> = {}) {
   const directory = t.testdir({
     templates: {
       'page.hbs': template,
@@ -38,8 +38,9 @@ async function render(t: Test, template: string, target = '/page') {
       })
     },
   }
-  const { client, app } = await createTestKernel({ bundles: [frameworkBundle, own], directory })
-  return { ...(await client.get(target)), app }
+  const variables = { TRUSTED_PROXIES: 'private_ranges' }
+  const { client, app } = await createTestKernel({ bundles: [frameworkBundle, own], directory, variables })
+  return { ...(await client.get('/page', { headers })), app }
 }
 
 t.test('path and url lead to routes', async t => {
@@ -54,6 +55,14 @@ t.test('asset leads to a file, with its version', async t => {
 
 t.test('render puts in what a sub-request answers', async t => {
   t.equal((await render(t, `<p>{{render (path 'item' id=7)}}{{render '/item/8'}}</p>`)).text, '<p><i>7</i><i>8</i></p>')
+})
+
+t.test('behind a proxy that cuts a prefix off, all links have it', async t => {
+  const template = `{{path 'page'}} {{url 'item' id=7}} {{asset 'own/a.css'}} {{render (path 'item' id=8)}}`
+  const { text } = await render(t, template, { 'x-forwarded-prefix': '/shop' })
+  const [page, item, asset, fragment] = text.split(' ')
+  t.strictSame([page, item, fragment], ['/shop/page', 'http://localhost/shop/item/7', '<i>8</i>'])
+  t.match(asset, /^\/shop\/assets\/[0-9a-f]{8}\/own\/a\.css$/)
 })
 
 t.test('a fragment that fails, or is no text, fails the page', async t => {

@@ -336,6 +336,9 @@ t.test('a trusted proxy says who the client is', async t => {
   const headers = { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https' }
   const redirect = await fetch(`${url}/slash`, { headers, redirect: 'manual' })
   t.match(redirect.headers.get('location'), /^https:\/\/127\.0\.0\.1:\d+\/slash\/$/)
+  const more = { ...headers, 'x-forwarded-port': '443', 'x-forwarded-prefix': '/shop' }
+  const prefixed = await fetch(`${url}/slash?a=b`, { headers: more, redirect: 'manual' })
+  t.equal(prefixed.headers.get('location'), 'https://127.0.0.1/shop/slash/?a=b')
   t.notOk((await fetch(`${url}/nope`, { headers })).headers.has('x-debug-exception'))
 })
 

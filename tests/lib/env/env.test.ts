@@ -123,6 +123,13 @@ t.test('config', async t => {
       secret: APP_SECRET,
       hosts: [],
       trustedProxies: [],
+      trustedHeaders: [
+        'x-forwarded-for',
+        'x-forwarded-host',
+        'x-forwarded-proto',
+        'x-forwarded-port',
+        'x-forwarded-prefix',
+      ],
       debugAllowedIps: [],
       logLevel: 'debug',
       editorUrl: undefined,
@@ -143,7 +150,8 @@ t.test('config', async t => {
       APP_ENV: 'prod',
       APP_SECRET,
       APP_HOSTS: 'Example.org, *.Example.org,,127.0.0.1,[::1]',
-      TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+      TRUSTED_PROXIES: '10.0.0.0/8, private_ranges',
+      TRUSTED_HEADERS: 'Forwarded, x-forwarded-for',
       DEBUG_ALLOWED_IPS: '192.168.1.7',
       LOG_LEVEL: 'error',
       EDITOR_URL: 'Cursor',
@@ -162,7 +170,8 @@ t.test('config', async t => {
       isDebug: false,
       secret: APP_SECRET,
       hosts: ['example.org', '*.example.org', '127.0.0.1', '[::1]'],
-      trustedProxies: ['10.0.0.0/8', '::1'],
+      trustedProxies: ['10.0.0.0/8', 'private_ranges'],
+      trustedHeaders: ['forwarded', 'x-forwarded-for'],
       debugAllowedIps: ['192.168.1.7'],
       logLevel: 'error',
       editorUrl: 'cursor://file{file}:{line}:{column}',
@@ -181,7 +190,11 @@ t.test('config', async t => {
   t.test('nobody can change it', async t => {
     const config = parseConfig({ APP_SECRET, APP_HOSTS: 'a' })
     t.ok(Object.isFrozen(config) && Object.isFrozen(config.hosts))
-    t.ok(Object.isFrozen(config.trustedProxies) && Object.isFrozen(config.debugAllowedIps))
+    t.ok(
+      Object.isFrozen(config.trustedProxies) &&
+        Object.isFrozen(config.trustedHeaders) &&
+        Object.isFrozen(config.debugAllowedIps),
+    )
   })
 
   t.test(
@@ -208,7 +221,8 @@ t.test('config', async t => {
       APP_DEBUG: 'maybe',
       APP_SECRET: 'hunter2',
       APP_HOSTS: 'a.org,b.org:80,c/d,*,e.,f:',
-      TRUSTED_PROXIES: 'proxy',
+      TRUSTED_PROXIES: 'proxy,::1',
+      TRUSTED_HEADERS: 'x-real-ip',
       DEBUG_ALLOWED_IPS: '::1,10.0.0.0/33',
       LOG_LEVEL: 'warn',
       DATABASE_URL: 'localhost:hunter2',
@@ -224,7 +238,8 @@ t.test('config', async t => {
       '  APP_DEBUG "maybe" is neither 1, true, yes, on nor 0, false, no, off.',
       '  APP_SECRET is not set, or too short; it needs at least 32 random characters.',
       ...['b.org:80', 'c/d', '*', 'e.', 'f:'].map(entry => `  APP_HOSTS "${entry}" ${host}`),
-      `  TRUSTED_PROXIES "proxy" ${address}`,
+      '  TRUSTED_PROXIES "proxy" is not an IP address, a subnet such as 10.0.0.0/8, or private_ranges.',
+      '  TRUSTED_HEADERS "x-real-ip" is not one of forwarded, x-forwarded-for, x-forwarded-host, x-forwarded-proto, x-forwarded-port, x-forwarded-prefix.',
       `  DEBUG_ALLOWED_IPS "10.0.0.0/33" ${address}`,
       '  LOG_LEVEL "warn" is none of debug, info, warning, error, critical.',
       '  DATABASE_URL is not a URL; it reads like postgres://user:password@localhost/name, or is empty.',

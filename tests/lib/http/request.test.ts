@@ -5,7 +5,7 @@ import { Headers } from '../../../lib/http/headers.ts'
 import { parseHost } from '../../../lib/http/host.ts'
 import { preferredMediaType } from '../../../lib/http/negotiation.ts'
 import { Request } from '../../../lib/http/request.ts'
-import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { TrustedProxies, trustableHeaders } from '../../../lib/http/trusted-proxies.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
 import { Session } from '../../../lib/session/session.ts'
 
@@ -124,6 +124,11 @@ t.test('the origin leaves out the port of the scheme', async t => {
   t.equal(origin('a:443', false), 'http://a:443')
   t.equal(origin('a:443', true), 'https://a')
   t.equal(origin('a:80', true), 'https://a:80')
+  const portOf = (headers: Record<string, string>, encrypted = false) =>
+    new Request({ target: '/', headers, connection: { encrypted } }).port
+  t.equal(portOf({ host: 'a:8000' }), 8000)
+  t.equal(portOf({ host: 'a' }), 80)
+  t.equal(portOf({}, true), 443)
 })
 
 t.test('cookies are read when they are asked for; the first of a name counts', async t => {
@@ -282,7 +287,8 @@ t.test('a forwarded host is checked like any other, and conflicting headers are 
   const bad = new Request({ target: '/', headers: { 'x-forwarded-host': 'a/b' }, connection, trustedProxies })
   t.match(bad.problem, { code: 'HTTP_HOST_INVALID' })
   const headers = { forwarded: 'for=203.0.113.1', 'x-forwarded-for': '203.0.113.2' }
-  const torn = new Request({ target: '/', headers, connection, trustedProxies })
+  const believing = new TrustedProxies(['10.0.0.1'], trustableHeaders)
+  const torn = new Request({ target: '/', headers, connection, trustedProxies: believing })
   t.match(torn.problem, { code: 'HTTP_FORWARDING_CONFLICT', status: 400 })
 })
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Request } from '../../../lib/http/request.ts'
+import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import type { RouteDefinition } from '../../../lib/routing/route.ts'
 import { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -58,6 +59,14 @@ t.test('other parameters become the query', async t => {
 t.test('an absolute URL has the origin of the request', async t => {
   t.equal(probes.generate('noslash', {}, { absolute: true, request: page }), 'http://a.test:8000/noslash')
   t.equal(probes.generate('noslash', {}, { request: page }), '/noslash')
+})
+
+t.test('a URL begins with what a trusted proxy cuts off', async t => {
+  const headers = { host: 'a.test', 'x-forwarded-prefix': '/shop/' }
+  const connection = { remoteAddress: '10.0.0.1' }
+  const request = new Request({ target: '/', headers, connection, trustedProxies: new TrustedProxies(['10.0.0.1']) })
+  t.equal(probes.generate('noslash', {}, { request }), '/shop/noslash')
+  t.equal(probes.generate('item', { id: 12 }, { absolute: true, request }), 'http://a.test/shop/item/12')
 })
 
 t.test('a route of another scheme is absolute, at the default port', async t => {
