@@ -5,7 +5,7 @@ import type { Bundle } from '../../kernel/bundle.ts'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../kernel/console-command.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { type RunInit, runInTerminal } from '../support/fake-terminal.ts'
-import { pause } from './site-process.ts'
+import { until } from '../support/until.ts'
 
 const seen: unknown[] = []
 
@@ -238,7 +238,7 @@ t.test('a reader that has seen enough is no failure', async t => {
 
 t.test('Ctrl-C ends what would go on for ever', async t => {
   const { child, ended, printed } = await execute(t, 'profiler:list --follow')
-  while (!printed.stdout.includes('Status') && child.exitCode === null) await pause(20)
+  await until(() => printed.stdout.includes('Status') || child.exitCode !== null)
   child.kill('SIGINT')
   t.strictSame(await ended, [0, null])
 })

@@ -34,8 +34,9 @@ t.test('in production there is no trace of the profiler', async t => {
     loaded.some(file => file.endsWith('/bundles/site/site-bundle.js')),
     'the coverage knows what was loaded',
   )
+  // Node 26 has a module of its own with such a name.
   t.strictSame(
-    loaded.filter(file => file.includes('profiler')),
+    loaded.filter(file => file.includes('profiler') && !file.startsWith('node:')),
     [],
   )
 })

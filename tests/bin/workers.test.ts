@@ -5,6 +5,7 @@ import path from 'node:path'
 import { t } from 'tap'
 import { startLoad } from '../soak/steady-load.ts'
 import { childrenOf } from '../support/children-of.ts'
+import { until } from '../support/until.ts'
 import { pause, startCounted, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
@@ -29,10 +30,6 @@ function ask(url: string, agent: Agent): Promise<string> {
       .on('error', error => resolve(String(error)))
       .end()
   })
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await pause(50)
 }
 
 t.test('workers share a port, are replaced when they end, and end with their primary', async t => {

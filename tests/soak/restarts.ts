@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { childrenOf } from '../support/children-of.ts'
+import { until } from '../support/until.ts'
 import { startLoad } from './steady-load.ts'
 
 /** How often a site with two workers is restarted under load. */
@@ -36,7 +36,7 @@ export async function restartRepeatedly({ restarts, tell }: RestartOptions): Pro
   for (let restart = 1; restart <= restarts && child.exitCode === null; restart++) {
     const old = childrenOf(child.pid)
     child.kill('SIGHUP')
-    while (childrenOf(child.pid).some(pid => old.includes(pid))) await wait(50)
+    await until(() => !childrenOf(child.pid).some(pid => old.includes(pid)), 50)
     tell(`restart ${restart}/${restarts} after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
   }
   const { lost, requests } = await load.stop()

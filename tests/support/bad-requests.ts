@@ -24,10 +24,21 @@ const recorded: readonly BadRequest[] = JSON.parse(readFileSync('tests/conforman
 /** They expect an open connection where ours is closed: see docs/decisions/014. */
 const closedOnPurpose: readonly string[] = ['me-expect-100-404', 'me-expect-100-too-big']
 
+/**
+ * Recorded with Node 20. The parser of Node 22 and later accepts a tab behind a length, as RFC 9110 (5.5) does, and closes the
+ * connection behind too many fields.
+ */
+const expectedSinceNode22: Readonly<Record<string, BadRequest['expect']>> = {
+  'cl-tab-trail': { status: 200, close: false },
+  'hd-many-1100': { status: 431, close: true },
+}
+const isNode20 = process.versions.node.startsWith('20.')
+
 /** All that were recorded. */
-export const badRequests: readonly BadRequest[] = recorded.map(one =>
-  closedOnPurpose.includes(one.id) ? { ...one, expect: { ...one.expect, close: true } } : one,
-)
+export const badRequests: readonly BadRequest[] = recorded.map(one => {
+  if (closedOnPurpose.includes(one.id)) return { ...one, expect: { ...one.expect, close: true } }
+  return isNode20 ? one : { ...one, expect: expectedSinceNode22[one.id] ?? one.expect }
+})
 
 /** What of it is sent, and how. */
 export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: BadRequest): Sending {

@@ -1,4 +1,5 @@
 import type { Page, Request } from 'playwright-core'
+import { until } from './until.ts'
 
 /** What of a page is looked at. */
 export interface Look {
@@ -56,7 +57,7 @@ export async function settle(page: Page, go: () => Promise<unknown>): Promise<vo
   page.on('requestfinished', note)
   await go()
   if ((await page.locator('[data-live]').count()) > 0) {
-    while (!isFetched) await page.waitForTimeout(20)
+    await until(() => isFetched)
     await page.waitForTimeout(200)
   }
   page.off('requestfinished', note)

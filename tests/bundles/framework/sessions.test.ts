@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { probeBundle } from '../../support/probe-bundle.ts'
+import { until } from '../../support/until.ts'
 
 /** An application in a folder of its own, so that sessions are written there. */
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel & { directory: string }> {
@@ -72,6 +72,6 @@ t.test('what cannot be swept is logged, and hurts nobody', async t => {
   mkdirSync(`${directory}/var/sessions/${'0'.repeat(64)}.json`, { recursive: true })
   t.equal((await client.get('/count')).status, 200)
   const isTold = () => records.some(({ message }) => message.startsWith('Old sessions could not be removed'))
-  while (!isTold()) await wait(5)
-  t.ok(isTold())
+  await until(isTold)
+  t.pass('it is logged')
 })

@@ -11,13 +11,10 @@ import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer, type TestServer } from '../../support/test-server.ts'
+import { until } from '../../support/until.ts'
 
 const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const answersOf = (text: string) => text.split('HTTP/1.1 200 OK\r\n').length - 1
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let attempt = 0; !isTrue() && attempt < 1_000; attempt++) await wait(10)
-}
 
 /** Unlike `once`, not disturbed by a reset. */
 async function closed(socket: Socket): Promise<void> {

@@ -8,6 +8,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
+import { until } from '../../support/until.ts'
 
 const head = (line: string, more = '') => `${line} HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`
 const mebibyte = 2 ** 20
@@ -27,10 +28,6 @@ class Flood extends Readable {
     this.sent += this.#chunk.length
     this.push(this.sent > this.#length ? null : this.#chunk)
   }
-}
-
-async function until(isTrue: () => boolean): Promise<void> {
-  for (let attempt = 0; !isTrue() && attempt < 500; attempt++) await wait(10)
 }
 
 t.test('rt-1xx-status, rt-header-inject: what cannot be sent is a 500, and nothing is injected', async t => {

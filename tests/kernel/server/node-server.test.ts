@@ -13,6 +13,7 @@ import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
+import { until } from '../../support/until.ts'
 
 const head = (target: string, more = '') => `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${more}`
 const statuses = (answer: string) => [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status))
@@ -113,7 +114,7 @@ t.test('kernel.terminate comes after the response, once, also when the client le
   socket.write(`${head('/stream')}\r\n`)
   await once(socket, 'data')
   socket.resetAndDestroy()
-  while (terminated.length < 3) await wait(5)
+  await until(() => terminated.length >= 3)
   await wait(20)
   t.ok(terminated.includes('/text'))
   t.ok(terminated.includes('/stream'))
@@ -219,10 +220,10 @@ t.test('a client that asks to continue is told so when its body is wanted, and o
     socket.write(
       `POST ${target} HTTP/1.1\r\nHost: localhost\r\n${type}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`,
     )
-    while (received() === '') await wait(5)
+    await until(() => received() !== '')
     if (received().startsWith('HTTP/1.1 100')) {
       socket.write('hello')
-      while (!received().includes('200 OK')) await wait(5)
+      await until(() => received().includes('200 OK'))
       socket.destroy()
     } else await closed(socket)
     return statuses(received())
@@ -280,7 +281,7 @@ t.test('an answer that has begun is not followed by another, should its request 
   ])
   const { socket, received } = openConnection(port)
   socket.write('POST /early HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n')
-  while (!received().includes('tick')) await wait(5)
+  await until(() => received().includes('tick'))
   socket.write('zz\r\n')
   await closed(socket)
   t.strictSame(statuses(received()), [200])
@@ -359,9 +360,9 @@ t.test(
     const silent = openConnection(port)
     const idle = openConnection(port)
     idle.socket.write(`${head('/ok')}\r\n`)
-    while (idle.received() === '') await wait(2)
+    await until(() => idle.received() !== '')
     busy.socket.write(`${head('/slow')}\r\n`)
-    while (!isBusy) await wait(2)
+    await until(() => isBusy)
     await server.close()
     await closed(busy.socket)
     t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow, and whole$/)
@@ -386,7 +387,7 @@ t.test('an idle connection may linger for one more request', async t => {
   const { server, port } = await startServer(t)
   const { socket, received } = openConnection(port)
   socket.write(`${head('/ok')}\r\n`)
-  while (received() === '') await wait(2)
+  await until(() => received() !== '')
   const end = server.close({ linger: 10_000 })
   await wait(30)
   socket.write(`${head('/ok')}\r\n`)
@@ -415,7 +416,7 @@ t.test('a request that nobody answers gets a 503; what is answered later is drop
   t.equal(await response.text(), 'Service Unavailable\n')
   t.match(records.at(-1), { level: 'critical', message: /not answered in time/, context: { url: '/hang' } })
   answer(Response.stream(late))
-  while (!late.destroyed) await wait(5)
+  await until(() => late.destroyed)
   t.ok(late.destroyed)
   t.strictSame(outcomes, [true], 'kernel.terminate comes once')
 })
@@ -430,12 +431,12 @@ t.test('kernel.terminate comes for every answer, also for those behind one that 
   })
   const { socket } = openConnection(port)
   socket.write(`${head('/hang')}\r\n${head('/ok')}\r\n`)
-  while (answer === undefined) await wait(5)
+  await until(() => answer !== undefined)
   socket.resetAndDestroy()
-  while (terminated.length === 0) await wait(5)
+  await until(() => terminated.length !== 0)
   t.strictSame(terminated, ['/ok false'])
-  answer(Response.text('too late'))
-  while (terminated.length === 1) await wait(5)
+  answer?.(Response.text('too late'))
+  await until(() => terminated.length !== 1)
   t.strictSame(terminated, ['/ok false', '/hang false'])
 })
 

@@ -12,10 +12,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '../../../lib/session/file-session-store.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
+import { until } from '../../support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 
 function createFileStore(t: Test, now: () => number): { store: FileSessionStore; directory: string } {
@@ -158,7 +158,7 @@ t.test('a write sweeps in the background, at first and then every ten minutes', 
   const stale = ['1', '2', '3'].map(number => path.join(directory, `${number.repeat(64)}.json.0.0.tmp`))
   const writeStale = (index: number): void => writeFileSync(String(stale[index]), '')
   const isGone = async (index: number): Promise<void> => {
-    while (existsSync(String(stale[index]))) await wait(1)
+    await until(() => !existsSync(String(stale[index])))
   }
   mkdirSync(directory, { recursive: true })
   writeStale(0)

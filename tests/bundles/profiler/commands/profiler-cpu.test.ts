@@ -8,6 +8,7 @@ import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-
 import { busyBundle } from '../../../fixtures/busy-bundle.ts'
 import { createRecord } from '../../../support/create-profile.ts'
 import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
+import { until } from '../../../support/until.ts'
 
 /** Somebody deletes a record before anybody has read it. */
 class HastyStorage extends MemoryProfileStorage {
@@ -70,7 +71,7 @@ t.test('what cannot come is a mistake', async t => {
 t.test('it waits for the request, and lists its hot spots', async t => {
   const { armFile, run, storage } = open(t)
   const waiting = run('primes --wait')
-  while (!existsSync(armFile)) await delay(1)
+  await until(() => existsSync(armFile))
   await delay(20)
   storage.append(createRecord({ token: 'aaaaaa' }), '{}')
   await delay(1)
@@ -100,7 +101,7 @@ t.test('whoever waits in vain is told so', async t => {
   t.notOk(existsSync(armFile))
   const controller = new AbortController()
   const waiting = run('primes --wait', { signal: controller.signal })
-  while (!existsSync(armFile)) await delay(1)
+  await until(() => existsSync(armFile))
   await delay(20)
   controller.abort()
   t.equal((await waiting).code, 1)

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { type Test, t } from 'tap'
 import { ArmFile } from '../../../../bundles/profiler/cpu/arm-file.ts'
 import { createArming } from '../../../../bundles/profiler/cpu/arming.ts'
@@ -12,6 +12,10 @@ import { busyBundle } from '../../../fixtures/busy-bundle.ts'
 import { plainEquals, textOf, toText } from '../../../support/html.ts'
 import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
 import { serveKernel } from '../../../support/test-server.ts'
+import { until } from '../../../support/until.ts'
+
+// From Node 22 on, V8 may compile the loop of a function into its caller while it runs, and names the caller.
+setFlagsFromString('--no-use-osr')
 
 const program = path.join(import.meta.dirname, '../../../fixtures/busy-site.js')
 
@@ -47,7 +51,7 @@ t.test(
     for (let turn = 0; turn < 20; turn++) await (await fetch(`${url}/warm`)).text()
     new ArmFile(path.join(directory, 'armed.json')).write(createArming({ route: 'primes' }, Date.now()))
     const page = async () => textOf(await (await fetch(`${url}/_profiler/cpu`)).text())
-    while (!(await page()).includes('Waiting for the next request of the route')) await delay(20)
+    await until(async () => (await page()).includes('Waiting for the next request of the route'))
     await (await fetch(`${url}/quiet`)).text()
     const tokens: (string | null)[] = []
     for (let turn = 0; turn < 2; turn++) {
@@ -207,7 +211,7 @@ t.test('a server heeds what another process asks for; of several servers one get
   file.write(createArming({ route: 'quiet' }, Date.now()))
   const isArmed = async ({ url }: { url: string }) =>
     (await (await fetch(`${url}/_profiler/cpu`)).text()).includes('Waiting')
-  for (const server of servers) while (!(await isArmed(server))) await delay(5)
+  for (const server of servers) await until(async () => isArmed(server))
   const tokens: (string | null)[] = []
   for (const { url } of servers) {
     const response = await fetch(`${url}/quiet`)
@@ -219,9 +223,9 @@ t.test('a server heeds what another process asks for; of several servers one get
   t.notOk(existsSync(armFile))
 
   file.write(createArming({ route: 'quiet' }, Date.now()))
-  for (const server of servers) while (!(await isArmed(server))) await delay(5)
+  for (const server of servers) await until(async () => isArmed(server))
   file.remove()
-  for (const server of servers) while (await isArmed(server)) await delay(5)
+  for (const server of servers) await until(async () => !(await isArmed(server)))
   t.pass('it is taken back, too')
 })
 

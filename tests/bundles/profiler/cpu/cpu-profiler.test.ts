@@ -11,6 +11,7 @@ import type { Inspection } from '../../../../bundles/profiler/recording/profiler
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
 import { createRecorder } from '../../../support/recording-logger.ts'
+import { until } from '../../../support/until.ts'
 
 function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
   const inspections: Inspection[] = []
@@ -99,8 +100,8 @@ t.test('it is not waited for long', async t => {
   const end = cpu.listen()
   t.teardown(end)
   file.write({ target, until: Date.now() + 2000 })
-  while (cpu.armed === undefined) await delay(5)
-  while (cpu.armed !== undefined) await delay(5)
+  await until(() => cpu.armed !== undefined)
+  await until(() => cpu.armed === undefined)
   t.notOk(existsSync(armFile))
   t.equal(inspections.length, 0)
 })

@@ -10,6 +10,7 @@ import { createSignals } from '../../../../lib/signals.ts'
 import { createRecord } from '../../../support/create-profile.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { serveKernel } from '../../../support/test-server.ts'
+import { until } from '../../../support/until.ts'
 
 function create({ filters = [], heartbeat = 60_000 }: { filters?: ProfileFilter[]; heartbeat?: number } = {}) {
   const storage = new MemoryProfileStorage()
@@ -74,13 +75,13 @@ t.test('it shows that it lives', async t => {
 t.test('who is behind costs no memory, is told when it reads on, and is cut off when the server stops', async t => {
   const { drain, keep, stream } = create({ heartbeat: 1 })
   stream.once('data', () => stream.pause())
-  while (stream.readableLength < stream.readableHighWaterMark) await wait(5)
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
   const full = stream.readableLength
   keep('000001')
   await wait(150)
   t.equal(stream.readableLength, full, 'not even a heartbeat is added')
   t.match(await readUntil(stream, '000001'), 'event: records\ndata: 000001\n\n')
-  while (stream.readableLength < stream.readableHighWaterMark) await wait(5)
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
   drain()
   const [error] = await once(stream, 'error')
   t.match(error.message, 'The server stops')

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { Assets } from '../../../../bundles/profiler/assets.ts'
 import { FindingBadges } from '../../../../bundles/profiler/findings/finding-badges.ts'
@@ -18,6 +17,7 @@ import { createRecord, type RecordInit } from '../../../support/create-profile.t
 import { plainEquals, skeletonOf, textOf } from '../../../support/html.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { turns } from '../../../support/turns.ts'
+import { until } from '../../../support/until.ts'
 
 /** A bundle whose collectors are those. */
 function collecting(...collectors: Collector[]): Bundle {
@@ -293,7 +293,7 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
   const { client, storage } = await createProfiledKernel(t, { bundles: [bundle] })
   const token = String((await client.get('/star-photo-booth')).headers.get('x-debug-token'))
   // What others tell is waited for, and the response is not held up by that.
-  while (!storage.has(token)) await setImmediate()
+  await until(() => storage.has(token))
   const show = async (panel: string) => (await client.get(`/_profiler/${token}?panel=${panel}`)).text
   const table = await show('demo-table')
   t.match(table, '<th scope="row">hits</th><td><pre>3</pre></td>')

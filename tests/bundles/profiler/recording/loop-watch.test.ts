@@ -6,6 +6,7 @@ import { startUsage, type UsageTrace } from '../../../../bundles/profiler/record
 import { RequestType } from '../../../../kernel/request-type.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { toil } from '../../../support/flawed-bundle.ts'
+import { until } from '../../../support/until.ts'
 
 /** A pass of a main request that has begun to do something. */
 function begin(token: string): Pass {
@@ -96,14 +97,14 @@ t.test('it ends when no request is in flight, and begins again with the next', a
   })
   t.teardown(watch.stop)
   watch.start()
-  while (looks < 2) await sleep(5)
+  await until(() => looks >= 2)
   open.length = 0
   await sleep(60)
   const before = looks
   await sleep(60)
   t.equal(looks, before)
   watch.start()
-  while (looks === before) await sleep(5)
+  await until(() => looks !== before)
   t.ok(looks > before)
 })
 

@@ -13,6 +13,7 @@ import { createProfiledKernel, type ProfiledKernel } from '../../../support/prof
 import { createProject, linkProject } from '../../../support/project.ts'
 import { serveKernel } from '../../../support/test-server.ts'
 import { turns } from '../../../support/turns.ts'
+import { until } from '../../../support/until.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 const canary = 'canary-9x3z'
@@ -327,7 +328,7 @@ t.test('nobody waits for an answer that does not come', async t => {
   const { kept, plan, replayer } = await createReplayer(t, () => pause(60, Response.text('late')), { patience: 20 })
   const result = await replayer.replay(plan)
   t.match(result, { problem: 'It was not answered in time. Its record comes when it is over.' })
-  while (kept.length === 0) await pause(10)
+  await until(() => kept.length !== 0)
   t.match(kept, [/ complete$/], 'it is over later')
 })
 
@@ -339,11 +340,11 @@ t.test('a stream without an end is left, as by a client', async t => {
   t.strictSame(await replayer.replay(plan), { token: 'abcdef' })
   t.strictSame(tokens, ['abcdef'])
   t.ok(endless.destroyed)
-  while (kept.length === 0) await pause(10)
+  await until(() => kept.length !== 0)
   t.match(kept, [/ aborted$/])
   const whole = await createReplayer(t, () => Response.stream(Readable.from(['a', 'b'])), {})
   await whole.replayer.replay(whole.plan)
-  while (whole.kept.length === 0) await pause(10)
+  await until(() => whole.kept.length !== 0)
   t.match(whole.kept, [/ complete$/])
 })
 

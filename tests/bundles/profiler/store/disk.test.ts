@@ -13,8 +13,9 @@ import {
 import path from 'node:path'
 import { t } from 'tap'
 import type { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { until } from '../../../support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
-import { createDirectory, createFileStorage, listFiles, pause, until } from './file-storage.ts'
+import { createDirectory, createFileStorage, listFiles, pause } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 
 async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {

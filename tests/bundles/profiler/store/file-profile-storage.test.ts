@@ -7,8 +7,9 @@ import type { FileProfileStorage } from '../../../../bundles/profiler/store/file
 import { nodeFileSystem } from '../../../../bundles/profiler/store/file-system.ts'
 import { IndexEntry, Version } from '../../../../bundles/profiler/store/index-entry.ts'
 import { ProfileIndex } from '../../../../bundles/profiler/store/profile-index.ts'
+import { until } from '../../../support/until.ts'
 import { createDisk, createError, type Operation } from './disk.ts'
-import { abandon, createFileStorage, listFiles, pause, until } from './file-storage.ts'
+import { abandon, createFileStorage, listFiles, pause } from './file-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
 async function append(storage: FileProfileStorage, count: number, first = 0): Promise<void> {

@@ -1,4 +1,3 @@
-import assert from 'node:assert'
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
@@ -50,15 +49,6 @@ export const missingPid = 999_999_999
 export function abandon(directory: string, pid: number = missingPid): void {
   for (const file of listFiles(directory)) {
     renameSync(file, path.join(directory, path.basename(file).replace(/^(\d{16})-\d+-/, `$1-${pid}-`)))
-  }
-}
-
-/** Waits until a condition holds; gives up after ten seconds. */
-export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
-  while (!(await holds())) {
-    assert(Date.now() < end, 'It did not happen within ten seconds.')
-    await pause(5)
   }
 }
 
