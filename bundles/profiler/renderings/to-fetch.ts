@@ -73,8 +73,11 @@ function writeForm({ files, form }: Readonly<Record<string, unknown>>): string[]
 
 /** As a literal of JavaScript that reads as it is: what is not seen, or turns the direction, is escaped. */
 function quote(text: string): string {
-  return JSON.stringify(text).replace(
-    /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toUnits)
+}
+
+/** A character above U+FFFF is two units. */
+function toUnits(character: string): string {
+  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return units.map(unit => `\\u${unit}`).join('')
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Request } from '../../../lib/http/request.ts'
+import { escapeControls } from '../../../lib/log/escape-controls.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import type { View } from '../../../lib/view/view.ts'
@@ -26,7 +27,7 @@ export interface HtmlFileServices {
 
 /**
  * Makes one HTML file of a record, with all its panels and the stylesheet, to be kept or sent to somebody. It has no
- * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
+ * scripts and loads nothing; its links lead within it, and control characters are written as escapes. A policy of its own (by the hash of the stylesheet) sees to that.
  */
 export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
   const { assets, logger, storage, view } = services
@@ -54,7 +55,12 @@ export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServi
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
     sections,
   })
-  return detachLinks(html, token)
+  return escapeUnseen(detachLinks(html, token))
+}
+
+/** A file may be written to a terminal. A reference would not do: HTML reads those of C1 as other characters. */
+function escapeUnseen(html: string): string {
+  return html.replace(/[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu, escapeControls)
 }
 
 /** Of the text as the parser of a browser will see it. */

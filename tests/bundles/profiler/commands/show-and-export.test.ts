@@ -120,8 +120,33 @@ t.test('profiler:export writes what the exports of the web are', async t => {
     t.equal(stdout.trimEnd(), (await ask(`00000a/export/${kind}`)).trimEnd(), kind)
   }
   t.equal((await run('profiler:export 00000a --md')).stdout, await ask('00000a.md'))
-  t.match((await run('profiler:export latest --html')).stdout, '\u009b2J', 'a file is as it is')
+  t.match((await run('profiler:export latest --html')).stdout, 'nowhere')
   t.notMatch((await run('profiler:export latest --html', { width: 80 })).stdout, /[^\P{Cc}\n]/u, 'a terminal is safe')
+})
+
+t.test('no export contains a character that a terminal obeys, wherever it is written to', async t => {
+  const text = `a\u001b]0;title\u0007\u009b2J\r\u007f\u202e\u2066\u200f\u061c\u2028\u2029b`
+  const form = [[text, text]]
+  const storage = createStorage()
+  const message = { level: 'error', channel: text, message: text, context: { [text]: text } }
+  const data = {
+    request: { headers: [['x-a', text]], query: form, body: { type: 'multipart/form-data', form } },
+    response: { headers: [['x-b', text]] },
+    logger: { records: [message] },
+    exception: { exceptions: [{ class: text, message: text, stack: text, frames: [] }] },
+    http: { calls: [{ method: text, url: `http://a/${text}`, start: 1 }] },
+    mail: { [text]: text },
+  }
+  const failures = { [text]: text }
+  const record = { token: '00000d', method: 'POST', url: `http://localhost/${text}`, controller: text, data, failures }
+  storage.append(createRecord({ ...record, time: Date.parse('2026-11-20T14:00Z') }), '{}')
+  const storeOf = async (kind: string) => (await run(`profiler:export 00000d --${kind}`, {}, storage)).stdout
+  for (const kind of ['har', 'curl', 'fetch', 'html', 'json', 'md']) {
+    const written = await storeOf(kind)
+    t.ok(written.length > 100, kind)
+    t.notMatch(written, /[^\P{Cc}\n]|[\p{Bidi_Control}\u2028\u2029]/u, kind)
+  }
+  t.match(await storeOf('html'), 'a\\u001b]0;title\\u0007\\u009b2J\\r\\u007f\\u202e')
 })
 
 t.test('profiler:export wants to know what it is to be', async t => {
@@ -164,7 +189,7 @@ t.test('a file is for its owner, and takes no place of another unless it is told
   chmodSync(file, 0o644)
   for (const place of [file, link]) {
     t.equal((await write(`--curl --out ${place} --force`)).code, 0)
-    t.match(readFileSync(place, 'utf8'), /^curl /)
+    t.match(readFileSync(place, 'utf8'), /^#!\/bin\/sh\ncurl /)
     t.equal(statSync(place).mode & 0o777, 0o600)
   }
   t.equal(readFileSync(other, 'utf8'), 'kept')

@@ -1,7 +1,10 @@
+import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { readdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
 import { t } from 'tap'
 import { createCurl } from '../../../../bundles/profiler/format/curl.ts'
 import { toFetch } from '../../../../bundles/profiler/renderings/to-fetch.ts'
@@ -9,6 +12,7 @@ import { encodeMultipart } from '../../../../kernel/testing/multipart.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { createProfile } from '../../../support/create-profile.ts'
+import { hostileTexts } from '../../../support/hostile-texts.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 import { serveKernel } from '../../../support/test-server.ts'
 
@@ -106,4 +110,32 @@ t.test('what was masked stays masked, and what cannot be sent is left out', asyn
   t.match(toFetch({ data: {}, summary: null } as never), 'await fetch("", {')
   t.notMatch(snippet({ state: 'unread' }, 'POST'), 'body')
   t.match(createCurl(createProfile({ request: { headers } })), 'a=******')
+})
+
+t.test('whatever a record contains, a snippet calls fetch with it, and nothing else', async t => {
+  const text = fc
+    .array(fc.oneof(fc.constantFrom(...hostileTexts, '*/', '\\', '\n', '\u{e0041}'), fc.string({ unit: 'binary' })))
+    .map(pieces => pieces.join(''))
+  const form = fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 3 })
+  const property = fc.property(text, text, form, (url, value, form) => {
+    const headers = [['x-a', value.replace(/[^ -~\x80-\xff]/g, '')]]
+    const request = { headers, body: { type: 'multipart/form-data', form } }
+    const script = toFetch(createProfile({ request }, { method: 'POST', url }))
+    assert.doesNotMatch(script, /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u)
+    const calls: unknown[] = []
+    const sent: unknown[] = []
+    const ask = (...words: unknown[]) => void calls.push(words)
+    class FormData {
+      append(...pair: string[]) {
+        sent.push(pair)
+      }
+    }
+    const body = script.replace('await fetch', 'fetch').replace(/console\.log.*\n$/, '')
+    runInNewContext(body, { fetch: ask, FormData })
+    // What comes out of another context has prototypes of its own.
+    const expected = [[url, { method: 'POST', headers, body: {}, redirect: 'manual' }]]
+    assert.deepEqual(JSON.parse(JSON.stringify(calls)), JSON.parse(JSON.stringify(expected)))
+    assert.deepEqual(sent, form)
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
 })
