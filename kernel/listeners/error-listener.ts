@@ -3,6 +3,7 @@ import { HttpError, isClientError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Logger } from '../../lib/log/logger.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../errors.ts'
 import { ExceptionEvent } from '../events/exception-event.ts'
 import { RequestType } from '../request-type.ts'
 
@@ -12,18 +13,18 @@ const logPriority = 0
 /** After everyone who may have a better answer. */
 const handlePriority = -128
 
-/** How loudly it is logged that a client is to blame (404, 405, 400 …). */
-export type ClientErrorLevel = 'error' | 'info'
+/** The level at which a request is logged that no route takes, or that is refused before routing. */
+export type MissLevel = 'error' | 'info'
 
 /** Logs errors, and lets the error controller answer them: a sub-request that is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
-  readonly #clientErrorLevel: ClientErrorLevel
+  readonly #missLevel: MissLevel
 
-  /** A developer wants to see them; in production, scanners would fill the log. */
-  constructor(logger: Logger, clientErrorLevel: ClientErrorLevel) {
+  /** A developer wants to see misses; in production, scanners would fill the log with them. */
+  constructor(logger: Logger, missLevel: MissLevel) {
     this.#logger = logger.channel('request')
-    this.#clientErrorLevel = clientErrorLevel
+    this.#missLevel = missLevel
   }
 
   subscribe(dispatcher: EventDispatcher): void {
@@ -32,10 +33,15 @@ export class ErrorListener {
   }
 
   logException({ error }: ExceptionEvent): void {
-    if (error instanceof HttpError && isClientError(error.status)) {
+    const isMiss = error instanceof HttpError && isMissOrRefusal(error)
+    if (isMiss || (error instanceof HttpError && error.status < 500)) {
       const { message, name } = error
       // Where that was noticed is no news.
-      this.#logger[this.#clientErrorLevel]('Uncaught {name}: "{message}"', { name, message, exception: error })
+      this.#logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
+        name,
+        message,
+        exception: error,
+      })
       return
     }
     const context = { ...describe(error), exception: error }
@@ -54,6 +60,12 @@ export class ErrorListener {
     event.request.attributes.set('_remove_csp_headers', true)
     event.respond(response)
   }
+}
+
+/** Scanners and broken clients cause these. The codes of other refusals name the area HTTP, and `HTTP_ERROR` is any HttpError. */
+function isMissOrRefusal({ code, status }: HttpError): boolean {
+  if (code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code) return true
+  return code.startsWith('HTTP_') && code !== 'HTTP_ERROR' && isClientError(status)
 }
 
 /** The format of the route, also when a sub-request without a route of its own has failed. */

@@ -2,17 +2,18 @@ import { t } from 'tap'
 import { toController } from '../../../kernel/controller/controller.ts'
 import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
-import { type ClientErrorLevel, ErrorListener } from '../../../kernel/listeners/error-listener.ts'
+import { ErrorListener, type MissLevel } from '../../../kernel/listeners/error-listener.ts'
 import { createBareKernel, createExceptionEvent, createRequest } from '../../../kernel/testing/event-factories.ts'
+import { BODY_TOO_LARGE } from '../../../lib/body/errors.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
 import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '../../../lib/http/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { createRecorder } from '../../support/recording-logger.ts'
 
-function createListener(clientErrorLevel: ClientErrorLevel = 'error') {
+function createListener(missLevel: MissLevel = 'error') {
   const { logger, records } = createRecorder()
-  return { listener: new ErrorListener(logger, clientErrorLevel), records }
+  return { listener: new ErrorListener(logger, missLevel), records }
 }
 
 t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
@@ -69,25 +70,43 @@ t.test('an error is critical, and logged with its place', async t => {
   ])
 })
 
-t.test('what a client is to blame for is as loud as it is wanted to be, and has no place', async t => {
-  const errors = [
-    new KERNEL_NO_ROUTE(['GET', '/', '']),
-    new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET']),
-    new HTTP_HOST_FOREIGN(['example.net']),
-    new HTTP_METHOD_UNKNOWN(['BREW', 'GET']),
-    new HTTP_VERSION_UNSUPPORTED(['2.0']),
-    new HttpError(403, 'not you'),
-  ]
-  for (const level of ['error', 'info'] as const) {
-    for (const error of errors) {
-      const { listener, records } = createListener(level)
-      listener.logException(createExceptionEvent(error))
-      const { message, name, status } = error
-      const context = { exception: { status, stack: '' } }
-      t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
+t.test(
+  'a request that is refused before routing, or that no route takes, is as loud as it is wanted to be',
+  async t => {
+    const errors = [
+      new KERNEL_NO_ROUTE(['GET', '/', '']),
+      new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET']),
+      new HTTP_HOST_FOREIGN(['example.net']),
+      new HTTP_METHOD_UNKNOWN(['BREW', 'GET']),
+      new HTTP_VERSION_UNSUPPORTED(['2.0']),
+    ]
+    for (const level of ['error', 'info'] as const) {
+      for (const error of errors) {
+        const { listener, records } = createListener(level)
+        listener.logException(createExceptionEvent(error))
+        const { message, name, status } = error
+        const context = { exception: { status, stack: '' } }
+        t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
+      }
     }
-  }
-})
+  },
+)
+
+t.test(
+  'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
+  async t => {
+    const { listener, records } = createListener('info')
+    const refused = [403, 404, 409, 422].map(status => new HttpError(status, 'no'))
+    for (const error of [...refused, new BODY_TOO_LARGE([1])]) listener.logException(createExceptionEvent(error))
+    for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
+    t.strictSame(
+      records.map(({ level }) => level),
+      [...Array(5).fill('error'), ...Array(4).fill('critical')],
+    )
+    t.equal(records[0]?.message, 'Uncaught HttpError: "no"')
+    t.match(records[0]?.context, { exception: { status: 403, stack: '' } })
+  },
+)
 
 t.test('what is thrown and has no stack is logged all the same', async t => {
   const { listener, records } = createListener()
