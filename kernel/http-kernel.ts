@@ -1,3 +1,4 @@
+import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import { type EventDispatcher, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
@@ -142,6 +143,7 @@ export class HttpKernel implements RequestKernel {
     try {
       return await this.#handleError(request, type, error)
     } catch (unanswered) {
+      appendCause(unanswered, error)
       if (type === RequestType.Sub) throw unanswered
       this.#logger.critical('An error could not be answered.', { exception: unanswered })
       return lastResort()
@@ -161,6 +163,7 @@ export class HttpKernel implements RequestKernel {
       const filtered = this.#filterResponse(request, type, response)
       return filtered instanceof Promise ? await filtered : filtered
     } catch (failure) {
+      appendCause(failure, event.error)
       this.#logger.critical('A listener failed on the response to an error.', { exception: failure })
       return response
     }

@@ -1,11 +1,16 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
+import { ResponseEvent } from '../../kernel/events/response-event.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
+import { RequestType } from '../../kernel/request-type.ts'
 import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
 import { createBareKernel, createRequest } from '../../kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '../../kernel/testing/recording-dispatcher.ts'
+import { errorChain } from '../../lib/errors/error-chain.ts'
 import { Response } from '../../lib/http/response.ts'
+import type { LogError } from '../../lib/log/log-error.ts'
 import { createBare } from '../support/bare-kernel.ts'
 import { probeBundle } from '../support/probe-bundle.ts'
 
@@ -89,6 +94,43 @@ t.test('an error inside the error controller ends in the last resort', async t =
     message: 'An error could not be answered.',
     context: { exception: { message: 'worse' } },
   })
+})
+
+t.test('what fails while an error is answered has that error as its last cause', async t => {
+  const { app, client, records } = await boot(t)
+  const failing = new Error('worse', { cause: new TypeError('why') })
+  const remove = app.dispatcher.on(ExceptionEvent, () => {
+    throw failing
+  })
+  for (const path of ['/boom-multiline', '/gone', '/boom-text']) {
+    await client.get(path)
+    const { context } = records.at(-1) ?? {}
+    const [, ...causes] = errorChain((context as { exception: LogError }).exception)
+    const original = { '/boom-multiline': ['line one\nline two'], '/gone': ['nothing here', 'the previous one'] }[path]
+    t.strictSame(
+      causes.map(({ message }) => message),
+      ['why', ...(original ?? ['just text'])],
+      'and no error of another request',
+    )
+  }
+  remove()
+
+  app.dispatcher.on(ResponseEvent, ({ isMainRequest }) => {
+    if (isMainRequest) throw new Error('late')
+  })
+  t.equal((await client.get('/gone')).status, 404)
+  t.match(records.at(-1)?.context, { exception: { message: 'late', cause: { message: 'nothing here' } } })
+})
+
+t.test('the maker of a sub-request that cannot be answered learns the first error too', async t => {
+  const first = new Error('first')
+  const { dispatcher, kernel, request } = createBare(() => {
+    throw first
+  })
+  dispatcher.on(ExceptionEvent, () => {
+    throw new Error('second')
+  })
+  await t.rejects(kernel.handle(request, RequestType.Sub), { message: 'second', cause: first })
 })
 
 t.test('a forward is a sub-request whose response is the answer', async t => {

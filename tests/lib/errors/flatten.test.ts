@@ -1,5 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
+import { appendCause } from '../../../lib/errors/append-cause.ts'
 import { defineError } from '../../../lib/errors/coded-error.ts'
 import { errorChain } from '../../../lib/errors/error-chain.ts'
 import { describeError, type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
@@ -102,3 +103,41 @@ t.test('an error is described by the name and message that it has as plain data'
 function* chainOf(error: FlatError): Generator<FlatError> {
   for (let link: FlatError | undefined = error; link !== undefined; link = link.cause) yield link
 }
+
+t.test('an error is appended as the last cause of a failure', async t => {
+  const original = new Error('original')
+  const inner = new Error('inner')
+  appendCause(new Error('outer', { cause: inner }), original)
+  t.equal(inner.cause, original)
+
+  const known = new Error('known', { cause: original })
+  appendCause(known, original)
+  appendCause(original, original)
+  appendCause(original, known)
+  t.equal(original.cause, undefined, 'it is never made a cause of itself')
+
+  const thrownAgain = new Error('one for all')
+  for (const text of ['first', 'second']) appendCause(thrownAgain, new Error(text))
+  t.match(thrownAgain.cause, { message: 'second', cause: undefined })
+})
+
+t.test('a failure that cannot be changed, or is none, stays as it is', async t => {
+  const original = new Error('original')
+  const texted = new Error('', { cause: 'a text' })
+  const frozen = Object.freeze(new Error('frozen'))
+  const circle = new Error('one')
+  circle.cause = new Error('two', { cause: circle })
+  const refuse = () => {
+    throw new Error('refused')
+  }
+  const proxy = new Proxy(new Error('proxied'), { defineProperty: refuse, get: refuse })
+  for (const failure of [texted, frozen, circle, proxy, 'text', null, undefined]) {
+    t.doesNotThrow(() => appendCause(failure, original))
+  }
+  t.equal(texted.cause, 'a text')
+  t.equal(frozen.cause, undefined)
+  t.match(circle, { cause: { message: 'two' } })
+  const deep = Array.from({ length: 20 }).reduce<Error>(cause => new Error('', { cause }), new Error('deepest'))
+  appendCause(deep, original)
+  t.notOk(errorChain(flattenError(deep)).some(({ message }) => message === 'original'))
+})
