@@ -1,6 +1,8 @@
 import { withoutStack } from '../../lib/errors/without-stack.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { knownMethods } from '../../lib/http/methods.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../lib/routing/errors.ts'
 import type { RouteCollection } from '../../lib/routing/route-collection.ts'
@@ -14,7 +16,7 @@ const priority = 32
 
 /**
  * Finds the route of a request and attaches its parameters, `_route`, `_route_params` and `_controller`; a request that
- * has a controller already (a forward, the error page) keeps it.
+ * has a controller already (a forward, the error page) keeps it. `OPTIONS *` asks the whole server, and is answered here.
  */
 export class RouterListener {
   readonly #routes: RouteCollection
@@ -33,12 +35,17 @@ export class RouterListener {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
   }
 
-  onRequest({ request }: RequestEvent): void {
+  onRequest(event: RequestEvent): void {
+    const { request } = event
     if (request.attributes.has('_controller')) return
     // With the first request all bundles have added their routes.
     this.#matcher ??= new RouteMatcher(this.#routes)
     const match = this.#matcher.match(request)
     if (match.outcome === 'method-not-allowed') throw this.#miss(() => createMethodNotAllowed(request, match.allow))
+    if (match.outcome === 'not-found' && request.rawPath === '*') {
+      event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
+      return
+    }
     if (match.outcome === 'not-found') throw this.#miss(() => createNotFound(request, match.path))
 
     const { parameters, route } = match

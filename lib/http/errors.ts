@@ -30,6 +30,12 @@ export const HTTP_HOST_REPEATED: CodedErrorClass<[]> = defineError(
   'The request has more than one Host header.',
 )
 
+export const HTTP_HOST_CONFLICT: CodedErrorClass<[target: string, header: string]> = defineError(
+  'HTTP_HOST_CONFLICT',
+  400,
+  'The request target names the host "%s" and the Host header "%s"; both must be the same.',
+)
+
 export const HTTP_METHOD_UNKNOWN: CodedErrorClass<[method: string, known: string]> = defineError(
   'HTTP_METHOD_UNKNOWN',
   501,

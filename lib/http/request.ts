@@ -4,9 +4,9 @@ import { HttpError } from '../errors/http-error.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
-import { HTTP_HOST_INVALID, HTTP_HOST_REPEATED } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
-import { type Host, parseHost } from './host.ts'
+import type { Host } from './host.ts'
+import { readHost } from './read-host.ts'
 import { parseTarget, type Target } from './target.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
@@ -86,7 +86,9 @@ export class Request {
     const asSent = { rawPath: this.target, path: this.target, queryString: '' }
     this.#target = attempt(() => parseTarget(this.target, this.method), asSent)
     this.forwarded = attempt(() => (init.trustedProxies ?? trustNobody).read(this.headers, this.peerAddress), {})
-    this.#host = attempt(() => readHost(this.headers, this.forwarded), undefined)
+    const host = attempt(() => readHost(this.headers, this.forwarded.host, this.#target.authority), undefined)
+    // A sub-request is for the same host, be it named by its parent's target alone.
+    this.#host = host === undefined && parent !== undefined ? parent.#host : host
     this.problem = problem
   }
 
@@ -218,13 +220,3 @@ export class Request {
 const defaultPorts = { http: 80, https: 443 } as const
 
 const trustNobody = new TrustedProxies()
-
-function readHost(headers: Headers, forwarded: Forwarded): Host | undefined {
-  const sent = headers.getAll('host')
-  if (sent.length > 1) throw new HTTP_HOST_REPEATED([])
-  const value = forwarded.host ?? sent[0]
-  if (value === undefined) return undefined
-  const host = parseHost(value)
-  if (host === undefined) throw new HTTP_HOST_INVALID([value])
-  return host
-}

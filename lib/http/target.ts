@@ -8,20 +8,44 @@ export interface Target {
   readonly path: string
   /** What stands behind the first `?`, as it was sent. */
   readonly queryString: string
+  /** Of the absolute form only. */
+  readonly authority?: Authority
 }
 
-const lengthLimit = 4096
+/** Whom a target in absolute form is for. */
+export interface Authority {
+  /** A host, not yet checked; it may have a port. */
+  readonly host: string
+  /** The port that the scheme stands for. */
+  readonly defaultPort: number
+}
+
+/** RFC 9112, section 3, asks for 8,000 octets at least. */
+const lengthLimit = 8192
 
 /**
- * Reads a request target (RFC 9112, section 3.2): origin form, absolute form (its authority is left to the Host header)
- * and, for OPTIONS, the asterisk. By hand, because `new URL` throws, and lets `//evil` change the host.
+ * Reads a request target (RFC 9112, section 3.2): origin form, absolute form and, for OPTIONS, the asterisk. By hand,
+ * because `new URL` throws, and lets `//evil` change the host.
  *
  * @throws HTTP_TARGET_INVALID (400) HTTP_TARGET_TOO_LONG (414)
  */
 export function parseTarget(target: string, method: string): Target {
   if (target.length > lengthLimit) throw new HTTP_TARGET_TOO_LONG([target.length, lengthLimit])
   if (target === '*' && method === 'OPTIONS') return { rawPath: '*', path: '*', queryString: '' }
-  const origin = target.startsWith('/') ? target : toOriginForm(target)
+  if (!target.startsWith('/')) return parseAbsoluteForm(target)
+  return parseOriginForm(target)
+}
+
+function parseAbsoluteForm(target: string): Target {
+  const [, scheme, host, rest] = /^(https?):\/\/([^/?]+)(.*)$/is.exec(target) ?? []
+  if (scheme === undefined || host === undefined || rest === undefined) {
+    throw new HTTP_TARGET_INVALID(['it must begin with a slash'])
+  }
+  const origin = parseOriginForm(rest.startsWith('/') ? rest : `/${rest}`)
+  return { ...origin, authority: { host, defaultPort: scheme.length === 5 ? 443 : 80 } }
+}
+
+function parseOriginForm(origin: string): Target {
   if (!plain.test(origin)) throw new HTTP_TARGET_INVALID(['it has a character that must be percent-encoded'])
 
   const question = origin.indexOf('?')
@@ -32,12 +56,6 @@ export function parseTarget(target: string, method: string): Target {
 
 /** No control characters, nothing beyond ASCII, no fragment, no backslash (which browsers read as a slash). */
 const plain = /^[\x21\x22\x24-\x5b\x5d-\x7e]+$/
-
-function toOriginForm(target: string): string {
-  const [, rest] = /^https?:\/\/[^/?]+(.*)$/i.exec(target) ?? []
-  if (rest === undefined) throw new HTTP_TARGET_INVALID(['it must begin with a slash'])
-  return rest.startsWith('/') ? rest : `/${rest}`
-}
 
 function decodePath(rawPath: string): string {
   let path: string

@@ -243,11 +243,25 @@ t.test('bad requests get a clear answer', async t => {
   t.match(await ask('GET /ok', ''), /^HTTP\/1\.1 400/)
   t.match(await ask('GET /ok', 'Host: bad host\r\n'), /^HTTP\/1\.1 400 [\s\S]*Invalid Host "bad host"\./)
   t.match(await ask('GET /ok', 'Host: a\r\nHost: b\r\n'), /^HTTP\/1\.1 400 [\s\S]*more than one Host/)
+  t.match(await ask('GET *'), /^HTTP\/1\.1 400 [\s\S]*must begin with a slash/)
+  t.match(await ask('GET http://evil.test/ok'), /^HTTP\/1\.1 400 [\s\S]*"evil\.test" and the Host header "localhost"/)
+  t.match(await ask('GET http://f:b/ok'), /^HTTP\/1\.1 400 [\s\S]*Invalid Host "f:b"\./)
+  t.match(await ask(`GET /${'a'.repeat(8192)}`), /^HTTP\/1\.1 414 /)
   t.match(await ask('PROPFIND /ok'), /^HTTP\/1\.1 501 /)
   t.match(await ask('TRACE /ok'), /^HTTP\/1\.1 405 /)
   t.match(await ask('NONSENSE /ok'), /^HTTP\/1\.1 400 /)
   t.match(await raw('GET /ok HTTP/2.0\r\n\r\n'), /^HTTP\/1\.1 505 /)
   t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('long targets, the absolute form and a question to the whole server are answered', async t => {
+  const { raw } = await startServer(t)
+  const ask = (line: string) => raw(`${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  t.match(await ask(`GET /ok?${'a'.repeat(8187)}`), /^HTTP\/1\.1 200 /)
+  t.match(await ask('GET http://LOCALHOST/ok'), /^HTTP\/1\.1 200 /)
+  const answer = await ask('OPTIONS *')
+  t.match(answer, /^HTTP\/1\.1 204 /)
+  t.match(answer, /^allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r$/m)
 })
 
 t.test('what came before broken bytes is answered, and the bytes after that', async t => {

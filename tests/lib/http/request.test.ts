@@ -24,11 +24,38 @@ t.test('nothing is normalised: dots, double slashes and matrix parameters stay',
   for (const target of ['//', '/a/../b', '/./a', '/a;v=1', '///x//']) t.equal(new Request({ target }).path, target)
 })
 
-t.test('the absolute form gives a path, and its authority is left to the Host header', async t => {
-  const request = new Request({ target: 'http://other.example/a?b', headers: { host: 'localhost' } })
-  t.equal(request.url, 'http://localhost/a?b')
-  t.equal(new Request({ target: 'http://other.example?b' }).path, '/')
+t.test('the absolute form gives a path and a host, which the Host header may only repeat', async t => {
+  const read = (target: string, host?: string) => new Request({ target, headers: host === undefined ? {} : { host } })
+  t.equal(read('http://a.test/b?c', 'a.test').url, 'http://a.test/b?c')
+  t.equal(read('http://a.test/b?c').url, 'http://a.test/b?c')
+  t.equal(read('HTTP://A.test:8000').url, 'http://a.test:8000/')
+  t.equal(read('http://a.test?b').path, '/')
   t.equal(new Request({ target: '*', method: 'OPTIONS' }).path, '*')
+  for (const [target, host] of [
+    ['http://a.test:80/', 'A.test'],
+    ['https://a.test/', 'a.test:443'],
+    ['http://[::1]:8000/', '[::1]:8000'],
+  ] as const) {
+    t.equal(read(target, host).problem, undefined, `${target} ${host}`)
+  }
+  for (const [target, host] of [
+    ['http://a.test/', 'b.test'],
+    ['http://a.test:8000/', 'a.test'],
+    ['http://a.test/', 'a.test:443'],
+  ] as const) {
+    const { hostname, problem } = read(target, host)
+    t.match(problem, { code: 'HTTP_HOST_CONFLICT', status: 400 }, `${target} ${host}`)
+    t.equal(hostname, '')
+  }
+  for (const target of ['http://f:b/c', 'http://a\\b', 'http://user@a.test/', 'http://a.test#b', 'https://a b/']) {
+    t.match(read(target).problem, { code: 'HTTP_HOST_INVALID', status: 400 }, target)
+  }
+  t.match(read('http://a.test/', 'bad host').problem, { code: 'HTTP_HOST_INVALID' })
+  t.equal(
+    read('http://a.test/').duplicate({ target: '/b' }).url,
+    'http://a.test/b',
+    'a sub-request is for the same host',
+  )
 })
 
 t.test('a target that is none is a problem, not an exception', async t => {
@@ -45,6 +72,9 @@ t.test('a target that is none is a problem, not an exception', async t => {
     'ftp://h/a',
     'a',
     '*',
+    '*/',
+    'http://',
+    'http:///a',
     '',
     '/a\x01',
   ]) {
@@ -53,7 +83,9 @@ t.test('a target that is none is a problem, not an exception', async t => {
     t.equal(request.path, target)
     t.equal(request.queryString, '')
   }
-  t.match(new Request({ target: `/${'a'.repeat(4096)}` }).problem, { code: 'HTTP_TARGET_TOO_LONG', status: 414 })
+  const ofLength = (length: number) => new Request({ target: `/${'a'.repeat(length - 1)}` })
+  t.equal(ofLength(8192).problem, undefined)
+  t.match(ofLength(8193).problem, { code: 'HTTP_TARGET_TOO_LONG', status: 414 })
 })
 
 t.test('any target gives a request, with a path or a problem', async t => {
