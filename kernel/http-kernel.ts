@@ -72,16 +72,36 @@ export class HttpKernel implements RequestKernel {
     return this.handle(forwarded, RequestType.Sub)
   }
 
+  /** Runs a task that belongs to a request outside of its lifecycle: the reading of a stream that is its response. */
+  run<result>(request: Request, task: () => result): result {
+    return this.#context.run(request, task)
+  }
+
   /**
-   * Tells that the response was sent or its client has left. Once for each main request; gives a promise only when something
-   * is pending, never throws and never rejects.
+   * Answers a main request again: the stream of its response failed before anything was sent. The promise always gives a
+   * response.
    */
-  terminate(request: Request, response: Response, isSent = true): Promise<void> | undefined {
-    const event = new TerminateEvent(this, request, response, isSent)
+  answerError(request: Request, error: unknown): Promise<Response> {
+    return this.#context.run(request, () => this.#answerError(request, RequestType.Main, error))
+  }
+
+  /**
+   * Tells that the response was sent, its client has left, or its stream failed (with that error). Once for each main
+   * request; gives a promise only when something is pending, never throws and never rejects.
+   */
+  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
+    const event = new TerminateEvent(this, request, response, isSent, streamError)
     const report = (error: unknown) =>
       this.#logger.critical('A listener of kernel.terminate failed.', { exception: error })
     try {
-      return this.#context.run(request, () => this.#dispatcher.dispatch(event))?.catch(report)
+      return this.#context
+        .run(request, () => {
+          if (streamError !== undefined) {
+            this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
+          }
+          return this.#dispatcher.dispatch(event)
+        })
+        ?.catch(report)
     } catch (error) {
       report(error)
       return undefined

@@ -1,8 +1,8 @@
 /** Raised whenever records of the version before can no longer be read. */
 export const schemaVersion = 1
 
-/** How a kernel pass ended: with its response sent, its client gone, the process ending, or not at all so far. */
-export type Outcome = 'complete' | 'aborted' | 'crashed' | 'unfinished'
+/** How a kernel pass ended: with its response sent, its client gone, its stream failed, the process ended, or not so far. */
+export type Outcome = 'complete' | 'aborted' | 'stream-failed' | 'crashed' | 'unfinished'
 
 /** What the list shows of a profile, and what it can be searched and sorted by. Masked, like everything in a profile. */
 export interface ProfileSummary {

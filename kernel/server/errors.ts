@@ -17,3 +17,9 @@ export const SERVER_LISTEN_FAILED: CodedErrorClass<[address: string, reason: str
   500,
   'The server cannot listen on %s: %s.',
 )
+
+export const SERVER_STREAM_INVALID: CodedErrorClass<[problem: string]> = defineError(
+  'SERVER_STREAM_INVALID',
+  500,
+  'The stream of a response cannot be sent: %s.',
+)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { discard } from '../../lib/http/discard.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
@@ -15,6 +16,7 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
 import { fromNode } from './from-node.ts'
 import { refuseBytes } from './refuse-bytes.ts'
+import type { OnStreamFailure } from './send-stream.ts'
 import { toNode } from './to-node.ts'
 
 declare module '../../lib/signals.ts' {
@@ -145,9 +147,11 @@ export class NodeServer {
       return
     }
     const { socket } = target.req
+    let sent = response
+    let streamError: unknown
     const terminate = () => {
       this.#exchanges.end(target)
-      void kernel.terminate(request, response, wasSent(target, socket))
+      void kernel.terminate(request, sent, wasSent(target, socket), streamError)
     }
     // The client has left.
     if (target.destroyed || socket.destroyed) {
@@ -160,19 +164,41 @@ export class NodeServer {
     // Where several requests came one behind the other, all of them are answered.
     const isFinal = this.#isDraining && this.#exchanges.isLast(target)
     if (isFinal) this.#ending.add(socket)
-    try {
-      this.#write(response, target, isFinal)
-    } catch (error) {
-      logger.critical('A response could not be sent.', { exception: error })
-      // What has begun cannot be taken back.
-      if (target.headersSent) target.destroy()
-      else this.#write(lastResort(), target, isFinal)
+    let hasFailed = false
+    const fail: OnStreamFailure = async error => {
+      if (target.headersSent) {
+        streamError = error
+        target.destroy()
+        return
+      }
+      if (hasFailed) logger.critical('A response could not be sent.', { exception: error })
+      // The error page may be a stream, too.
+      const answer = hasFailed ? lastResort() : await kernel.answerError(request, error)
+      hasFailed = true
+      if (target.destroyed) {
+        discard(answer.body)
+        return
+      }
+      sent = answer
+      this.#write(answer, target, isFinal, fail)
     }
+    const write = () => this.#write(response, target, isFinal, fail)
+    // What a stream does while it is read belongs to its request.
+    if (response.body instanceof Readable) kernel.run(request, write)
+    else write()
   }
 
-  #write(response: Response, target: ServerResponse, isFinal: boolean): void {
-    if (isFinal) response.headers.set('connection', 'close')
-    toNode(response, target, this.#report)
+  /** Never throws. */
+  #write(response: Response, target: ServerResponse, isFinal: boolean, onFailure: OnStreamFailure): void {
+    try {
+      if (isFinal) response.headers.set('connection', 'close')
+      toNode(response, target, onFailure)
+    } catch (error) {
+      this.#services.logger.critical('A response could not be sent.', { exception: error })
+      // What has begun cannot be taken back.
+      if (target.headersSent) target.destroy()
+      else this.#write(lastResort(), target, isFinal, onFailure)
+    }
   }
 
   /** Whoever has waited for too long is told so; what is answered later is dropped. */
@@ -186,11 +212,6 @@ export class NodeServer {
       response.headers.set('connection', 'close')
       this.#send(request, response, target)
     }
-  }
-
-  readonly #report = (problem: string, error?: unknown): void => {
-    const context = { problem, ...(error !== undefined && { exception: error }) }
-    this.#services.logger.error('A response was cut off: {problem}.', context)
   }
 }
 

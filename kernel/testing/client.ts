@@ -103,7 +103,7 @@ export class TestClient {
     const request = this.#createRequest('GET', target, init)
     const response = await this.#kernel.handle(request)
     this.cookies.take(response.headers)
-    return new OpenResponse(request, response, async isSent => this.#kernel.terminate(request, response, isSent))
+    return new OpenResponse(request, response, this.#kernel)
   }
 
   /**
@@ -149,10 +149,9 @@ export class TestClient {
   ): Promise<TestResponse> {
     const request = this.#createRequest(method, target, init)
     this.#sent.set(request, init)
-    const response = await this.#kernel.handle(request)
-    this.cookies.take(response.headers)
+    const { response, bytes } = await this.#read(request, await this.#kernel.handle(request))
     const { headers, status } = response
-    const bytes = await this.#read(request, response)
+    this.cookies.take(headers)
     await this.#kernel.terminate(request, response)
     const text = new TextDecoder().decode(bytes)
     const json = () => parseJson(text, response)
@@ -170,13 +169,23 @@ export class TestClient {
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
   }
 
-  async #read(request: Request, response: Response): Promise<Uint8Array> {
+  /** As a server does, a stream that fails before its first chunk becomes an error page. */
+  async #read(
+    request: Request,
+    response: Response,
+    isErrorPage = false,
+  ): Promise<{ response: Response; bytes: Uint8Array }> {
     const { body } = response
+    if (!(body instanceof Readable))
+      return { response, bytes: Buffer.from(request.method === 'HEAD' ? '' : (body ?? '')) }
     try {
-      const bytes = body instanceof Readable ? await buffer(body) : Buffer.from(body ?? '')
-      return request.method === 'HEAD' ? Buffer.alloc(0) : bytes
+      const bytes = await this.#kernel.run(request, () => buffer(body))
+      return { response, bytes: request.method === 'HEAD' ? Buffer.alloc(0) : bytes }
     } catch (error) {
-      await this.#kernel.terminate(request, response, false)
+      if (!body.readableDidRead && !isErrorPage) {
+        return this.#read(request, await this.#kernel.answerError(request, error), true)
+      }
+      await this.#kernel.terminate(request, response, false, error)
       throw new Error(`The body of the response to ${request.method} ${request.target} broke off.`, { cause: error })
     }
   }

@@ -55,6 +55,7 @@ export interface ResponseEventInit extends EventInit {
 export interface TerminateEventInit extends Omit<ResponseEventInit, 'type'> {
   /** False for a client that has left before. */
   readonly isSent?: boolean
+  readonly streamError?: unknown
 }
 
 /**
@@ -149,7 +150,7 @@ export function createExceptionEvent(
 /** Creates the event of a response that was sent. */
 export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEvent {
   const [kernel, request] = common(init)
-  return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent)
+  return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent, init.streamError)
 }
 
 function common(init: EventInit): [RequestKernel, Request, RequestType] {

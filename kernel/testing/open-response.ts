@@ -3,6 +3,7 @@ import { discard } from '../../lib/http/discard.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
+import type { HttpKernel } from '../http-kernel.ts'
 
 /** A response that is read while it is being made, such as a stream of server-sent events. Close it: nothing else will. */
 export class OpenResponse {
@@ -13,26 +14,28 @@ export class OpenResponse {
   readonly #body: Readable
   readonly #chunks: AsyncIterator<string | Uint8Array>
   readonly #decoder = new TextDecoder()
-  readonly #terminate: (isSent: boolean) => Promise<void>
+  readonly #kernel: HttpKernel
+  readonly #response: Response
   #text = ''
   #closing: Promise<void> | undefined
 
-  /** `terminate` tells the kernel that it is over. */
-  constructor(request: Request, response: Response, terminate: (isSent: boolean) => Promise<void>) {
+  /** The kernel has made the response, and learns when it is over. */
+  constructor(request: Request, response: Response, kernel: HttpKernel) {
     const { body, headers, status } = response
     this.status = status
     this.headers = headers
     this.request = request
     this.#body = body instanceof Readable ? body : Readable.from(body === null ? [] : [body])
     this.#chunks = this.#body[Symbol.asyncIterator]()
-    this.#terminate = terminate
+    this.#kernel = kernel
+    this.#response = response
   }
 
   /** Reads on until a text is there; gives what was not given before, with the text at its end. @throws Error when it ends first */
   async readUntil(wanted: string): Promise<string> {
     let end = this.#text.indexOf(wanted)
     while (end === -1) {
-      const { done, value } = await this.#chunks.next()
+      const { done, value } = await this.#kernel.run(this.request, () => this.#chunks.next())
       if (done) throw new Error(`The response has ended without ${JSON.stringify(wanted)}. It said: ${this.#text}`)
       this.#text += typeof value === 'string' ? value : this.#decoder.decode(value, { stream: true })
       end = this.#text.indexOf(wanted)
@@ -44,9 +47,13 @@ export class OpenResponse {
 
   /** Leaves, as a client that closes its connection; `kernel.terminate` is over when it returns. */
   close(): Promise<void> {
-    const isSent = this.#body.readableEnded
-    discard(this.#body)
-    this.#closing ??= this.#terminate(isSent)
+    this.#closing ??= this.#terminate()
     return this.#closing
+  }
+
+  async #terminate(): Promise<void> {
+    const { errored, readableEnded } = this.#body
+    discard(this.#body)
+    await this.#kernel.terminate(this.request, this.#response, readableEnded, errored ?? undefined)
   }
 }

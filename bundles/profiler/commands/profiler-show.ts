@@ -1,7 +1,7 @@
 import { type CommandOption, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { hasContent } from '../pages/create-menu.ts'
 import { findRelatives } from '../pages/find-relatives.ts'
-import { toneOf } from '../pages/to-summary-view.ts'
+import { toSummaryView } from '../pages/to-summary-view.ts'
 import { listPanels } from '../renderings/list-panels.ts'
 import type { CommandServices } from './command-services.ts'
 import { findRecord, missing, tokenArgument } from './find-record.ts'
@@ -44,7 +44,7 @@ export function createProfilerShow({ inspector, panels, storage }: CommandServic
       ])
       const findings = inspector.inspect(profile)
       const record = { ...found, findings, ...(await findRelatives(storage, profile)) }
-      const tone = toneOf(profile.summary.status)
+      const tone = toSummaryView(profile.summary).tone
       output.print({
         blocks: [{ kind: 'markdown', text: toMarkdown(record, panel), tone: tone === 'plain' ? 'strong' : tone }],
         json: toJson(record, panel),

@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { Outcome, ProfileSummary } from '../profile.ts'
 
 /** How the requests of a route went. Times are in milliseconds. */
 export interface RouteStatistics {
@@ -23,6 +23,7 @@ export interface RouteStatistics {
 export interface WorstRecord {
   readonly token: string
   readonly status: number
+  readonly outcome: Outcome
   readonly duration: number
 }
 
@@ -72,12 +73,13 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
   }
 }
 
-function isError({ outcome, status }: ProfileSummary): boolean {
-  return status >= 500 || outcome === 'crashed'
+/** Whether the server is to blame for how a request ended. */
+export function isError({ outcome, status }: ProfileSummary): boolean {
+  return status >= 500 || outcome === 'crashed' || outcome === 'stream-failed'
 }
 
-function toWorst({ duration, status, token }: ProfileSummary): WorstRecord {
-  return { token, status, duration }
+function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstRecord {
+  return { token, status, outcome, duration }
 }
 
 /** By the nearest rank: always a value that there was. */

@@ -135,7 +135,9 @@ function viewRoute(report: RouteReport, longest: number): RouteRow {
     errors: formatShare(errorRate, 1),
     hasErrors: errors > 0,
     slowest: slowest.map(record => viewRecord(record, formatDuration(record.duration))),
-    failed: failed.map(record => viewRecord(record, record.status === 0 ? 'crashed' : String(record.status))),
+    failed: failed.map(record =>
+      viewRecord(record, record.status < 500 ? record.outcome.replace('-', ' ') : String(record.status)),
+    ),
     changes: viewed,
     remark: viewed.length > 0 ? '' : remarkOn(counts),
   }

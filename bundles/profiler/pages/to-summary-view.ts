@@ -55,7 +55,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     link: recordLink(token),
     status: status === 0 ? '–' : String(status),
     statusText: describeStatus(status),
-    tone: toneOf(status),
+    tone: outcome === 'stream-failed' ? 'error' : toneOf(status),
     method,
     address: url,
     target: toTarget(url),
@@ -78,6 +78,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
 const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
   complete: { sentence: 'Answered.', tone: 'plain' },
   aborted: { sentence: 'The client left before all of the response was sent.', tone: 'warning' },
+  'stream-failed': { sentence: 'The stream of the response failed before all of it was sent.', tone: 'error' },
   crashed: { sentence: 'The process ended while it was handled.', tone: 'error' },
   unfinished: { sentence: 'It was not over when this was recorded.', tone: 'warning' },
 }
@@ -97,7 +98,7 @@ export function toneOf(status: number): Tone {
 function badgesOf({ calls, errors, exception, outcome, subRequests, warnings }: ProfileSummary): Badge[] {
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
-  if (outcome !== 'complete') badges.push({ text: outcome, tone: outcomes[outcome].tone })
+  if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
   const count = (count: number, one: string, tone: Tone) => {
     if (count > 0) badges.push({ text: formatCount(count, one), tone })
   }

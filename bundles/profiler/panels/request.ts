@@ -26,6 +26,10 @@ export const requestPanel: ProfilePanel = {
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
   ['aborted', 'The client has left before all of the response was sent: headers and size are those it would have got.'],
+  [
+    'stream-failed',
+    'The stream of the response failed before all of it was sent: headers and size are those that were announced.',
+  ],
   ['crashed', 'The process ended while this request was handled: what follows is what was known by then.'],
   ['unfinished', 'The request was still handled when this was recorded: what follows is what was known by then.'],
 ])

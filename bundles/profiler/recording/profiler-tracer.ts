@@ -86,7 +86,7 @@ export class ProfilerTracer implements DispatchTracer {
     if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
     else if (event instanceof ResponseEvent) pass.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(pass)
-    else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event.response, event.isSent)
+    else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event)
   }
 
   /** As soon as it is routed: what is still to come, such as its body, is not worth recording, also where it fails. */

@@ -1,3 +1,4 @@
+import type { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
@@ -108,11 +109,15 @@ export class Profiler {
     if (main.overAt !== undefined || main === pass) void this.#keeper.keepLate(pass)
   }
 
-  /** The response of a main request was sent, or its client has left: it is collected now, and kept a little later. */
-  terminate(pass: Pass, response: Response, isSent: boolean): void {
+  /** The response of a main request was sent, or never will be: it is collected now, and kept a little later. */
+  terminate(pass: Pass, { isSent, response, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, pass)
     pass.response = response
     pass.outcome = isSent ? 'complete' : 'aborted'
+    if (streamError !== undefined) {
+      pass.outcome = 'stream-failed'
+      pass.noteThrown(streamError)
+    }
     pass.overAt = pass.elapsed()
     // Nobody awaits what goes on when the client has left: that is no news.
     if (isSent) pass.onLate = this.#keeper.onLate

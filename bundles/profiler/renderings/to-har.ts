@@ -89,7 +89,7 @@ const unknownTimings = { blocked: -1, dns: -1, connect: -1, ssl: -1, send: 0, wa
 const bodyless = { text: '', comment: 'The body is not recorded.' } as const
 
 function toEntry({ data, summary }: Profile): HarEntry {
-  const { contentType, duration, method, status, time, url } = summary
+  const { contentType, duration, method, outcome, status, time, url } = summary
   const request = asObject(data.request)
   const response = asObject(data.response)
   const httpVersion = `HTTP/${formatText(request.httpVersion) || '1.1'}`
@@ -123,7 +123,7 @@ function toEntry({ data, summary }: Profile): HarEntry {
     },
     cache: {},
     timings: { ...unknownTimings, wait: duration },
-    comment: 'The request of this record.',
+    comment: outcome === 'complete' ? 'The request of this record.' : `The request of this record: ${outcome}.`,
   }
 }
 

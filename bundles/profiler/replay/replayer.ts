@@ -12,7 +12,7 @@ import type { PossibleReplay } from './plan-replay.ts'
 
 /** What a replayer works with. */
 export interface ReplayerServices {
-  readonly kernel: Pick<HttpKernel, 'handle' | 'terminate'>
+  readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
   readonly profiler: Pick<Profiler, 'find' | 'whenKept'>
   /** Milliseconds after which an answer is not waited for any more; half a minute unless told else. */
   readonly patience?: number
@@ -46,22 +46,37 @@ export class Replayer {
   /** As a server does, with a client that wants nothing of it. Never rejects. */
   async #exchange(request: Request): Promise<true> {
     const { kernel, streamPatience = 5_000 } = this.#services
-    const response = await kernel.handle(request)
+    let response = await kernel.handle(request)
+    const signal = AbortSignal.timeout(streamPatience)
+    const read = () => (request.method === 'HEAD' ? whole : readToEnd(response.body, signal))
+    let reading = await kernel.run(request, read)
+    if (reading.error !== undefined && !reading.hasBegun) {
+      response = await kernel.answerError(request, reading.error)
+      reading = await kernel.run(request, read)
+    }
     setContentLength(response)
-    const isSent = request.method === 'HEAD' || (await readToEnd(response.body, AbortSignal.timeout(streamPatience)))
     discard(response.body)
-    await kernel.terminate(request, response, isSent)
+    await kernel.terminate(request, response, reading.isWhole, reading.error)
     return true
   }
 }
 
-/** Reads a stream, if it is one; whether it came to its end. */
-async function readToEnd(body: Body, signal: AbortSignal): Promise<boolean> {
-  if (!(body instanceof Readable)) return true
+/** How far a body was read, and what its stream failed with. */
+interface Reading {
+  readonly isWhole: boolean
+  readonly hasBegun: boolean
+  readonly error?: unknown
+}
+
+const whole: Reading = { isWhole: true, hasBegun: true }
+
+/** Reads a stream, if it is one. */
+async function readToEnd(body: Body, signal: AbortSignal): Promise<Reading> {
+  if (!(body instanceof Readable)) return whole
   try {
     await finished(body.resume(), { signal, writable: false })
-    return true
-  } catch {
-    return false
+    return whole
+  } catch (error) {
+    return { isWhole: false, hasBegun: body.readableDidRead, ...(!signal.aborted && { error }) }
   }
 }

@@ -80,6 +80,7 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
 const outcomes: readonly unknown[] = [
   'complete',
   'aborted',
+  'stream-failed',
   'crashed',
   'unfinished',
 ] satisfies readonly ProfileSummary['outcome'][]

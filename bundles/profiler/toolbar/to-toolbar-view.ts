@@ -73,7 +73,9 @@ function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryV
             }),
           ]),
       ...(contentType === null ? [] : [row('Content type', cut(contentType))]),
-      ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: 'warning' })]),
+      ...(outcome === 'complete'
+        ? []
+        : [row('Outcome', summary.outcome, { tone: outcome === 'stream-failed' ? 'error' : 'warning' })]),
     ],
   })
 }

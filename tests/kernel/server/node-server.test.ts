@@ -6,9 +6,11 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { NodeServer } from '../../../kernel/server/node-server.ts'
+import { HttpError } from '../../../lib/errors/http-error.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
@@ -80,6 +82,91 @@ t.test('a stream that fails midway breaks the connection off, and the server liv
   const response = await fetch(`${url}/stream-fails`)
   await t.rejects(response.text())
   t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a stream that fails before its first chunk becomes an error page, of the kernel', async t => {
+  const fails = (delay: number) =>
+    new Readable({
+      async read() {
+        if (delay > 0) await wait(delay)
+        this.destroy(new HttpError(503, 'The database is gone.'))
+      },
+    })
+  const seen: unknown[] = []
+  const events = { headers: { 'content-type': 'text/event-stream' } }
+  const { app, raw, records } = await startServer(t, {}, [
+    createHandlerBundle({
+      '/at-once': () => Response.stream(fails(0)),
+      '/soon': () => Response.stream(fails(20)),
+      '/number': () => Response.stream(Readable.from([1])),
+      '/longer': () => Response.stream(Readable.from(['ab']), { headers: { 'content-length': '1' } }),
+      '/shorter': () => Response.stream(Readable.from([]), { headers: { 'content-length': '1' } }),
+      '/sse': () => Response.stream(fails(0), events),
+      '/late': () => Response.stream(fails(150)),
+    }),
+  ])
+  app.dispatcher.on(TerminateEvent, ({ isSent, request, response, streamError }) => {
+    seen.push([request.path, isSent, response.status, (streamError as Error | undefined)?.message])
+  })
+  const ask = (target: string) => raw(`${head(target, 'Accept: text/plain\r\nConnection: close\r\n')}\r\n`)
+  t.match(await ask('/at-once'), /^HTTP\/1\.1 503 [\s\S]*The database is gone\./)
+  t.match(await ask('/soon'), /^HTTP\/1\.1 503 [\s\S]*The database is gone\./)
+  t.match(await ask('/number'), /^HTTP\/1\.1 500 [\s\S]*a chunk of it is neither text nor bytes/)
+  t.match(await ask('/longer'), /^HTTP\/1\.1 500 [\s\S]*longer than its Content-Length of 1/)
+  t.match(await ask('/shorter'), /^HTTP\/1\.1 500 [\s\S]*1 bytes shorter than its Content-Length of 1/)
+  t.match(await ask('/sse'), /^HTTP\/1\.1 503 [\s\S]*The database is gone\./)
+  t.match(await ask('/late'), /^HTTP\/1\.1 200 [\s\S]*\r\n\r\n$/, 'the head does not wait for ever')
+  for (let attempt = 0; seen.length < 7 && attempt < 200; attempt++) await wait(5)
+  t.strictSame(seen, [
+    ['/at-once', true, 503, undefined],
+    ['/soon', true, 503, undefined],
+    ['/number', true, 500, undefined],
+    ['/longer', true, 500, undefined],
+    ['/shorter', true, 500, undefined],
+    ['/sse', true, 503, undefined],
+    ['/late', false, 200, 'The database is gone.'],
+  ])
+  t.equal(records.filter(({ message }) => message === 'A response was cut off: its stream failed.').length, 1)
+})
+
+t.test('an error page that is a stream, and fails as well, becomes the last resort', async t => {
+  const failing = () => Response.stream(Readable.from([7]))
+  const { app, raw, records } = await startServer(t, {}, [createHandlerBundle({ '/fails': failing })])
+  app.dispatcher.on(ExceptionEvent, event => event.respond(failing()))
+  t.match(
+    await raw(`${head('/fails', 'Connection: close\r\n')}\r\n`),
+    /^HTTP\/1\.1 500 [\s\S]*\r\n\r\nInternal Server Error\n$/,
+  )
+  t.match(records.at(-1), { level: 'critical', message: 'A response could not be sent.' })
+})
+
+t.test('a client that leaves while the error page of a stream is made gets nothing', async t => {
+  const { app, port } = await startServer(t, {}, [
+    createHandlerBundle({ '/fails': () => Response.stream(Readable.from([7])) }),
+  ])
+  const sent = new Promise<boolean>(resolve => app.dispatcher.on(TerminateEvent, ({ isSent }) => resolve(isSent)))
+  const page = Readable.from(endless())
+  const { socket } = openConnection(port)
+  app.dispatcher.on(ExceptionEvent, async event => {
+    if (!event.isMainRequest) return
+    socket.destroy()
+    await sent
+    event.respond(Response.stream(page))
+  })
+  socket.write(`${head('/fails')}\r\n`)
+  t.equal(await sent, false)
+  if (!page.closed) await once(page, 'close')
+  t.ok(page.destroyed)
+})
+
+t.test('the head of server-sent events does not wait for the first of them', async t => {
+  const silent = new Readable({ read() {} })
+  const events = () => Response.stream(silent, { headers: { 'content-type': 'text/event-stream' } })
+  const { url } = await startServer(t, {}, [createHandlerBundle({ '/sse': events })])
+  const response = await fetch(`${url}/sse`)
+  t.equal(response.headers.get('content-type'), 'text/event-stream')
+  silent.push(null)
+  t.equal(await response.text(), '')
 })
 
 t.test('connections are kept, and pipelined requests are answered in order', async t => {
@@ -473,15 +560,16 @@ t.test('a stream that does not have its declared length is cut off, and nothing 
     Response.stream(Readable.from(['abc', Buffer.from('def')]), { headers: { 'content-length': String(length) } })
   const handlers = { '/longer': send(4), '/shorter': send(10), '/exact': send(6) }
   const { raw, records } = await startServer(t, {}, [createHandlerBundle(handlers)])
-  const problems = () => records.filter(({ level }) => level === 'error').map(({ context }) => context.problem)
+  const problems = () =>
+    records.filter(({ level }) => level === 'error').map(({ context }) => Object(context.exception).message)
   const twice = `${head('/exact')}\r\n${head('/exact', 'Connection: close\r\n')}\r\n`
   t.match(await raw(twice), /abcdef[\s\S]+abcdef$/)
   t.strictSame(problems(), [])
   t.notMatch(await raw(`${head('/longer')}\r\n${head('/ok')}\r\n`), /def/)
   t.match(await raw(`${head('/shorter')}\r\n${head('/ok')}\r\n`), /abcdef$/)
   t.strictSame(problems(), [
-    'it is longer than its Content-Length of 4',
-    'it is 4 bytes shorter than its Content-Length of 10',
+    'The stream of a response cannot be sent: it is longer than its Content-Length of 4.',
+    'The stream of a response cannot be sent: it is 4 bytes shorter than its Content-Length of 10.',
   ])
 })
 

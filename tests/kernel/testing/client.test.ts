@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { asInteger, routeParameter } from '../../../kernel/controller/arguments.ts'
 import { defineController, type RequestHandler } from '../../../kernel/controller/controller.ts'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import type { TestClient } from '../../../kernel/testing/client.ts'
@@ -29,6 +30,14 @@ async function* breakOff(): AsyncGenerator<string> {
   throw new Error('no more')
 }
 
+function refusing(): Readable {
+  return new Readable({
+    read() {
+      this.destroy(new Error('nothing at all'))
+    },
+  })
+}
+
 async function boot(variables: Readonly<Record<string, string>> = {}): Promise<TestKernel> {
   const handlers: Readonly<Record<string, RequestHandler>> = {
     '/echo-all': async ({ body, cookies, headers, method }) =>
@@ -47,6 +56,7 @@ async function boot(variables: Readonly<Record<string, string>> = {}): Promise<T
     '/to': ({ queryString }) => Response.redirect(queryString),
     '/not-modified': () => new Response(null, { status: 304, headers: { etag: '"a"' } }),
     '/broken': () => Response.stream(Readable.from(breakOff())),
+    '/refuses': () => Response.stream(refusing()),
     '/feed': () => Response.stream(Readable.from(count()), { headers: { 'content-type': 'text/event-stream' } }),
   }
   const kernel = await createTestKernel({
@@ -197,18 +207,37 @@ t.test('streams are read and sent, and HEAD has no body', async t => {
 
 t.test('a body that breaks off, or is no JSON, is told with what there is', async t => {
   const { app, client } = await boot()
-  const sent: boolean[] = []
-  app.dispatcher.on(TerminateEvent, ({ isSent }) => void sent.push(isSent))
+  const sent: unknown[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent, streamError }) => void sent.push(isSent, String(streamError)))
   const broken = client.get('/broken')
   await t.rejects(broken, {
     message: 'The body of the response to GET /broken broke off.',
     cause: new Error('no more'),
   })
-  t.strictSame(sent, [false])
+  t.strictSame(sent, [false, 'Error: no more'])
+  const opened = await client.open('/broken')
+  await t.rejects(opened.readUntil('nowhere'), { message: 'no more' })
+  await opened.close()
+  t.strictSame(sent.splice(0), [false, 'Error: no more', false, 'Error: no more'])
   const stream = await client.get('/stream')
   t.throws(() => stream.json(), { message: /^The body \(200, [^)]+\) is no JSON: one two three$/ })
   const { json } = await client.get('/untyped')
   t.throws(json, { message: 'The body (200, without a type) is no JSON: ' })
+})
+
+t.test('a stream that fails before its first chunk becomes an error page, unless that fails, too', async t => {
+  const { app, client } = await boot()
+  const sent: unknown[] = []
+  app.dispatcher.on(TerminateEvent, ({ isSent, response }) => void sent.push([isSent, response.status]))
+  const failed = await client.get('/refuses', { headers: { accept: 'text/plain' } })
+  t.equal(failed.status, 500)
+  t.match(failed.text, 'nothing at all')
+  app.dispatcher.on(ExceptionEvent, event => event.respond(Response.stream(refusing())))
+  await t.rejects(client.get('/refuses'), { message: 'The body of the response to GET /refuses broke off.' })
+  t.strictSame(sent, [
+    [true, 500],
+    [false, 500],
+  ])
 })
 
 t.test('a response that never ends is read as it comes, until the client leaves', async t => {

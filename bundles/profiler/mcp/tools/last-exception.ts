@@ -1,3 +1,4 @@
+import { isError } from '../../commands/route-statistics.ts'
 import { searchList } from '../../pages/search-list.ts'
 import type { ProfileSummary } from '../../profile.ts'
 import { toJson } from '../../renderings/to-json.ts'
@@ -43,8 +44,7 @@ function hasThrown({ exception }: ProfileSummary): boolean {
 
 /** What the client is to blame for is none. */
 function isFailure(summary: ProfileSummary): boolean {
-  const { status } = summary
-  return hasThrown(summary) && (status === 0 || status >= 500)
+  return hasThrown(summary) && (summary.status === 0 || isError(summary))
 }
 
 function explain(other: ProfileSummary | undefined): string {

@@ -188,7 +188,7 @@ t.test('percentiles are values that there were', async t => {
     { length: 200 },
     (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
   )
-  const worst = (duration: number) => ({ token: 'abc123', status: 200, duration })
+  const worst = (duration: number, outcome = 'complete') => ({ token: 'abc123', status: 200, outcome, duration })
   t.strictSame(gatherStatistics(summaries), [
     {
       route: 'somewhere',
@@ -199,8 +199,8 @@ t.test('percentiles are values that there were', async t => {
       errors: 1,
       errorRate: 0.005,
       worst: worst(200),
-      slowest: [200, 199, 198].map(worst),
-      failed: [worst(1)],
+      slowest: [200, 199, 198].map(duration => worst(duration)),
+      failed: [worst(1, 'crashed')],
     },
   ])
 })

@@ -164,14 +164,17 @@ t.test('rows tell what is worth a look', async t => {
   keep(storage, { ...many, token: 'aaaaaa', exception: 'TypeError', outcome: 'aborted', status: 500, duration: 1520 })
   keep(storage, { token: 'bbbbbb', status: 0, outcome: 'crashed', duration: 45.67, url: 'not a url', route: null })
   keep(storage, { token: 'cccccc', status: 302, outcome: 'unfinished', duration: 123.4, url: 'https://x.example/' })
+  keep(storage, { token: 'dddddd', status: 206, outcome: 'stream-failed' })
   const html = await show(client)
+  t.match(html, '<span class="pill pill-error" title="206 Partial Content">206</span>')
   t.match(html, '<span class="pill pill-error" title="Error 500 Internal Server Error">500</span>')
   t.match(html, '<span class="pill pill-plain" title="No response">–</span>')
   t.match(html, '<span class="pill pill-warning" title="302 Found">302</span>')
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
   t.match(textOf(html), '20 Nov 2026 23:15:09')
   t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
-  for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished']) t.match(html, text)
+  for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
+    t.match(html, text)
 })
 
 t.test('a list that finds nothing says what is there, and how to get at it', async t => {

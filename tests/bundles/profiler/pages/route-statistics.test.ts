@@ -44,10 +44,18 @@ t.test('each route tells how it went, and which records are the worst', async t 
       { route: 'shop', duration: 3, status: 404 },
       { route: 'shop', parent: 'abcdef' },
       { route: null },
+      { route: 'cut', status: 200, outcome: 'stream-failed' },
     ),
   )
-  t.match(report, { requests: 6, routes: [{ route: 'shop', count: 5, p50: 3, p95: 9, errors: 3 }, { route: null }] })
-  const [shop, none] = view.rows
+  t.match(report, {
+    requests: 7,
+    routes: [{ route: 'shop', count: 5, p50: 3, p95: 9, errors: 3 }, { route: 'cut', errors: 1 }, { route: null }],
+  })
+  const [shop, broken, none] = view.rows
+  t.strictSame(
+    broken?.failed.map(({ text }) => text),
+    ['stream failed'],
+  )
   t.match(shop, { name: 'shop', p50: '3.000 ms', errors: '60.0 %', hasErrors: true, share: '100.0' })
   t.equal(shop?.link, '/_profiler/empty/search/results?route=shop&limit=25')
   t.match(shop?.slowest, [{ token: '100001', text: '9.000 ms' }, { token: '100000' }, { token: '100004' }])

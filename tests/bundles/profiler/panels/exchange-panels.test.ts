@@ -115,7 +115,13 @@ t.test('the request panel', async t => {
   })
 
   t.test('how a request ended is said in words', async t => {
-    const words = { complete: '', aborted: /client has left/, crashed: /process ended/, unfinished: /still handled/ }
+    const words = {
+      complete: '',
+      aborted: /client has left/,
+      'stream-failed': /stream of the response failed/,
+      crashed: /process ended/,
+      unfinished: /still handled/,
+    }
     for (const [outcome, expected] of Object.entries(words)) {
       t.match((await view({ summary: { ...summary, outcome: outcome as keyof typeof words } })).outcome, expected)
     }

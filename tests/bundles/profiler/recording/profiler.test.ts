@@ -5,6 +5,7 @@ import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
+import { readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
 import type { CollectedData } from '../../../../bundles/profiler/recording/collected-data.ts'
 import type { Pass } from '../../../../bundles/profiler/recording/pass.ts'
 import { Profiler } from '../../../../bundles/profiler/recording/profiler.ts'
@@ -18,9 +19,11 @@ import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../../kernel/events/terminate-event.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
 import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
-import { createRequest } from '../../../../kernel/testing/event-factories.ts'
+import { createRequest, createTerminateEvent } from '../../../../kernel/testing/event-factories.ts'
+import { HttpError } from '../../../../lib/errors/http-error.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
 import { Redactor } from '../../../../lib/redact/redactor.ts'
 import { createSignals } from '../../../../lib/signals.ts'
 import { probeBundle } from '../../../support/probe-bundle.ts'
@@ -168,16 +171,107 @@ t.test('a stream is complete when all of it was sent', async t => {
   t.match((await only()).summary, { token, outcome: 'complete', status: 200 })
 })
 
-t.test('a stream whose client leaves, or that fails, is aborted', async t => {
-  const { only, port, raw } = await startRecording(t, {
+t.test('a stream whose client leaves is aborted', async t => {
+  const { only, port } = await startRecording(t, {
     handlers: { '/endless': () => Response.stream(Readable.from(endless())) },
   })
   const { socket } = openConnection(port)
   socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
   socket.once('data', () => socket.destroy())
   t.match((await only()).summary, { outcome: 'aborted', route: '/endless' })
+})
+
+t.test('a stream that fails is recorded with its error, and with the log line that says so', async t => {
+  const { only, raw } = await startRecording(t, {})
   await raw('GET /stream-fails HTTP/1.1\r\nHost: localhost\r\n\r\n')
-  t.match((await only(({ summary }) => summary.route === 'stream_fails')).summary, { outcome: 'aborted' })
+  const profile = await only()
+  const { errors, exception, outcome, status } = profile.summary
+  t.strictSame([outcome, status, exception, errors], ['stream-failed', 200, 'Error', 1])
+  t.strictSame(messagesOf(profile), ['the source has dried up'])
+  t.match(profile.data.exception, { excerpts: [{ file: 'tests/support/probe-bundle.ts' }] })
+  t.match(Object(profile.data.logger).records.at(-1), {
+    level: 'error',
+    message: 'A response was cut off: its stream failed.',
+  })
+})
+
+t.test('a stream of what cannot be sent is recorded with an error that says so', async t => {
+  const declared = { headers: { 'content-length': '3' } }
+  const handlers = { '/longer': () => Response.stream(Readable.from(['ab', 'cd']), declared) }
+  const { only, raw } = await startRecording(t, { handlers })
+  await raw('GET /longer HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const profile = await only()
+  t.equal(profile.summary.outcome, 'stream-failed')
+  t.strictSame(messagesOf(profile), [
+    'The stream of a response cannot be sent: it is longer than its Content-Length of 3.',
+  ])
+})
+
+for (const kind of ['a generator', 'a web stream', 'a compressed stream']) {
+  t.test(`what ${kind} does while it is read is in the profile of its request`, async t => {
+    let base = ''
+    let logger: Logger | undefined
+    async function* parts() {
+      for (let part = 1; part <= 5; part++) {
+        await new Promise(resolve => setTimeout(resolve, 2))
+        logger?.info('Part {part}.', { part })
+        if (part > 2) await (await fetch(`${base}/empty`)).text()
+        // More than a client takes at once: the next part waits until it has.
+        yield 'x'.repeat(part === 3 ? 8e6 : 1000)
+      }
+    }
+    const type = kind === 'a compressed stream' ? 'text/plain' : 'application/octet-stream'
+    const stream = () =>
+      kind === 'a web stream' ? Readable.fromWeb(ReadableStream.from(parts())) : Readable.from(parts())
+    const handlers = {
+      '/parts': () => Response.stream(stream(), { headers: { 'content-type': type } }),
+    }
+    const { only, url } = await startRecording(t, {
+      handlers,
+      ignoredPaths: ['/empty'],
+      register: app => {
+        logger = app.logger
+      },
+    })
+    base = url
+    t.equal((await (await fetch(`${url}/parts`)).text()).length, 8_004_000)
+    const { data, summary } = await only()
+    t.strictSame([summary.outcome, summary.calls], ['complete', 3])
+    const messages = Object(data.logger).records.map(({ message }: { message: string }) => message)
+    t.strictSame(
+      messages.filter((message: string) => message.startsWith('Part')),
+      [1, 2, 3, 4, 5].map(n => `Part ${n}.`),
+    )
+  })
+}
+
+t.test('a stream that fails before its first chunk is a request that fails', async t => {
+  const fails = () =>
+    new Readable({
+      async read() {
+        await new Promise(resolve => setTimeout(resolve, 5))
+        this.destroy(new HttpError(503, 'The database is gone.'))
+      },
+    })
+  const { only, url } = await startRecording(t, {
+    handlers: { '/fails': () => Response.stream(fails()) },
+  })
+  const response = await fetch(`${url}/fails`)
+  t.equal(response.status, 503)
+  t.match(await response.text(), 'The database is gone.')
+  const profile = await only()
+  t.equal(response.headers.get('x-debug-token'), profile.summary.token)
+  const { exception, outcome, status, subRequests } = profile.summary
+  t.strictSame([outcome, status, exception, subRequests], ['complete', 503, 'HttpError', 1])
+  t.strictSame(messagesOf(profile), ['The database is gone.'])
+  const { nodes } = readEventTree(profile)
+  t.strictSame(
+    nodes.filter(({ kind }) => kind === 'dispatch').map(({ name }) => name.replace('kernel.', '')),
+    [
+      ...['request', 'controller', 'controller_arguments', 'response', 'finish_request'],
+      ...['exception', 'response', 'finish_request', 'terminate'],
+    ],
+  )
 })
 
 /** Tells the newest profiler what node would tell it; told to all, it would be a failure of this test. */
@@ -386,7 +480,7 @@ t.test('what is collected late of a request that is not over does not replace wh
   const pass = profiler.begin(sub, RequestType.Sub)
   if (main === undefined || pass === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
-  profiler.terminate(main, new Response(), true)
+  profiler.terminate(main, createTerminateEvent())
   profiler.finish(pass)
   gate.open()
   await profiler.whenIdle()
@@ -416,7 +510,7 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   const pass = profiler.begin(createRequest('/'), RequestType.Main)
   if (pass === undefined) throw new Error('It is recorded.')
   profiler.crash(new Error('x'), pass.request)
-  profiler.terminate(pass, new Response(), true)
+  profiler.terminate(pass, createTerminateEvent())
   await profiler.whenIdle()
   t.match(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
   t.notOk(storage.has(pass.token))

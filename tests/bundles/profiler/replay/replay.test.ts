@@ -348,6 +348,27 @@ t.test('a stream without an end is left, as by a client', async t => {
   t.match(whole.kept, [/ complete$/])
 })
 
+t.test('a stream that fails in a replay has the outcome that it has on a server', async t => {
+  async function* failing(): AsyncGenerator<string> {
+    yield 'a'
+    throw new Error('no more')
+  }
+  const refusing = new Readable({
+    read() {
+      this.destroy(new Error('nothing at all'))
+    },
+  })
+  for (const [stream, outcome] of [
+    [Readable.from(failing()), / stream-failed$/],
+    [refusing, / complete$/],
+  ] as const) {
+    const { kept, plan, replayer } = await createReplayer(t, () => Response.stream(stream), {})
+    await replayer.replay(plan)
+    for (let attempt = 0; kept.length === 0 && attempt < 200; attempt++) await pause(10)
+    t.match(kept.at(-1), outcome)
+  }
+})
+
 t.test('what is not answered in time, or leaves no record, is told', async t => {
   const { app, client, storage } = await createProfiledKernel(t)
   t.ok(app)
