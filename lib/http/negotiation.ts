@@ -5,8 +5,10 @@ import type { Headers } from './headers.ts'
 export type Coding = 'br' | 'gzip'
 
 /**
- * The media type of `available` that the client prefers by its Accept header (RFC 9110, section 12.5.1): the first one
- * when there is no header or several are equally welcome, `undefined` when none is acceptable.
+ * The media type of `available` that the client prefers by its Accept header (RFC 9110, section 12.5.1), `undefined` when
+ * none is acceptable. Without a header it is the first one. Among types of equal quality, where the RFC leaves the choice to
+ * the server, it is the type that the client names most exactly, then the one that it names first, then the first of
+ * `available`. So JSON is preferred to HTML by a client that accepts JSON and, equally, everything.
  */
 export function preferredMediaType<type extends string>(
   headers: Headers,

@@ -242,6 +242,10 @@ t.test('the preferred media type follows the q-values; without a header the firs
   t.equal(preferred('application/json'), 'application/json')
   t.equal(preferred('text/html;q=0.5, application/json'), 'application/json')
   t.equal(preferred('image/png'), undefined)
+  t.equal(preferred('application/json, text/plain, */*'), 'application/json', 'of equals the one that is named')
+  t.equal(preferred('*/*, application/*'), 'application/json')
+  t.equal(preferred('application/json, text/html'), 'application/json', 'then the one that is named first')
+  t.equal(preferred('text/*, application/*'), 'text/html')
   t.equal(preferred(',,;;q=;q=2, */*;q=-1, "'), undefined)
 })
 
