@@ -1,7 +1,8 @@
 import type { Application } from '../../kernel/bundle.ts'
-import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED } from '../../kernel/errors.ts'
+import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { RequestType } from '../../kernel/request-type.ts'
+import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
 import { HtmlFragment } from '../../lib/view/html-fragment.ts'
@@ -38,9 +39,18 @@ function requestOf({ request }: HelperCall, helper: string): Request {
 async function renderFragment(kernel: HttpKernel, request: Request, target: string): Promise<string> {
   // The path of a route is what a client asks for; a sub-request is not made through the proxy.
   const path = target.startsWith(`${request.basePath}/`) ? target.slice(request.basePath.length) : target
-  const response = await kernel.handle(request.duplicate({ method: 'GET', target: path }), RequestType.Sub, false)
+  const response = await kernel
+    .handle(request.duplicate({ method: 'GET', target: path }), RequestType.Sub, false)
+    .catch((error: unknown) => rejectFragment(target, error))
   if (response.status >= 300 || typeof response.body !== 'string') {
     throw new KERNEL_FRAGMENT_FAILED([target, response.status])
   }
   return response.body
+}
+
+/** The status of a fragment is not that of its page. */
+function rejectFragment(target: string, error: unknown): never {
+  // The error of the innermost fragment says it all: the ten around it would only repeat it.
+  if (error instanceof KERNEL_TOO_DEEP) throw error
+  throw new KERNEL_FRAGMENT_FAILED([target, error instanceof HttpError ? error.status : 500], { cause: error })
 }

@@ -20,3 +20,9 @@ export const VIEW_REQUEST_MISSING: CodedErrorClass<[helper: string]> = defineErr
   500,
   'The helper "%s" needs the request: pass it as the third argument of render().',
 )
+
+export const VIEW_HELPER_TAKEN: CodedErrorClass<[name: string, reason: string]> = defineError(
+  'VIEW_HELPER_TAKEN',
+  500,
+  'The helper "%s" cannot be added: %s. Choose another name.',
+)

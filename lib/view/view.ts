@@ -6,7 +6,7 @@ import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
-import { VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
+import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { HtmlFragment } from './html-fragment.ts'
 
 /** Loaded with the first template, and at once: console commands mostly need none. */
@@ -36,7 +36,7 @@ export type Helper = (call: HelperCall) => unknown
 
 /** Renders templates. */
 export interface View {
-  /** Makes a helper known to all templates; before they are loaded. */
+  /** Makes a helper known to all templates; before they are loaded. @throws VIEW_HELPER_TAKEN */
   addHelper(name: string, helper: Helper): void
 
   /**
@@ -74,6 +74,11 @@ export function createView(directory: string, options: ViewOptions = {}): View {
 
 const keep: TemplateDecorator = (_name, template) => template
 
+/** The helpers of Handlebars, which templates rely on. */
+const builtIn: ReadonlySet<string> = new Set(
+  'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
+)
+
 /** What renders a model, and what Handlebars hands on from page to partial. */
 export type Template = (model: unknown, options?: Surroundings) => string
 
@@ -98,6 +103,8 @@ class HandlebarsView implements View {
   }
 
   addHelper(name: string, helper: Helper): void {
+    if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
+    if (this.#helpers.has(name)) throw new VIEW_HELPER_TAKEN([name, 'there is one of that name already'])
     this.#helpers.set(name, helper)
   }
 
@@ -206,7 +213,7 @@ function adapt(helper: Helper, Handlebars: typeof import('handlebars')): Handleb
   return (...parameters: unknown[]) => {
     // Handlebars passes its options last.
     const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
-    const result = helper({ positional: parameters.slice(0, -1), named: hash, request: data.request })
+    const result = helper({ positional: parameters.slice(0, -1), named: inWrittenOrder(hash), request: data.request })
     if (!(result instanceof HtmlFragment)) return result
     if (typeof result.content === 'string') return new Handlebars.SafeString(result.content)
     // Nobody can guess the marker, so nobody can write one into a page.
@@ -216,6 +223,12 @@ function adapt(helper: Helper, Handlebars: typeof import('handlebars')): Handleb
     result.content.catch(() => undefined)
     return new Handlebars.SafeString(marker)
   }
+}
+
+/** Handlebars puts named values together from the last to the first. */
+function inWrittenOrder(hash: Record<string, unknown>): Record<string, unknown> {
+  const values = Object.entries(hash)
+  return values.length < 2 ? hash : Object.fromEntries(values.reverse())
 }
 
 interface RenderData {

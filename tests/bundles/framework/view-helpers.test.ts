@@ -48,6 +48,11 @@ t.test('path and url lead to routes', async t => {
   t.equal(text, '/item/7?page&#x3D;2 http://localhost/item/a%20b')
 })
 
+t.test('the query of a link has the order of the template', async t => {
+  const { text } = await render(t, `{{path 'page' b=1 a=2 c=3}} {{url 'item' z=1 id=7 y=2}}`)
+  t.equal(text.replaceAll('&amp;', '&').replaceAll('&#x3D;', '='), '/page?b=1&a=2&c=3 http://localhost/item/7?z=1&y=2')
+})
+
 t.test('asset leads to a file, with its version', async t => {
   t.match((await render(t, `{{asset 'own/a.css'}}`)).text, /^\/assets\/[0-9a-f]{8}\/own\/a\.css$/)
   t.match((await render(t, `{{asset 'own/none.css'}}`)).text, /There is no static file &quot;own\/none\.css&quot;/)
@@ -68,7 +73,16 @@ t.test('behind a proxy that cuts a prefix off, all links have it', async t => {
 t.test('a fragment that fails, or is no text, fails the page', async t => {
   const failed = await render(t, `{{render '/fails'}}`)
   t.equal(failed.status, 500)
-  t.match(failed.text, 'inner')
+  t.match(failed.text, 'KERNEL_FRAGMENT_FAILED')
+  t.match(failed.text, 'The fragment &quot;/fails&quot; was answered with the status 500')
+  t.match(failed.text, '## Caused by Error\n\ninner')
+  const nowhere = await render(t, `{{render '/nowhere'}}`)
+  t.equal(nowhere.status, 500)
+  t.match(nowhere.text, 'The fragment &quot;/nowhere&quot; was answered with the status 404')
+  t.match(nowhere.text, '## Caused by KERNEL_NO_ROUTE')
+  const endless = await render(t, `{{render '/page'}}`)
+  t.equal(endless.status, 500)
+  t.match(endless.text, '# 500 Internal Server Error\n\nGET http://localhost/page\n\n## KERNEL_TOO_DEEP')
   t.match(
     (await render(t, `{{render '/bytes'}}`)).text,
     'The fragment &quot;/bytes&quot; was answered with the status 200',

@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { type Test, t } from 'tap'
 import { Request } from '../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
@@ -147,4 +148,28 @@ t.test('templates are read with the first that is rendered, when nobody has load
   t.strictSame([...view.names()], [])
   t.equal(view.render('b', {}), 'page b')
   t.strictSame([...view.names()], ['a', 'b'])
+})
+
+t.test('a helper keeps its name', async t => {
+  const handlebars: typeof import('handlebars') = createRequire(import.meta.url)('handlebars')
+  const view = createView(t.testdir({ 'page.hbs': '{{show}}' }))
+  view.addHelper('show', () => 'first')
+  t.throws(() => view.addHelper('show', () => 'second'), {
+    code: 'VIEW_HELPER_TAKEN',
+    message: 'The helper "show" cannot be added: there is one of that name already. Choose another name.',
+  })
+  t.equal(view.render('page', {}), 'first')
+  for (const name of Object.keys(handlebars.create().helpers)) {
+    t.throws(() => view.addHelper(name, () => ''), {
+      code: 'VIEW_HELPER_TAKEN',
+      message: `The helper "${name}" cannot be added: Handlebars has one of that name. Choose another name.`,
+    })
+  }
+})
+
+t.test('named values have the order of the template', async t => {
+  const view = viewOf(t, { 'page.hbs': '{{show b=1 a=2 c=3}} {{show}} {{show a=1}}' }, view => {
+    view.addHelper('show', ({ named }) => Object.keys(named).join('-'))
+  })
+  t.equal(view.render('page', {}), 'b-a-c  a')
 })
