@@ -4,6 +4,11 @@ import { Socket } from 'node:net'
 const byteLimit = 16 * 1024 * 1024
 const timeLimit = 2000
 
+/** Whether more of a body is declared than is ever drained: the connection cannot be used again after the answer. */
+export function isBeyondDrain(message: IncomingMessage): boolean {
+  return !message.complete && Number(message.headers['content-length']) > byteLimit
+}
+
 /**
  * Reads what a client still sends of a body that nobody wanted, so that the answer reaches it and the connection can be
  * used again. Who sends more than 16 MiB, or for more than two seconds, is cut off.

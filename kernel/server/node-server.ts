@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { discard } from '../../lib/http/discard.ts'
 import type { Request } from '../../lib/http/request.ts'
+import { hasUnclearLength } from '../../lib/http/request-checks.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
@@ -11,7 +12,7 @@ import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
 import { type ClosingTimes, closeServer } from './close-server.ts'
 import { createServer, type TlsIdentity } from './create-server.ts'
-import { drain } from './drain.ts'
+import { drain, isBeyondDrain } from './drain.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
 import { fromNode } from './from-node.ts'
@@ -75,6 +76,11 @@ export class NodeServer {
     server.setTimeout(idleTimeout)
     // The client asks before it sends its body: it is told to go on when somebody reads it.
     server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
+    // Node takes its hands off the connection. Without a listener an error of it would end the process.
+    server.on('connect', (_message, socket) => {
+      socket.on('error', () => undefined).resume()
+      void this.#refuse({ code: 'CONNECT' }, socket as Socket)
+    })
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.on('close', () => this.#sockets.delete(socket))
@@ -110,29 +116,39 @@ export class NodeServer {
 
   /** Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
-    // The client will learn that nobody looks at this (RFC 9112, section 9.6).
-    if (this.#isDraining && this.#ending.has(message.socket)) return
+    // The client learns that this is not handled from the answer before it (RFC 9112, section 9.6).
+    if (this.#ending.has(message.socket)) return
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#services.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
+    // What follows may be the rest of its body: it is never taken for a request.
+    if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
     const response = await this.#services.kernel.handle(request)
     // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
+    if (isBeyondDrain(message)) this.#endAfter(target)
     this.#send(request, response, target)
     drain(message)
   }
 
+  /** Has an answer say that it is the connection's last one. */
+  #endAfter(target: ServerResponse): void {
+    target.shouldKeepAlive = false
+    this.#ending.add(target.req.socket)
+  }
+
   /**
-   * Bytes that are no request. What came before them on the connection is answered first: node itself would drop it.
+   * Bytes that are no request, or ask for a tunnel. What came before them on the connection is answered first: node itself
+   * would drop it.
    * Never rejects.
    */
-  async #refuse({ code }: NodeJS.ErrnoException, socket: Socket): Promise<void> {
+  async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     const cutShort = await this.#exchanges.whenAnswered(socket)
-    this.#services.logger.debug('What a client sent is not HTTP: {code}.', { code })
+    this.#services.logger.debug('What a client sent is no request: {code}.', { code })
     // Whose answer has begun already cannot be told any more.
     if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
     else socket.destroy()

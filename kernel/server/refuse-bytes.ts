@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net'
+import { knownMethods } from '../../lib/http/methods.ts'
 import { statusText } from '../../lib/http/status.ts'
 
-/** What node says of bytes that are no request; anything else is a 400. */
+/** What node says of bytes that are no request; anything else is a 400. CONNECT is for proxies (RFC 9110, section 9.3.6). */
 const statuses: Readonly<Record<string, number>> = {
+  CONNECT: 405,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
   HPE_HEADER_OVERFLOW: 431,
@@ -11,9 +13,10 @@ const statuses: Readonly<Record<string, number>> = {
 /** Milliseconds in which a client may take the answer. */
 const patience = 200
 
-/** Answers bytes that are no request (RFC 9112, section 2.2) and ends the connection: nobody knows what follows in it. */
+/** Answers bytes that are no request (RFC 9112, section 2.2) and ends the connection: what follows has no known beginning. */
 export function refuseBytes(socket: Socket, code: string): void {
   const status = statuses[code] ?? 400
-  socket.end(`HTTP/1.1 ${status} ${statusText(status)}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+  const allow = status === 405 ? `Allow: ${knownMethods.join(', ')}\r\n` : ''
+  socket.end(`HTTP/1.1 ${status} ${statusText(status)}\r\n${allow}Connection: close\r\nContent-Length: 0\r\n\r\n`)
   setTimeout(() => socket.destroy(), patience).unref()
 }

@@ -38,11 +38,19 @@ function checkVersion({ httpVersion }: Request): HttpError | undefined {
   return new HTTP_VERSION_UNSUPPORTED([httpVersion])
 }
 
-/** Node takes every list that ends in `chunked`, and hands the body on in a coding that nobody undoes. */
-function checkTransferCoding({ headers, httpVersion }: Request): HttpError | undefined {
+/** Node takes every list that ends in `chunked`, and an empty one; the body stays in codings that are not undone here. */
+function checkTransferCoding(request: Request): HttpError | undefined {
+  if (!hasUnclearLength(request)) return undefined
+  return new HTTP_TRANSFER_CODING_UNSUPPORTED([String(request.headers.get('transfer-encoding'))])
+}
+
+/**
+ * Whether another server may see the end of a request elsewhere: its transfer coding is not exactly `chunked`, or comes with
+ * HTTP/1.0. Its connection is not used again (RFC 9112, section 6.1); node itself refuses two lengths.
+ */
+export function hasUnclearLength({ headers, httpVersion }: Request): boolean {
   const coding = headers.get('transfer-encoding')
-  if (coding === null || (coding.toLowerCase() === 'chunked' && httpVersion === '1.1')) return undefined
-  return new HTTP_TRANSFER_CODING_UNSUPPORTED([coding])
+  return coding !== null && (coding.toLowerCase() !== 'chunked' || httpVersion !== '1.1')
 }
 
 function checkHeaders({ headers }: Request): HttpError | undefined {

@@ -276,6 +276,55 @@ t.test('a body of 10 MB is refused with 413, and the client can read the answer'
   t.equal((await fetch(`${url}/ok`)).status, 200)
 })
 
+t.test('an answer says that the connection ends when more is declared than will be read', async t => {
+  const { port } = await startServer(t)
+  const answerTo = async (length: number) => {
+    const { socket, received } = openConnection(port)
+    socket.write(`POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\nabc`)
+    if (received() === '') await once(socket, 'data')
+    socket.destroy()
+    return received()
+  }
+  const much = await answerTo(16 * 1024 * 1024 + 1)
+  t.match(much, /^HTTP\/1\.1 413 /)
+  t.match(much, /^connection: close\r$/im)
+  const little = await answerTo(16 * 1024 * 1024)
+  t.match(little, /^HTTP\/1\.1 413 /)
+  t.match(little, /^connection: keep-alive\r$/im)
+})
+
+t.test('a request whose end is not clear is the last one, and nothing behind it is handled', async t => {
+  const paths: string[] = []
+  const { app, raw } = await startServer(t)
+  app.dispatcher.on(TerminateEvent, ({ request }) => paths.push(request.path))
+  const behind = `${head('/ok')}\r\n`
+  const post = (headers: string, body = '') => `POST /echo HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n${body}`
+  for (const bytes of [
+    post('Transfer-Encoding:\r\nContent-Length: 5\r\n', 'hello'),
+    post('Transfer-Encoding:\r\n'),
+    post('Transfer-Encoding: gzip, chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'),
+    post('Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n', '0\r\n\r\n').replace('1.1', '1.0'),
+  ]) {
+    const answer = await raw(`${bytes}${behind}${behind}`)
+    t.strictSame(statuses(answer), [501], JSON.stringify(bytes))
+    t.match(answer, /^connection: close\r$/im)
+  }
+  t.strictSame([...new Set(paths)], ['/echo'], 'what comes behind is dropped')
+})
+
+t.test('a tunnel is refused, after what came before it', async t => {
+  const { port, raw, url } = await startServer(t)
+  const tunnel = 'CONNECT localhost:22 HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  const answer = await raw(`${head('/slow/6?id=1')}\r\n${tunnel}${head('/ok')}\r\n`)
+  t.strictSame(statuses(answer), [200, 405])
+  t.match(answer, /\r\nAllow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\nConnection: close\r\n/)
+  const { socket } = openConnection(port)
+  socket.write(`${head('/slow/6?id=2')}\r\n${tunnel}`)
+  await once(socket, 'data')
+  socket.resetAndDestroy()
+  t.equal((await fetch(`${url}/ok`)).status, 200, 'a client that resets it hurts nobody')
+})
+
 t.test('a body that never ends is cut off', async t => {
   const { port, url } = await startServer(t)
   const { socket, received } = openConnection(port)
@@ -541,8 +590,8 @@ t.test('kernel.terminate comes for every answer, also for those behind one that 
   t.strictSame(terminated, ['/ok false', '/hang false'])
 })
 
-t.test('an answer that has begun may take its time', async t => {
-  const { app } = await startServer(t, {}, [
+t.test('an answer that has begun may take its time, and is not reported', async t => {
+  const { app, records } = await startServer(t, {}, [
     createHandlerBundle({ '/early': () => Response.stream(Readable.from(endless())) }),
   ])
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), answerTimeout: 100 })
@@ -552,6 +601,10 @@ t.test('an answer that has begun may take its time', async t => {
   await wait(1300)
   t.match(received(), /^HTTP\/1\.1 200/)
   t.notOk(socket.readableEnded)
+  t.strictSame(
+    records.filter(({ level }) => level === 'critical'),
+    [],
+  )
   socket.destroy()
 })
 
