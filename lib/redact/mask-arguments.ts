@@ -1,4 +1,4 @@
-import { mask } from './mask-text.ts'
+import { mask } from './mask.ts'
 import type { Redactor } from './redactor.ts'
 import { isSecretName } from './secret-names.ts'
 

@@ -1,108 +1,72 @@
-import { isSecretName } from './secret-names.ts'
+import { mask } from './mask.ts'
+import { maskOptions, maskSchemes, maskTokens, mayHaveCredential } from './mask-credentials.ts'
+import { maskElements } from './mask-elements.ts'
+import { maskPairs } from './mask-pairs.ts'
+import { maskInserts } from './mask-statements.ts'
+import { maskUserinfo } from './mask-userinfo.ts'
+import { isSecretName, mayHaveSecretName, type NameTest } from './secret-names.ts'
 
-/** Stands for every secret. */
-export const mask = '******'
+const depthLimit = 3
+const passLimit = 8
 
 /**
- * Masks what is recognised as secret inside a text by its form: values of secret names in queries, form data, cookies
- * and JSON, the userinfo of URLs, and credentials of authorization schemes. Takes linear time; changes nothing more when
- * called again.
+ * Masks what is recognised as secret inside a text by its form: values of secret names in queries, forms, headers, JSON,
+ * `util.inspect`, XML, SQL, YAML and assignments, the userinfo of URLs, credentials of authorization schemes, and tokens of
+ * known providers. Takes linear time; changes nothing more when called again.
  */
-export function maskText(text: string): string {
-  return suspicious.test(text) ? maskUserinfo(maskPairs(maskSchemes(maskHeaderLines(maskJson(text))))) : text
+export function maskText(text: string, isSecret: NameTest = isSecretName): string {
+  let masked = maskWithin(text, isSecret, depthLimit)
+  // What one step masks may show another what is a value. Most texts have no secret at all.
+  for (let pass = 0, before = text; masked !== before && pass < passLimit; pass++) {
+    before = masked
+    masked = maskWithin(masked, isSecret, depthLimit)
+  }
+  return masked
 }
 
-/** Most texts have nothing of what the steps look for, and this is ten times faster than to take them. */
-const suspicious = /[=@]|["']:|%3d|%40|bearer |basic |authorization|cookie:/i
-
-/** `"password":"hunter2"`, also as `util.inspect` writes it. Only a name within quotes is one: prose has colons, too. */
-function maskJson(text: string): string {
-  return text.replace(
-    /(["'])([^"'\s]{1,100})\1(: ?)("(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|-?\d[\d.eE+-]*)/gs,
-    (pair, quote: string, name: string, colon: string, value: string) => {
-      const valueQuote = /^["']/.exec(value)?.[0] ?? '"'
-      const isEmpty = value === `${valueQuote}${valueQuote}`
-      return isEmpty || !isSecretName(name) ? pair : `${quote}${name}${quote}${colon}${valueQuote}${mask}${valueQuote}`
-    },
-  )
+function maskWithin(text: string, isSecret: NameTest, depth: number): string {
+  // Most texts have nothing of what the steps look for, and this is ten times faster than to take them.
+  const hasName = mayHaveSecretName(text)
+  if (!hasName && !mayHaveCredential(text)) return text
+  let masked = maskTokens(text)
+  if (hasName) {
+    if (masked.includes('<')) masked = maskElements(masked, isSecret)
+    masked = maskPairs(maskInserts(maskEncoded(masked, isSecret, depth), isSecret), isSecret)
+  } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
+  return maskUserinfo(maskOptions(maskSchemes(maskSecretQuotes(masked))))
 }
 
-/** `Authorization: …` and `Cookie: name=…`, to the end of the line. */
-function maskHeaderLines(text: string): string {
-  return text.replace(
-    /\b(authorization["']?[:=] ?["']?|cookie: ?(?=[^\s=;]{1,100}=))[^\r\n"'<>]+/gi,
-    (_line, name: string) => `${name}${mask}`,
-  )
-}
-
-/** `Bearer …` unless it is prose; `Basic …` when it is base64 of `user:password` (RFC 7617). */
-function maskSchemes(text: string): string {
-  return text.replace(/(?<=\b(bearer|basic) {1,8})[^\s"',;<>]+/gi, (value, scheme: string) => {
-    const isSecret =
-      scheme.toLowerCase() === 'bearer'
-        ? !/^(?:tokens?|auth(?:entication|orization)?|scheme|bearer)[.:]?$/i.test(value)
-        : Buffer.from(value, 'base64').includes(':')
-    return isSecret ? mask : value
+/** Values of queries are masked as what they stand for: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
+function maskEncoded(text: string, isSecret: NameTest, depth: number): string {
+  if (depth === 0) return text
+  return text.replace(/=([^\s&#"'<>`=]*[%+][^\s&#"'<>`]*)/g, (pair, value: string) => {
+    const decoded = decode(value)
+    const masked = decoded === value ? value : maskWithin(decoded, isSecret, depth - 1)
+    return masked === decoded ? pair : `=${encodeURIComponent(masked.toWellFormed())}`
   })
 }
 
-/**
- * `?token=…`, `&user[password]=…`, `sid=…`, and `token%3D…` as in a URL within a query. By hand, because a regular
- * expression would try every start of every name.
- */
-function maskPairs(text: string): string {
-  let masked = ''
-  let done = 0
-  let after = 0
-  for (const separator of text.matchAll(/=|%3d/gi)) {
-    const name = nameBetween(text, after, separator.index)
-    after = separator.index + separator[0].length
-    if (separator.index < done || !isSecretName(name)) continue
-    const [start, end] = findValue(text, after)
-    if (start === end) continue
-    masked += text.slice(done, start) + mask
-    done = end
-  }
-  return masked + text.slice(done)
-}
-
-function nameBetween(text: string, from: number, to: number): string {
-  let start = to
-  while (start > from && /[\w.%[\]-]/.test(text.charAt(start - 1))) start--
-  const name = text.slice(start, to)
+function decode(value: string): string {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(value.replaceAll('+', ' '))
   } catch {
-    return name
+    return value
   }
 }
 
-/** Where a value begins and ends; within quotes it may have spaces. */
-function findValue(text: string, from: number): [start: number, end: number] {
-  const quote = text.charAt(from)
-  if (quote === '"' || quote === "'") {
-    const closing = text.indexOf(quote, from + 1)
-    return [from + 1, closing === -1 ? text.length : closing]
-  }
-  const delimiter = /[&#\s"'<>`]|;(?=\s|$)|\\(?=["'nrt])/g
-  delimiter.lastIndex = from
-  return [from, delimiter.exec(text)?.index ?? text.length]
-}
-
-/**
- * `//user:password@host`: all of the userinfo, because a token may stand where the user does. Also percent-encoded, as
- * in a URL within a query.
- */
-function maskUserinfo(text: string): string {
+/** `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`: without a separator. */
+function maskSecretQuotes(text: string): string {
   return text
-    .replace(/\/\/[^\s"'<>`]+/g, url => url.split('//').map(maskAuthority).join('//'))
-    .replace(/(?<=%2f%2f)(?:(?!%(?:2[36f]|3f))[^\s"'<>`/?#&])+(?=%40)/gi, mask)
-}
-
-function maskAuthority(part: string): string {
-  const authority = part.slice(0, part.search(/[/?#]|$/))
-  let at = authority.lastIndexOf('@')
-  // A password with a slash that nobody encoded: what follows the colon is no port.
-  if (at === -1 && /^[^[:]*:(?!\d*$)/.test(authority)) at = part.lastIndexOf('@')
-  return at > 0 ? mask + part.slice(at) : part
+    .replace(
+      /(\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?)(["'])((?:(?!\2)[^\\\r\n]|\\.)+)\2/gi,
+      `$1$2${mask}$2`,
+    )
+    .replace(
+      /((?:^|\s)--[\w-]{0,40}(?:passw|passphrase|secret|token|key|pwd|auth)[\w-]{0,40}\s{1,9})(?![-\s])[^\s"']+/gi,
+      `$1${mask}`,
+    )
+    .replace(
+      /(\b(?:pass(?:word|wd|phrase|code)|api[ _-]?key|secret|token|pin) (?:is|was) )(?=[^\s]*\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)([^\s"']{4,})/gi,
+      `$1${mask}`,
+    )
 }

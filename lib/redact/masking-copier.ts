@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { readProperty } from '../stack/read-property.ts'
-import { mask } from './mask-text.ts'
+import { mask } from './mask.ts'
 import type { Redactor } from './redactor.ts'
 import { isSecretName } from './secret-names.ts'
 

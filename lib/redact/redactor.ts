@@ -1,4 +1,5 @@
-import { mask, maskText } from './mask-text.ts'
+import { mask } from './mask.ts'
+import { maskText } from './mask-text.ts'
 import { isSecretName } from './secret-names.ts'
 import { TextMemo } from './text-memo.ts'
 

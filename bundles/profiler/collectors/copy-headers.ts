@@ -1,5 +1,5 @@
 import type { Headers } from '../../../lib/http/headers.ts'
-import { mask } from '../../../lib/redact/mask-text.ts'
+import { mask } from '../../../lib/redact/mask.ts'
 import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 
 /** Names and values, in their order and with those that come twice. */

@@ -1,4 +1,4 @@
-import { mask } from '../../../lib/redact/mask-text.ts'
+import { mask } from '../../../lib/redact/mask.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { NearestRoutes, type NearRoute, outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'

@@ -1,6 +1,6 @@
 import { encodeMultipart } from '../../../lib/body/encode-multipart.ts'
 import { parseParameters } from '../../../lib/body/parse-parameters.ts'
-import { mask } from '../../../lib/redact/mask-text.ts'
+import { mask } from '../../../lib/redact/mask.ts'
 import { readFormParts } from '../format/form-parts.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatSize, formatText } from '../format/format-soft.ts'

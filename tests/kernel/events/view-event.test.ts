@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { t } from 'tap'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ViewEvent } from '../../../kernel/events/view-event.ts'
@@ -30,14 +31,23 @@ t.test('stopPropagation without a response leaves nobody to respond', async t =>
   t.equal((await kernel.handle(request)).status, 500)
 })
 
-t.test('what nobody makes a response of is an error that shows it', async t => {
+t.test('what nobody makes a response of is an error that names it, and none of its values', async t => {
   const messages: [unknown, string][] = [
     [undefined, 'nothing: did you forget a "return" somewhere in your controller?'],
     [null, 'null'],
-    ['text', "a string ('text')"],
-    [['a'], "an array ([ 'a' ])"],
-    [{ a: { b: { c: 1 } } }, 'an object ({ a: { b: [Object] } })'],
-    [5, 'a number (5)'],
+    ['text', 'a string of 4 characters'],
+    [['a'], 'an array of 1 item'],
+    [{ a: { b: 1 } }, 'an object with the key "a"'],
+    [{ user: 'ada', password: 'x' }, 'an object with the keys "user", "password"'],
+    [
+      Object.fromEntries(Array.from('abcdefghijkl', key => [key, 1])),
+      'an object with the keys "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", and 2 more',
+    ],
+    [Object.create(null), 'an object without keys'],
+    [new Map([['password', 'x']]), 'an object of the class Map'],
+    [new Proxy({}, { ownKeys: () => assert.fail('refused') }), 'an object'],
+    [5, 'a number'],
+    [true, 'a boolean'],
   ]
   for (const [result, description] of messages) {
     const { kernel, dispatcher, request } = createBare(() => result)

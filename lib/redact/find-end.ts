@@ -1,0 +1,125 @@
+/** Whether a quote stands here, behind as many backslashes as there may be: `"`, `\"`, `\\\"`. */
+export function quoteAt(text: string, at: number): string {
+  let end = at
+  while (text.charAt(end) === '\\') end++
+  return /["'`]/.test(text.charAt(end)) ? text.slice(at, end + 1) : ''
+}
+
+/**
+ * Finds the end of what stands in quotes: where the quote, with its backslashes, comes again, or where a quote with fewer of
+ * them ends what is around. The end of the text when there is none. A single quote may be doubled, as in SQL.
+ */
+export function findQuoteEnd(text: string, from: number, quote: string): number {
+  const mark = quote.charAt(quote.length - 1)
+  const slashes = quote.length - 1
+  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
+    let run = at
+    while (run > from && text.charAt(run - 1) === '\\') run--
+    const count = at - run
+    if (count < slashes) return run
+    if (count % (2 * slashes + 2) !== slashes) continue
+    if (slashes === 0 && mark === "'" && at > from && text.charAt(at + 1) === "'") at++
+    else return at - slashes
+  }
+  return text.length
+}
+
+/** Finds the end of what stands in brackets, behind the last one; quoted brackets do not count. */
+export function findGroupEnd(text: string, from: number): number {
+  const marks = /["'`]|[{[(]|[}\])]/g
+  marks.lastIndex = from
+  let depth = 0
+  for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
+    const [mark] = found
+    if (/["'`]/.test(mark)) {
+      let run = found.index
+      while (run > from && text.charAt(run - 1) === '\\') run--
+      const quote = text.slice(run, found.index + 1)
+      marks.lastIndex = findQuoteEnd(text, found.index + 1, quote) + quote.length
+    } else if (/[{[(]/.test(mark)) depth++
+    else if (--depth <= 0) return found.index + 1
+  }
+  return text.length
+}
+
+/**
+ * Finds the end of a line, or of what the line is quoted in, or of what was written as `\n`. Quotes behind `=` are of the
+ * line itself: `Digest username="a", realm="b"`. With `endsAtPair` the next ` name=` or `;name:` ends it, too.
+ */
+export function findLineEnd(text: string, from: number, endsAtPair = false): number {
+  const marks = endsAtPair ? /[\r\n\\"'`]|[ \t;&,]{1,3}[\w.$-]{1,40}\s?[=:]/g : /[\r\n\\"'`]/g
+  marks.lastIndex = from
+  for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
+    const at = found.index
+    const mark = markAt(text, at)
+    if (mark.isEnd) return at
+    const end = at + mark.quote.length
+    if (mark.quote === '') marks.lastIndex = at + mark.length
+    else if (text.charAt(at - 1) === '=') marks.lastIndex = findQuoteEnd(text, end, mark.quote) + mark.quote.length
+    else if (!isWithinWord(text, at, end)) return at
+    else marks.lastIndex = end
+  }
+  return text.length
+}
+
+/**
+ * Finds the end of a word as queries have them; with `isSentence` also a comma or a bracket ends it, and with `isQuery`
+ * each `&`, even if no pair follows. A quote within a word is a part of it, as in `it's`.
+ */
+export function findWordEnd(text: string, from: number, isSentence: boolean, isQuery: boolean): number {
+  const marks = /[&#\s"'<>`;\\,)}\]]/g
+  marks.lastIndex = from
+  for (let found = marks.exec(text); found !== null; found = marks.exec(text)) {
+    const at = found.index
+    const character = text.charAt(at)
+    if (character === '&') {
+      if (isQuery || !matches(lastPart, text, at)) return at
+    } else if (character === '<') {
+      if (matches(tag, text, at)) return at
+    } else if (character === ';') {
+      if (matches(isSentence ? sentenceEnd : statementEnd, text, at)) return at
+    } else if (/[,)}\]]/.test(character)) {
+      if (isSentence && matches(sentenceEnd, text, at)) return at
+    } else if (/[\\"'`]/.test(character)) {
+      const mark = markAt(text, at)
+      const end = at + mark.length
+      if (mark.isEnd || (mark.quote !== '' && !isWithinWord(text, at, end))) return at
+      marks.lastIndex = end
+    } else return at
+  }
+  return text.length
+}
+
+/** Behind it no pair follows: it is a part of a password. */
+const lastPart = /&[^\s&#"'`<>=]{1,100}(?:[\s"'`<>#&]|$)/y
+const tag = /<(?:[/!]|[a-z][\w:-]{0,20}[\s/>])/y
+const statementEnd = /;(?:\s|$)/y
+const sentenceEnd = /[;,)}\]](?:[\s,;)}\]"'`]|$|[\w$-]{1,40}\s?[:=])/y
+
+function matches(pattern: RegExp, text: string, at: number): boolean {
+  pattern.lastIndex = at
+  return pattern.test(text)
+}
+
+interface Mark {
+  /** With the backslashes before it; empty when it is none. */
+  readonly quote: string
+  readonly length: number
+  /** Whether it is a line break, also a written one. */
+  readonly isEnd: boolean
+}
+
+function markAt(text: string, at: number): Mark {
+  const first = text.charAt(at)
+  if (!/["'`\\]/.test(first)) return { quote: '', length: 1, isEnd: true }
+  const quote = quoteAt(text, at)
+  if (quote !== '') return { quote, length: quote.length, isEnd: false }
+  let end = at
+  while (text.charAt(end) === '\\') end++
+  return { quote: '', length: end - at, isEnd: /[nrt]/.test(text.charAt(end)) }
+}
+
+/** A quote between two characters of a word. */
+function isWithinWord(text: string, at: number, end: number): boolean {
+  return /[\w%]/.test(text.charAt(at - 1)) && /[\w%]/.test(text.charAt(end))
+}

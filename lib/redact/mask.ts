@@ -1,0 +1,2 @@
+/** Stands for every secret. */
+export const mask = '******'

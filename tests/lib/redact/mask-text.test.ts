@@ -1,0 +1,446 @@
+import assert from 'node:assert'
+import { inspect } from 'node:util'
+import t from 'tap'
+import { maskText } from '../../../lib/redact/mask-text.ts'
+import { isSecretName } from '../../../lib/redact/secret-names.ts'
+
+/** As they come in messages, logs, bodies and URLs; the secret is `Xk7Canary9`, sometimes with more beside it. */
+const secrets: readonly (readonly [text: string, masked: string])[] = [
+  [
+    "{\n  user: 'ada',\n  password: 'Xk7Canary9',\n  apiKey: 'Xk7Canary9',\n  nested: {\n    tokens: [ 'Xk7Canary9', 'Xk7Canary9' ],\n    secret: { deep: 'Xk7Canary9' }\n  }\n}",
+    "{\n  user: 'ada',\n  password: '******',\n  apiKey: '******',\n  nested: {\n    tokens: ******,\n    secret: ******\n  }\n}",
+  ],
+  ['{ password: `it\'s Xk7Canary9 "q"` }', '{ password: `******` }'],
+  ["Map(1) { 'password' => 'Xk7Canary9' }", "Map(1) { 'password' => '******' }"],
+  ["{ session: Map(1) { 'a' => 'Xk7Canary9' } }", '{ session: ****** }'],
+  ['{ token: <Buffer 58 6b 37 43 61 6e 61 72 79 39> }', '{ token: ****** }'],
+  ["{ tokens: Set(1) { 'Xk7Canary9' } }", '{ tokens: ****** }'],
+  ["{\n  password: 'Xk7Canary9'\n}", "{\n  password: '******'\n}"],
+  [
+    "{\n  config: {\n    db: { password: [ { a: 'Xk7Canary9' } ] }\n  }\n}",
+    '{\n  config: {\n    db: { password: ****** }\n  }\n}',
+  ],
+  [
+    "Expected values to be strictly deep-equal:\n+ actual - expected ... Lines skipped\n\n  {\n    list: [\n...\n      3\n    ],\n+   password: 'Xk7Canary9',\n-   password: 'otherXk7Canary9',\n    user: 'a'\n  }",
+    "Expected values to be strictly deep-equal:\n+ actual - expected ... Lines skipped\n\n  {\n    list: [\n...\n      3\n    ],\n+   password: '******',\n-   password: '******',\n    user: 'a'\n  }",
+  ],
+  ['password: Xk7Canary9', 'password: ******'],
+  ['password = Xk7Canary9', 'password = ******'],
+  ['password is Xk7Canary9', 'password is ******'],
+  ["WHERE password = 'Xk7Canary9'", "WHERE password = '******'"],
+  [
+    "INSERT INTO users (name, password) VALUES ('ada', 'Xk7Canary9')",
+    "INSERT INTO users (name, password) VALUES ('ada', '******')",
+  ],
+  [
+    "INSERT INTO users (name, password) VALUES ('ada', 'Xk7Canary9'), ('bob', 'Xk7Canary9')",
+    "INSERT INTO users (name, password) VALUES ('ada', '******'), ('bob', '******')",
+  ],
+  [
+    'insert into "users" ("password", "name") values (\'it\'\'sXk7Canary9\', \'x\')',
+    'insert into "users" ("password", "name") values (\'******\', \'x\')',
+  ],
+  ['{"password" : "Xk7Canary9"}', '{"password" : "******"}'],
+  ['{"password":  "Xk7Canary9"}', '{"password":  "******"}'],
+  ['{"password"\n:\n"Xk7Canary9"}', '{"password"\n:\n"******"}'],
+  ['{"passwords":["Xk7Canary9"]}', '{"passwords":"******"}'],
+  ['{\\"password\\":\\"Xk7Canary9\\"}', '{\\"password\\":\\"******\\"}'],
+  ['{\\\\\\"password\\\\\\":\\\\\\"Xk7Canary9\\\\\\"}', '{\\\\\\"password\\\\\\":\\\\\\"******\\\\\\"}'],
+  ["'password' => 'Xk7Canary9'", "'password' => '******'"],
+  ['[password] => Xk7Canary9', '[password] => ******'],
+  ['password => Xk7Canary9', 'password => ******'],
+  ['<password>Xk7Canary9</password>', '<password>******</password>'],
+  ['<ns:password a="b">Xk7Canary9</ns:password>', '<ns:password a="b">******</ns:password>'],
+  ['<password><![CDATA[Xk7Canary9]]></password>', '<password>******</password>'],
+  ['<param name="apiKey">Xk7Canary9</param>', '<param name="apiKey">******</param>'],
+  ['<add key="password" value="Xk7Canary9"/>', '<add key="password" value="******"/>'],
+  [
+    '<input type="password" name="password" value="Xk7Canary9">',
+    '<input type="password" name="password" value="******">',
+  ],
+  ['<secrets><a>Xk7Canary9</a></secrets>', '<secrets>******</secrets>'],
+  ['x-api-key: Xk7Canary9', 'x-api-key: ******'],
+  ['X-Auth-Token: Xk7Canary9', 'X-Auth-Token: ******'],
+  ['Token Xk7Canary9', 'Token ******'],
+  ['sent Authorization: Token Xk7Canary9', 'sent Authorization: ******'],
+  ['Digest username="a", realm="b", response="Xk7Canary9"', 'Digest ******'],
+  ['Authorization: Digest username="a", response="Xk7Canary9"', 'Authorization: ******'],
+  ['NTLM TlRMTVNTXk7Canary9==', 'NTLM ******'],
+  ['Negotiate YIIXk7Canary9==', 'Negotiate ******'],
+  ['curl -u a:Xk7Canary9 http://h/', 'curl -u ****** http://h/'],
+  ["curl --user 'a:Xk7Canary9' http://h/", "curl --user '******' http://h/"],
+  ['mysql -uroot -pXk7Canary9 db', 'mysql -uroot -p****** db'],
+  ['mysqldump --password=Xk7Canary9', 'mysqldump --password=******'],
+  ['--password Xk7Canary9', '--password ******'],
+  ['sshpass -p Xk7Canary9 ssh h', 'sshpass -p ****** ssh h'],
+  ['redis-cli -h x -a Xk7Canary9', 'redis-cli -h x -a ******'],
+  ['u:Xk7Canary9@host', '******@host'],
+  ['connect to ada:Xk7Canary9@db.example:5432/x', 'connect to ******@db.example:5432/x'],
+  ["postgres://u:p'Xk7Canary9@host/db", 'postgres://******@host/db'],
+  ['postgres://u:p"Xk7Canary9@host/db', 'postgres://******@host/db'],
+  ['postgres://u:p<Xk7Canary9@host/db', 'postgres://******@host/db'],
+  ['postgres://u:p Xk7Canary9@host/db', 'postgres://******@host/db'],
+  ['postgres://:Xk7Canary9@host/db', 'postgres://******@host/db'],
+  ['password=a&Xk7Canary9', 'password=******'],
+  ['password=correct horse Xk7Canary9', 'password=******'],
+  ['password: correct horse Xk7Canary9', 'password: ******'],
+  ['PASSWORD = correct horse Xk7Canary9\nNEXT=1', 'PASSWORD = ******\nNEXT=1'],
+  ['-----BEGIN RSA PRIVATE KEY-----\nMIIXk7Canary9\nabc\n-----END RSA PRIVATE KEY-----', '******'],
+  ['-----BEGIN OPENSSH PRIVATE KEY-----\\nMIIXk7Canary9\\nabc', '******'],
+  ['eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.Xk7Canary9', '******'],
+  ['got eyJhbGciOiJIUzI1NiJ9.Xk7Canary9.x here', 'got ****** here'],
+  ['https://hooks.slack.com/services/T000/B000/Xk7Canary9', 'https://hooks.slack.com/services/******'],
+  [
+    'https://api.telegram.org/bot123456789:AAEXk7Canary9abcdefghijklmnopqrstuvw/send',
+    'https://api.telegram.org/bot******/send',
+  ],
+  ['https://discord.com/api/webhooks/123/Xk7Canary9', 'https://discord.com/api/webhooks/******'],
+  [
+    'mutation { login(user: "ada", password: "Xk7Canary9") { token } }',
+    'mutation { login(user: "ada", password: "******") { token } }',
+  ],
+  ['{"name":"password","value":"Xk7Canary9"}', '{"name":"password","value":"******"}'],
+  ['{name:"password",value:"Xk7Canary9"}', '{name:"password",value:"******"}'],
+  ['{"value":"Xk7Canary9","name":"password"}', '{"value":"******","name":"password"}'],
+  [
+    '[{"key":"apiKey","value":"Xk7Canary9"},{"key":"a","value":"b"}]',
+    '[{"key":"apiKey","value":"******"},{"key":"a","value":"b"}]',
+  ],
+  ['user: ada\npassword: Xk7Canary9\n', 'user: ada\npassword: ******\n'],
+  ['[db]\npassword = Xk7Canary9\nhost = x', '[db]\npassword = ******\nhost = x'],
+  ['db:\n  password: |\n    line\n    Xk7Canary9\n  x: y', 'db:\n  password: |\n    ******\n  x: y'],
+  ['passwords:\n  - Xk7Canary9\n  - Xk7Canary9\nx: y', 'passwords:\n  - ******\nx: y'],
+  ['password:\n  Xk7Canary9', 'password:\n  ******'],
+  ['secrets:\n  github: Xk7Canary9\n  x: Xk7Canary9\nother: 1', 'secrets:\n  ******\nother: 1'],
+  ['password: "Xk7Canary9"', 'password: "******"'],
+  ["password: 'Xk7Canary9'", "password: '******'"],
+  ['<cfg><db password="Xk7Canary9"/></cfg>', '<cfg><db password="******"/></cfg>'],
+  ['Server=a;User Id=b;Password=correct horse Xk7Canary9;Port=1', 'Server=a;User Id=b;Password=******;Port=1'],
+  ['Password=Xk7Canary9;Port=1', 'Password=******;Port=1'],
+  ['Password = Xk7Canary9; Port = 1', 'Password = ******; Port = 1'],
+  ['sid=a; token=b Xk7Canary9', 'sid=******; token=******'],
+  ['?filter=%7B%22password%22%3A%22Xk7Canary9%22%7D', '?filter=%7B%22password%22%3A%22******%22%7D'],
+  ['/x?h=Bearer%20Xk7Canary9', '/x?h=Bearer%20******'],
+  ['/x?h=Bearer+Xk7Canary9', '/x?h=Bearer%20******'],
+  ["/x?password=hun'Xk7Canary9", '/x?password=******'],
+  ['/x?password=hun"Xk7Canary9', '/x?password=******'],
+  ['/x?password=hun<Xk7Canary9', '/x?password=******'],
+  ['/x?password=hun`Xk7Canary9', '/x?password=******'],
+  ['?next=%252Fcb%253Ftoken%253DXk7Canary9', '?next=%252Fcb%253Ftoken%253D******'],
+  ['?next=%2Fcb%3Ftoken%3DXk7Canary9', '?next=%2Fcb%3Ftoken%3D******'],
+  ['https://h/?q=%7B%22password%22%3A%22Xk7Canary9%22%7D&x=1', 'https://h/?q=%7B%22password%22%3A%22******%22%7D&x=1'],
+  ['token%3dXk7Canary9', 'token%3d******'],
+  ['token%253DXk7Canary9', 'token%253D******'],
+  ["curl -H 'X-Api-Key: Xk7Canary9' http://h/", "curl -H 'X-Api-Key: ******' http://h/"],
+  ['curl -H "Authorization: Bearer Xk7Canary9" http://h', 'curl -H "Authorization: ******" http://h'],
+  ['> x-api-key: Xk7Canary9\n> host: x', '> x-api-key: ******\n> host: x'],
+  ['Cookie: a=b; c=Xk7Canary9', 'Cookie: ******'],
+  ['Set-Cookie: sid=Xk7Canary9; Path=/', 'Set-Cookie: ******'],
+  ['"set-cookie": ["a=Xk7Canary9"]', '"set-cookie": "******"'],
+  ["password: b'Xk7Canary9'", "password: b'******'"],
+  ["password=N'Xk7Canary9'", "password=N'******'"],
+  ['password := "Xk7Canary9"', 'password := "******"'],
+  ["password == 'Xk7Canary9'", "password == '******'"],
+  ["password !== 'Xk7Canary9'", "password !== '******'"],
+  ['const password = "Xk7Canary9";', 'const password = "******";'],
+  ["password ||= 'Xk7Canary9'", "password ||= '******'"],
+  ["SET PASSWORD = PASSWORD('Xk7Canary9')", "SET PASSWORD = PASSWORD('******')"],
+  ["UPDATE u SET password = MD5('Xk7Canary9') WHERE id = 1", "UPDATE u SET password = MD5('******') WHERE id = 1"],
+  ["IDENTIFIED BY 'Xk7Canary9'", "IDENTIFIED BY '******'"],
+  ["ALTER USER ada WITH PASSWORD 'Xk7Canary9'", "ALTER USER ada WITH PASSWORD '******'"],
+  ['{ password: `Xk7Canary9` }', '{ password: `******` }'],
+  ['{"log":"password: Xk7Canary9\\nuser: ada"}', '{"log":"password: ******\\nuser: ada"}'],
+  ['password:Xk7Canary9', 'password:******'],
+  ['{password:Xk7Canary9,user:x}', '{password:******,user:x}'],
+  ['the password "Xk7Canary9" is wrong', 'the password "******" is wrong'],
+  ['Invalid password: Xk7Canary9', 'Invalid password: ******'],
+  ['login failed (password: Xk7Canary9)', 'login failed (password: ******)'],
+  ['login failed, password=Xk7Canary9, user=x', 'login failed, password=****** user=x'],
+  ["'password': u'Xk7Canary9'", "'password': u'******'"],
+  ['%28password%3DXk7Canary9%29', '%28password%3D******'],
+  ['env APP_SECRET=Xk7Canary9 node x', 'env APP_SECRET=****** node x'],
+  ['export API_KEY=Xk7Canary9', 'export API_KEY=******'],
+  ['docker run -e DB_PASSWORD=Xk7Canary9 x', 'docker run -e DB_PASSWORD=****** x'],
+  ['Set-Cookie: sid=Xk7Canary9', 'Set-Cookie: ******'],
+  ['{"headers":{"authorization":"Bearer Xk7Canary9"}}', '{"headers":{"authorization":"******"}}'],
+  ["headers: { authorization: 'Bearer Xk7Canary9' }", "headers: { authorization: '******' }"],
+  ['code=x&SAMLResponse=Xk7Canary9', 'code=x&SAMLResponse=******'],
+  ['hmac=Xk7Canary9', 'hmac=******'],
+  ['пароль: Xk7Canary9', 'пароль: ******'],
+  ['contraseña=Xk7Canary9', 'contraseña=******'],
+  ['"Passwort": "Xk7Canary9"', '"Passwort": "******"'],
+  ['user[password]=Xk7Canary9', 'user[password]=******'],
+  ['user%5Bpassword%5D=Xk7Canary9', 'user%5Bpassword%5D=******'],
+  ["$password = 'Xk7Canary9'", "$password = '******'"],
+  [':password => "Xk7Canary9"', ':password => "******"'],
+  ['@password = "Xk7Canary9"', '@password = "******"'],
+  ["process.env.API_KEY = 'Xk7Canary9'", "process.env.API_KEY = '******'"],
+  ['"db.password" : "Xk7Canary9"', '"db.password" : "******"'],
+  ['db.password=Xk7Canary9', 'db.password=******'],
+  ['spring.datasource.password: Xk7Canary9', 'spring.datasource.password: ******'],
+  ['PGPASSWORD=Xk7Canary9 psql', 'PGPASSWORD=******'],
+  ['password:\tXk7Canary9', 'password:\t******'],
+]
+
+const rest = 'Xk7Canary9abcdefghij0123456789Xk7Canary9'
+
+/** What the tokens of known providers begin with. */
+const prefixes = (
+  'ghp_ gho_ ghs_ ghu_ ghr_ github_pat_ glpat- sk_live_ sk_test_ rk_live_ whsec_ sk- sk-proj- sk-ant- xoxb- xoxp- xoxa- AIza ya29. ' +
+  'GOCSPX- npm_ pypi- SG.aaaaaaaaaaaaaaaa. hf_ dckr_pat_ hvs. sntrys_ lin_api_ tskey- ATATT3 gsk_'
+).split(' ')
+
+/** What looks alike, and is none. */
+const ordinary: readonly string[] = [
+  'No route found for "GET http://localhost:8000/@user/a?page=2&empty=&token="',
+  'Invalid CSRF token: the form has expired.',
+  'Basic authentication, then a Bearer token.',
+  'at f (file:///app/node_modules/.pnpm/a@1.0.0/x.js:1:2)',
+  'http://[::1]:8000/@x and http://host//a',
+  '{"token":"","password":null,"a":{"b":1}}',
+  'Invalid cookie: the name is empty',
+  'a == b, c => d',
+  '?to=http%3A%2F%2Fhost%2F%40user&mail=a%40b',
+  'AuthenticationError: wrong place',
+  'TokenExpiredError: jwt expired',
+  'The password is required.',
+  'password: must have at least 8 characters',
+  'password: required',
+  'Password is too short',
+  'Unexpected token } in JSON at position 5',
+  'Unexpected token \'h\', "hello" is not valid JSON',
+  "SyntaxError: Unexpected token ':'",
+  'Unknown key: name',
+  'Duplicate key: user',
+  'at Session.start (/app/lib/session/session.ts:12:5)',
+  'lib/session/session-cookie.ts:120',
+  '    at async authenticate (file:///srv/auth/token.js:3:9)',
+  'tokens.every(token => token.isValid)',
+  'keys.map(key => key.length)',
+  'const token = await getToken()',
+  'token = createToken(request)',
+  'password: string',
+  'token: string | undefined',
+  'Session: started',
+  'auth:login',
+  'session:start was dispatched',
+  'redis-session:6379 is down',
+  'connect ECONNREFUSED auth.internal:5432',
+  'https://auth.example.com:8443/login',
+  'keyboard: qwerty',
+  'tokens: 512',
+  'Loaded 3 keys: a, b',
+  'mail ada@example.com now',
+  'mailto:ada@example.com',
+  'npm:lodash@4.17.21',
+  'git@github.com:foo/bar.git',
+  'pkg@1.2.3:latest',
+  '12:30:45 user@host',
+  'Usage: login <password> [options]',
+  '<Token> is not a component',
+  'Basic usage: see below',
+  'Digest of the news',
+  'Token expired',
+  'the token is expired',
+  'The key is sha256 hashed',
+  'secret is base64-encoded',
+  'Bearer of bad news',
+  'docker run -u 1000:1000 image',
+  'mkdir -p /tmp/x',
+  'ssh -p 22 host',
+  'key-value store',
+  'sk-spinner-double-bounce',
+  'SELECT id, name FROM users WHERE name = $1',
+  "INSERT INTO users (name, mail) VALUES ('ada', 'x')",
+  'WHERE password IS NULL',
+  'WHERE token = $1',
+  'path: /a/b',
+  'pattern: abc',
+  'hash: abc',
+  'code: ENOENT',
+  "ENOENT: no such file or directory, open '/srv/app/x'",
+  'Matched route "login".',
+  'primary key: id',
+  'foreign key (user_id)',
+  'content-type: text/html',
+  'Expected a token but got "x"',
+  'max-age=60, private',
+  'cache-control: private, max-age=60',
+  "style-src 'self' 'nonce-x'",
+  '{"id":1,"name":"password","label":"Password"}',
+  'isAuthenticated: true',
+  'hasSession: false',
+  '{ session: undefined, token: null }',
+  'cookies: {}',
+  'crypt: { }',
+  "import { x } from 'node:crypto'",
+  'node:crypto',
+  'encryption: none',
+  'session ended: no requests',
+  'Time: 12:30',
+  'http://localhost:8000/a:b@c',
+  'a:b',
+  'user:profile',
+  'email: please enter one',
+  'The session is started by session-listener.ts:68',
+  'text/html, application/xhtml+xml;q=0.9',
+  "Cannot read properties of undefined (reading 'token')",
+  'token is not defined',
+  'password does not match',
+  'api: v2',
+  'salt & pepper: a story',
+  "Content-Security-Policy: default-src 'self'",
+  '{"type":"password"}',
+  '<input type="password" name="x">',
+  'Certificate: it has expired',
+  'TOKEN=',
+  'key=',
+  "password: ''",
+  'password=""',
+]
+
+/** Beginnings without an end, and what could be looked at again and again. */
+const hostile: readonly string[] = [
+  ...[
+    'token:{',
+    'token: {{',
+    'value="',
+    "value='",
+    'name="token" ',
+    '{name:"token",',
+    '{"value":"',
+    'token:\n',
+    'token:\n - a\n',
+  ],
+  ...[
+    '<token>',
+    '<token',
+    '<a b="',
+    'INSERT INTO a (token) VALUES (',
+    'INTO a (token) VALUES (1),',
+    "('",
+    '--token ',
+    '-u a:b',
+    '-u a',
+  ],
+  ...[
+    'mysql -p',
+    'mysql ',
+    'eyJ',
+    'eyJ-',
+    'eyJabcdefgh.',
+    'ghp_',
+    '-----BEGIN A-----',
+    'Digest a="',
+    'Token ',
+    'password "a\\',
+  ],
+  ...[
+    '=%20',
+    'a=b%20=',
+    '%253d',
+    'password= a b c ',
+    'password=a&',
+    'password=a& b',
+    ';pin=1',
+    '; pin=1;',
+    '"pin=1"\n',
+    'pin=1 ',
+  ],
+  ...[
+    'pin: 1\n',
+    '  pin: |\n',
+    'pin = f("',
+    'pin => {',
+    'pin: [',
+    'pin: Map(1) {',
+    'pin: <Buffer 1',
+    'bot1234567:',
+    'a:b@c',
+    'a:',
+  ],
+  ...[
+    '//user:12 @',
+    '//u:p w@',
+    '\\n',
+    '\\npin: ',
+    ';pin=1\\',
+    ']|;pin=1',
+    '******',
+    '["pin"]=',
+    'identified by "',
+    'SG.',
+    '\\"',
+  ],
+]
+
+t.test('secrets are masked wherever a form gives them away', async t => {
+  for (const [text, masked] of secrets) {
+    t.notMatch(masked, /Xk7Canary9/i, text)
+    t.equal(maskText(text), masked)
+    t.equal(maskText(masked), masked, 'again')
+  }
+})
+
+t.test('tokens of known providers are masked, whatever they are called', async t => {
+  for (const prefix of prefixes) {
+    t.equal(maskText(`the ${prefix}${rest} was used`), 'the ****** was used')
+    t.equal(maskText(`/?q=a%3D${prefix}${rest}`), '/?q=a%3D******')
+  }
+  const digits = '0123456789abcdef'.repeat(2)
+  for (const token of [
+    `AKIA${rest.toUpperCase()}`,
+    `key-${digits}`,
+    `dop_v1_${digits}`,
+    `shpat_${digits}`,
+    `12345678:${'a'.repeat(35)}`,
+  ]) {
+    t.equal(maskText(`(${token})`), '(******)')
+  }
+})
+
+t.test('what util.inspect and assert make of an object has no secret in it', async t => {
+  const config = {
+    user: 'ada',
+    password: "it's Xk7Canary9",
+    long: { apiKey: `${'a'.repeat(60)}\nXk7Canary9\n${'Xk7Canary9'.repeat(9)}` },
+    tokens: new Set(['Xk7Canary9']),
+    secret: new Map([['a', Buffer.from('Xk7Canary9')]]),
+  }
+  for (const options of [{}, { compact: false }, { compact: 9, breakLength: 999 }, { depth: 0 }]) {
+    const masked = maskText(inspect(config, options))
+    t.notMatch(masked, /Xk7Canary9|58 6b 37/)
+    t.match(masked, "user: 'ada'")
+  }
+  const short = { user: 'ada', password: "it's Xk7Canary9", tokens: [1, 'Xk7Canary9'] }
+  const { message } = t.throws(() => assert.deepStrictEqual(short, { ...short, password: 'Xk7Canary9, too' })) as Error
+  t.match(message, 'Xk7Canary9')
+  t.notMatch(maskText(message), /Xk7Canary9/)
+})
+
+t.test('ordinary texts stay as they are', async t => {
+  for (const text of ordinary) t.equal(maskText(text), text)
+})
+
+t.test(
+  'the work grows as the text does: names are asked for as often as there are separators, each within bounds',
+  async t => {
+    const count = (text: string) => {
+      let names = 0
+      maskText(text, name => {
+        names++
+        if (name.length > 100) t.fail('a long name')
+        return isSecretName(name)
+      })
+      return names
+    }
+    for (const piece of hostile) {
+      const [once, twice] = [2000, 4000].map(length => count(piece.repeat(length / piece.length)))
+      t.ok(Number(twice) <= 2 * Number(once) + 20, `${JSON.stringify(piece)}: ${once}, ${twice}`)
+    }
+  },
+)
+
+t.test('long hostile texts end', async t => {
+  for (const piece of hostile) t.type(maskText(piece.repeat(20_000 / piece.length)), 'string')
+})
