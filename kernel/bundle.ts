@@ -1,5 +1,6 @@
 import type { Config } from '../lib/env/config.ts'
 import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
@@ -14,6 +15,7 @@ import type { ControllerResolver } from './controller/controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
 import type { FindingRule } from './finding-rule.ts'
 import type { HttpKernel } from './http-kernel.ts'
+import type { LastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
@@ -28,6 +30,11 @@ declare module '../lib/signals.ts' {
 /** A feature: it adds its routes, listeners, templates' helpers and files to the application when the kernel boots. */
 export interface Bundle {
   readonly name: string
+  /**
+   * Whether its listeners also see the requests that {@link Application.isolated} names. Of those, the listeners of all
+   * other bundles are not notified: the pages that explain a failing listener must not fail with it.
+   */
+  readonly isCore?: boolean
   /** Wraps what the application is built upon, before any bundle is registered: how tracing is added. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
@@ -54,6 +61,10 @@ export interface Foundation {
   readonly findingRules: FindingRule[]
   /** What bundles add to `bin/console`; a server has no use for it, and loads none that are given by a function. */
   readonly commands: CommandSource[]
+  /** Answers an error that nothing else has answered. */
+  readonly lastResort: LastResort
+  /** Tests of main requests; where one is true, only the listeners of core bundles are notified of the request. */
+  readonly isolated: ((request: Request) => boolean)[]
 }
 
 /** What a bundle may use. */

@@ -1,23 +1,30 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import { type EventDispatcher, isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { EventClass } from '../lib/event-dispatcher/event.ts'
+import {
+  type DispatchOptions,
+  type EventDispatcher,
+  isThenable,
+  type RegisteredListener,
+} from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
+import { asResponse } from './as-response.ts'
 import { resolveArguments } from './controller/arguments.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
 import { describeResult } from './controller/describe-result.ts'
-import { KERNEL_NO_RESPONSE, KERNEL_RESPONSE_INVALID, KERNEL_TOO_DEEP } from './errors.ts'
+import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
 import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts'
 import { ControllerEvent } from './events/controller-event.ts'
 import { ExceptionEvent } from './events/exception-event.ts'
 import { FinishRequestEvent } from './events/finish-request-event.ts'
-import type { RequestKernel } from './events/kernel-event.ts'
+import type { KernelEvent, RequestKernel } from './events/kernel-event.ts'
 import { RequestEvent } from './events/request-event.ts'
 import { ResponseEvent } from './events/response-event.ts'
 import { TerminateEvent } from './events/terminate-event.ts'
 import { ViewEvent } from './events/view-event.ts'
-import { lastResort } from './last-resort.ts'
+import { answerLast, type LastResort, lastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 import { RequestType } from './request-type.ts'
 
@@ -27,6 +34,16 @@ export interface HttpKernelServices {
   readonly controllers: ControllerResolver
   readonly context: RequestContext
   readonly logger: Logger
+  /** Answers an error that nothing else has answered. */
+  readonly lastResort?: LastResort
+  /** The main requests of which only listeners of core bundles are notified. */
+  readonly isolation?: Isolation
+}
+
+/** Requests that are handled without the application's listeners. */
+interface Isolation {
+  readonly tests: readonly ((request: Request) => boolean)[]
+  readonly isCore: (listener: RegisteredListener) => boolean
 }
 
 /** Whoever nests sub-requests deeper than this has made one that asks for itself, and would never end. */
@@ -43,12 +60,16 @@ export class HttpKernel implements RequestKernel {
   readonly #controllers: ControllerResolver
   readonly #context: RequestContext
   readonly #logger: Logger
+  readonly #lastResort: LastResort
+  readonly #isolation: Isolation | undefined
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
     this.#controllers = services.controllers
     this.#context = services.context
     this.#logger = services.logger
+    this.#lastResort = services.lastResort ?? (() => lastResort())
+    this.#isolation = services.isolation
   }
 
   /**
@@ -99,7 +120,7 @@ export class HttpKernel implements RequestKernel {
           if (streamError !== undefined) {
             this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
           }
-          return this.#dispatcher.dispatch(event)
+          return this.#dispatch(event)
         })
         ?.catch(report)
     } catch (error) {
@@ -112,19 +133,20 @@ export class HttpKernel implements RequestKernel {
   async #handle(request: Request, type: RequestType, catchErrors: boolean): Promise<Response> {
     try {
       if (request.depth > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
+      if (type === RequestType.Main) this.#isolate(request)
       const requested = new RequestEvent(this, request, type)
-      const requesting = this.#dispatcher.dispatch(requested)
+      const requesting = this.#dispatch(requested)
       if (requesting !== undefined) await requesting
       if (requested.response) return await this.#filterResponse(request, type, requested.response)
 
       const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
-      const choosing = this.#dispatcher.dispatch(chosen)
+      const choosing = this.#dispatch(chosen)
       if (choosing !== undefined) await choosing
 
       const values = resolveArguments(chosen.controller, request)
       const known = Array.isArray(values) ? values : await values
       const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
-      const preparing = this.#dispatcher.dispatch(prepared)
+      const preparing = this.#dispatch(prepared)
       if (preparing !== undefined) await preparing
 
       const returned = prepared.controller.call(...prepared.arguments)
@@ -141,38 +163,50 @@ export class HttpKernel implements RequestKernel {
 
   async #view(request: Request, type: RequestType, result: unknown): Promise<Response> {
     const viewed = new ViewEvent(this, request, type, result)
-    await this.#dispatcher.dispatch(viewed)
+    await this.#dispatch(viewed)
     if (viewed.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result)])
     return viewed.response
   }
 
   #filterResponse(request: Request, type: RequestType, response: Response): Response | Promise<Response> {
     const event = new ResponseEvent(this, request, type, response)
-    const filtering = this.#dispatcher.dispatch(event)
+    const filtering = this.#dispatch(event)
     const finish = () => this.#finishRequest(request, type)
     const finishing = filtering === undefined ? finish() : filtering.then(finish)
     return finishing === undefined ? asResponse(event.response) : finishing.then(() => asResponse(event.response))
   }
 
   #finishRequest(request: Request, type: RequestType): Promise<void> | undefined {
-    return this.#dispatcher.dispatch(new FinishRequestEvent(this, request, type))
+    return this.#dispatch(new FinishRequestEvent(this, request, type))
   }
 
   /** No error leaves a main request unanswered; the one who made a sub-request gets it. */
   async #answerError(request: Request, type: RequestType, error: unknown): Promise<Response> {
+    const failures: unknown[] = []
+    // From here on a listener that fails is skipped: it must not take the error page with it.
+    const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
+      appendCause(failure, error)
+      failures.push(failure)
+      const { eventName } = event.constructor as unknown as EventClass
+      const message = 'The listener {listener} of {event} failed while an error was answered.'
+      this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
+    }
+    request.dispatching = { ...request.dispatching, onFailure }
     try {
       return await this.#handleError(request, type, error)
-    } catch (unanswered) {
+    } catch (thrown) {
+      const unanswered = failures.length > 0 ? failures.at(-1) : thrown
       appendCause(unanswered, error)
       if (type === RequestType.Sub) throw unanswered
       this.#logger.critical('An error could not be answered.', { exception: unanswered })
-      return lastResort()
+      const errors = unanswered === error ? [error] : [error, unanswered]
+      return answerLast(this.#lastResort, request, errors, this.#logger)
     }
   }
 
   async #handleError(request: Request, type: RequestType, thrown: unknown): Promise<Response> {
     const event = new ExceptionEvent(this, request, type, thrown)
-    await this.#dispatcher.dispatch(event)
+    await this.#dispatch(event)
     if (event.response === undefined) {
       await this.#finishRequest(request, type)
       throw event.error
@@ -184,21 +218,23 @@ export class HttpKernel implements RequestKernel {
       return filtered instanceof Promise ? await filtered : filtered
     } catch (failure) {
       appendCause(failure, event.error)
-      this.#logger.critical('A listener failed on the response to an error.', { exception: failure })
+      this.#logger.critical('Listeners replaced the response to an error by none.', { exception: failure })
       return response
     }
+  }
+
+  #dispatch(event: KernelEvent): Promise<void> | undefined {
+    return this.#dispatcher.dispatch(event, event.request.dispatching)
+  }
+
+  #isolate(request: Request): void {
+    if (this.#isolation?.tests.some(test => test(request))) request.dispatching = { only: this.#isolation.isCore }
   }
 }
 
 /** Which the main request answers, once: the error page of each sub-request could only ask for itself once more. */
 function isEndless(request: Request, error: unknown): boolean {
   return request.depth > 0 && error instanceof KERNEL_TOO_DEEP
-}
-
-/** Listeners need not be written in TypeScript. @throws KERNEL_RESPONSE_INVALID */
-function asResponse(response: unknown): Response {
-  if (response instanceof Response) return response
-  throw new KERNEL_RESPONSE_INVALID([describeResult(response)])
 }
 
 function giveStatusOf(error: unknown, response: Response): void {

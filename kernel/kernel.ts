@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Config } from '../lib/env/config.ts'
-import { createEventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
+import { OwnedEventDispatcher } from '../lib/event-dispatcher/owned-event-dispatcher.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
 import { createAddressList } from '../lib/http/trusted-proxies.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -13,6 +14,7 @@ import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller/controller-resolver.ts'
 import { isDebugOn } from './debug-access.ts'
 import { DebugGate } from './debug-gate.ts'
+import { createDebugLastResort } from './debug-last-resort.ts'
 import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { RequestContext } from './request-context.ts'
@@ -67,9 +69,21 @@ export class Kernel {
       collectors: [],
       findingRules: [],
       commands: [],
+      isolated: [],
+      // With the first error the application is complete.
+      lastResort: createDebugLastResort({
+        debugGate: { allows: request => app.debugGate.allows(request) },
+        directory,
+        redactor,
+      }),
     }
     for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation
 
+    const core = new Set(bundles.filter(({ isCore }) => isCore).map(({ name }) => name))
+    const isolation = {
+      tests: foundation.isolated,
+      isCore: ({ owner = '' }: RegisteredListener) => core.has(owner),
+    }
     const controllers = new ControllerResolver()
     const routes: Application['routes'] = new RouteCollection()
     const debugPolicy = {
@@ -83,11 +97,13 @@ export class Kernel {
       urls: new UrlGenerator(routes),
       files: new StaticFiles(),
       controllers,
-      kernel: new HttpKernel({ ...foundation, controllers }),
+      kernel: new HttpKernel({ ...foundation, controllers, isolation }),
       debugGate: new DebugGate(debugPolicy, foundation.logger),
     }
     // In order: a bundle may build on what those before it have registered.
-    for (const bundle of bundles) await bundle.register(app)
+    for (const bundle of bundles) {
+      await bundle.register({ ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, bundle.name) })
+    }
     return new Kernel(app, bundles)
   }
 

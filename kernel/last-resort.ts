@@ -1,5 +1,13 @@
+import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import { statusText } from '../lib/http/status.ts'
+import type { Logger } from '../lib/log/logger.ts'
+
+/**
+ * Answers an error that nothing else has answered: the first of `errors`; the second kept the error page from being made.
+ * It depends on as little as possible; when it throws, the answer is constant.
+ */
+export type LastResort = (request: Request, errors: readonly unknown[]) => Response
 
 /** The answer when even the error page has failed: constant, and dependent on nothing that could fail too. */
 export function lastResort(status = 500): Response {
@@ -7,4 +15,19 @@ export function lastResort(status = 500): Response {
     status,
     headers: { 'content-type': 'text/plain; charset=UTF-8', 'cache-control': 'no-cache, private' },
   })
+}
+
+/** Tries a last resort; the constant answer is left when it fails. */
+export function answerLast(
+  attempt: LastResort,
+  request: Request,
+  errors: readonly unknown[],
+  logger: Logger,
+): Response {
+  try {
+    return attempt(request, errors)
+  } catch (failure) {
+    logger.critical('The last resort failed.', { exception: failure })
+    return lastResort()
+  }
 }

@@ -23,6 +23,7 @@ import { addViewHelpers } from './view-helpers.ts'
 /** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
 export const frameworkBundle: Bundle = {
   name: 'framework',
+  isCore: true,
   register(app) {
     app.files.add('framework', path.join(app.directory, 'bundles/framework/assets'))
     app.controllers.register('error_controller', createErrorController(app))

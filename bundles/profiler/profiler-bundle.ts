@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import type { Collector } from '../../kernel/collector.ts'
+import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'
@@ -15,10 +16,12 @@ import { CpuSampler } from './cpu/cpu-sampler.ts'
 import { createCollectors } from './create-collectors.ts'
 import { EditorLinks } from './editor-links.ts'
 import { decorateErrorController } from './error-page/decorate-error-controller.ts'
+import { decorateLastResort } from './error-page/decorate-last-resort.ts'
 import { loadOnce } from './load-once.ts'
 import { createPanelLoader } from './load-panels.ts'
 import { addMcp } from './mcp/add-mcp.ts'
 import { addPages } from './pages/add-pages.ts'
+import { createOwnPageTest } from './pages/create-own-page-test.ts'
 import { CallWatch } from './recording/call-watch.ts'
 import { collectData, collectLate } from './recording/collect-data.ts'
 import { createRenderTracer } from './recording/create-render-tracer.ts'
@@ -62,10 +65,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const sites = new ListenerSites()
   let storage: ProfileStorage
   let profiler: Profiler
+  let debugGate: DebugGate
   const loop = new LoopWatch(() => profiler.open)
 
   return {
     name: 'profiler',
+    isCore: true,
 
     decorate(foundation) {
       const { context, logger, redactor, signals } = foundation
@@ -103,10 +108,12 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         ...foundation,
         dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
         view: createTraceableView(templates, renders, { folders: foundation.bundles }),
+        lastResort: decorateLastResort(foundation.lastResort, { profiler, debugGate: () => debugGate }),
       }
     },
 
     register(app) {
+      debugGate = app.debugGate
       const gc = new GcWatch(() => profiler.open)
       const calls = new CallWatch(() => profiler.find(app.context.current))
       app.signals.on('kernel.booted', () => {
@@ -129,6 +136,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp(services))
       for (const controller of addPages(services)) controllers.add(controller)
+      app.isolated.push(createOwnPageTest(app.routes, controllers))
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler }).subscribe(app.dispatcher)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)

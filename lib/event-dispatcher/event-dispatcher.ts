@@ -13,6 +13,16 @@ export interface RegisteredListener {
   readonly name: string
   /** Higher is called earlier; ties are called in registration order. */
   readonly priority: number
+  /** The bundle that registered the listener; absent when no bundle did. */
+  readonly owner?: string
+}
+
+/** How one event is dispatched, where it is not dispatched as usual. */
+export interface DispatchOptions {
+  /** The listeners that are called; all by default. */
+  readonly only?: (listener: RegisteredListener) => boolean
+  /** Receives what a listener throws; the listeners after it are still called. By default an error ends the dispatch. */
+  readonly onFailure?: (error: unknown, listener: RegisteredListener, event: Event) => void
 }
 
 /** Tells events to their listeners, by priority, until one of them stops the event. */
@@ -23,6 +33,7 @@ export abstract class EventDispatcher {
     listener: Listener<event>,
     priority?: number,
     name?: string,
+    owner?: string,
   ): () => void
 
   /** Adds a method of an object, named `Class.method`; returns what removes it again. */
@@ -37,9 +48,9 @@ export abstract class EventDispatcher {
 
   /**
    * Calls the listeners of the event's class. Returns a promise only once a listener has returned one: whoever
-   * dispatches awaits what is there, and nothing when nothing is pending. A listener's error ends the dispatch.
+   * dispatches awaits what is there, and nothing when nothing is pending. By default a listener's error ends the dispatch.
    */
-  abstract dispatch(event: Event): Promise<void> | undefined
+  abstract dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined
 
   /** The listeners of an event class in the order in which they are called. */
   abstract listeners(type: EventClass): readonly RegisteredListener[]
@@ -68,9 +79,10 @@ class PlainEventDispatcher extends EventDispatcher {
     listener: Listener<event>,
     priority = 0,
     name: string = listener.name || 'anonymous',
+    owner?: string,
   ): () => void {
     // Only events of this class reach the listener: the map is keyed by it.
-    const entry: RegisteredListener = { listener: listener as Listener, name, priority }
+    const entry: RegisteredListener = { listener: listener as Listener, name, priority, ...(owner && { owner }) }
     const others = this.listeners(type)
     const before = others.findIndex(other => other.priority < priority)
     // A new array each time: a dispatch that is under way keeps the list it started with.
@@ -83,8 +95,9 @@ class PlainEventDispatcher extends EventDispatcher {
     }
   }
 
-  override dispatch(event: Event): Promise<void> | undefined {
-    return callFrom(0, this.listeners(event.constructor as unknown as EventClass), event)
+  override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
+    const listeners = this.listeners(event.constructor as unknown as EventClass)
+    return options === undefined ? callFrom(0, listeners, event) : callChosen(0, listeners, event, options)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {
@@ -101,6 +114,32 @@ function callFrom(start: number, listeners: readonly RegisteredListener[], event
   for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
     const pending = listeners[index]?.listener(event)
     if (isThenable(pending)) return Promise.resolve(pending).then(() => callFrom(index + 1, listeners, event))
+  }
+  return undefined
+}
+
+/** As {@link callFrom}, for events that are not dispatched as usual: the usual way has no test that it does not need. */
+function callChosen(
+  start: number,
+  listeners: readonly RegisteredListener[],
+  event: Event,
+  options: DispatchOptions,
+): Promise<void> | undefined {
+  const { onFailure, only } = options
+  for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
+    const entry = listeners[index]
+    if (entry === undefined || only?.(entry) === false) continue
+    const goOn = () => callChosen(index + 1, listeners, event, options)
+    try {
+      const pending = entry.listener(event)
+      if (!isThenable(pending)) continue
+      const settled = Promise.resolve(pending)
+      if (onFailure === undefined) return settled.then(goOn)
+      return settled.catch(error => onFailure(error, entry, event)).then(goOn)
+    } catch (error) {
+      if (onFailure === undefined) throw error
+      onFailure(error, entry, event)
+    }
   }
   return undefined
 }

@@ -1,5 +1,11 @@
 import type { Event, EventClass } from './event.ts'
-import { EventDispatcher, isThenable, type Listener, type RegisteredListener } from './event-dispatcher.ts'
+import {
+  type DispatchOptions,
+  EventDispatcher,
+  isThenable,
+  type Listener,
+  type RegisteredListener,
+} from './event-dispatcher.ts'
 
 /** A dispatch or a call that a tracer has begun to follow. */
 export interface Span {
@@ -41,17 +47,20 @@ export class TraceableEventDispatcher extends EventDispatcher {
     listener: Listener<event>,
     priority = 0,
     name: string = listener.name || 'anonymous',
+    owner?: string,
   ): () => void {
     const traced: Listener<event> = event => follow(this.#tracer.beginCall(event, entry), listener, event)
     // Only events of this class reach the listener.
-    const entry: RegisteredListener = { listener: traced as Listener, name, priority }
+    const entry: RegisteredListener = { listener: traced as Listener, name, priority, ...(owner && { owner }) }
     this.#tracer.noteListener?.(entry)
-    return this.#inner.on(type, traced, priority, name)
+    return this.#inner.on(type, traced, priority, name, owner)
   }
 
-  override dispatch(event: Event): Promise<void> | undefined {
-    const listeners = this.#inner.listeners(event.constructor as unknown as EventClass)
-    return follow(this.#tracer.beginDispatch(event, listeners), this.#dispatch, event)
+  override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
+    const all = this.#inner.listeners(event.constructor as unknown as EventClass)
+    const listeners = options?.only === undefined ? all : all.filter(options.only)
+    const dispatch = options === undefined ? this.#dispatch : (event: Event) => this.#inner.dispatch(event, options)
+    return follow(this.#tracer.beginDispatch(event, listeners), dispatch, event)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {

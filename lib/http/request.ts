@@ -1,6 +1,7 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
+import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
@@ -47,6 +48,8 @@ export class Request {
   readonly problem: HttpError | undefined
   /** Whether this came from outside, and not from another request; the kernel sets it. */
   isMainRequest = true
+  /** How the kernel dispatches the events of this request, where that is not as usual. Sub-requests inherit it. */
+  dispatching: DispatchOptions | undefined
   readonly body: RequestBody
   /** How many requests this one is within: 0 unless it is a sub-request. */
   readonly depth: number
@@ -66,6 +69,7 @@ export class Request {
     this.#init = init
     this.#parent = parent
     this.depth = parent === undefined ? 0 : parent.depth + 1
+    this.dispatching = parent?.dispatching
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)

@@ -81,14 +81,16 @@ t.test('an error inside the error controller ends in the last resort', async t =
   })
   const response = await client.get('/boom')
   t.equal(response.status, 500)
-  t.equal(response.text, 'Internal Server Error\n')
+  t.match(response.text, /<h1>Internal Server Error<\/h1>.*Boom.*The error page failed, too.*Error: worse/s)
   t.strictSame(sequence, [
     ...page.slice(0, 3),
     'kernel.exception',
     ...sub.slice(0, 3),
     'kernel.finish_request (sub)',
+    'kernel.finish_request',
     'kernel.terminate',
   ])
+  t.match(records.at(-2)?.context, { listener: 'ErrorListener.onException', exception: { message: 'worse' } })
   t.match(records.at(-1), {
     level: 'critical',
     message: 'An error could not be answered.',

@@ -79,10 +79,10 @@ export class ExceptionCollector implements ProfileCollector {
     this.#sources = new SourceExcerpts(directory, redactor)
   }
 
-  collect({ outcome, response, thrown }: Pass): ExceptionData | undefined {
+  collect({ outcome, response, skipped, thrown }: Pass): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: RecordedExcerpt[] = []
-    const exceptions = withoutCauses(thrown).map(error => {
+    const exceptions = withoutCauses(thrown, skipped).map(error => {
       const flat = flattenError(error)
       // The response to what was thrown just now is still to come.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
@@ -162,9 +162,12 @@ export class ExceptionCollector implements ProfileCollector {
 }
 
 /** Without what a later one tells of as its cause: who replaces an error mostly keeps it as that. */
-function withoutCauses(thrown: readonly unknown[]): readonly unknown[] {
+function withoutCauses(thrown: readonly unknown[], skipped: readonly unknown[]): readonly unknown[] {
   if (thrown.length === 1) return thrown
-  return thrown.filter((error, index) => !thrown.slice(index + 1).some(later => causesOf(later).includes(error)))
+  // An error that was answered comes first, also where a listener failed because of it.
+  const replaced = (error: unknown, index: number) =>
+    thrown.slice(index + 1).some(later => !skipped.includes(later) && causesOf(later).includes(error))
+  return thrown.filter((error, index) => !replaced(error, index))
 }
 
 function causesOf(error: unknown): unknown[] {

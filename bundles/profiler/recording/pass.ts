@@ -46,6 +46,8 @@ export class Pass implements CollectedRequest {
   controller: string | undefined
   /** What was thrown while it was handled, in order and each once; it may be anything, `undefined` as well. */
   readonly thrown: unknown[] = []
+  /** The errors of listeners that were skipped: those that failed while another error was answered. */
+  readonly skipped: unknown[] = []
   /** Whether it will become a profile. */
   isRecorded = true
   /** Whether its profile was kept; what is learnt later amends it. */

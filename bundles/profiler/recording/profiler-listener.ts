@@ -2,7 +2,7 @@ import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { recordLink } from '../links.ts'
+import { nameProfile } from './name-profile.ts'
 import type { Profiler } from './profiler.ts'
 import { toServerTiming } from './server-timing.ts'
 
@@ -35,15 +35,11 @@ export class ProfilerListener {
     this.#services.profiler.find(request)?.noteThrown(error)
   }
 
-  /** A response that a sub-request has made names the profile of that one already: it becomes the previous one. */
   onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
     const { debugGate, profiler } = this.#services
     const pass = profiler.find(request)
     if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
-    const previous = headers.get('x-debug-token')
-    if (previous !== null) headers.set('x-previous-debug-token', previous)
-    headers.set('x-debug-token', pass.token)
-    headers.set('x-debug-token-link', `${request.origin}${recordLink(pass.token)}`)
+    nameProfile(headers, request, pass.token)
     if (isMainRequest) headers.append('server-timing', toServerTiming(pass))
   }
 }

@@ -62,6 +62,8 @@ export class ProfilerTracer implements DispatchTracer {
         span.end(hasFailed)
         // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
         if (hasFailed) pass.noteThrown(error)
+        // Only now: until the error page is made, the error that it answers is the last one.
+        for (const skipped of pass.skipped) pass.noteThrown(skipped)
         this.#take(event, pass)
       },
     }
@@ -71,7 +73,14 @@ export class ProfilerTracer implements DispatchTracer {
     const pass = this.#passOf(event)
     if (pass === undefined) return ignoredSpan
     if (event instanceof RequestEvent) this.#dismissOwn(pass)
-    return pass.events.beginCall(event, listener)
+    const span = pass.events.beginCall(event, listener)
+    if (!(event instanceof KernelEvent) || event.request.dispatching?.onFailure === undefined) return span
+    return {
+      end: (hasFailed, error) => {
+        span.end(hasFailed)
+        if (hasFailed) pass.skipped.push(error)
+      },
+    }
   }
 
   #passOf(event: Event): Pass | undefined {

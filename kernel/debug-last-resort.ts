@@ -1,0 +1,76 @@
+import { errorChain } from '../lib/errors/error-chain.ts'
+import { type FlatError, flattenError } from '../lib/errors/flatten.ts'
+import type { Request } from '../lib/http/request.ts'
+import { Response } from '../lib/http/response.ts'
+import type { Redactor } from '../lib/redact/redactor.ts'
+import { locateFrame } from '../lib/stack/locate-frame.ts'
+import { SourceExcerpts } from '../lib/stack/source-excerpts.ts'
+import type { DebugGate } from './debug-gate.ts'
+import { type LastResort, lastResort } from './last-resort.ts'
+
+/** What the last resort of a debug kernel works with. */
+export interface DebugLastResortServices {
+  readonly debugGate: Pick<DebugGate, 'allows'>
+  readonly redactor: Redactor
+  /** The project's root: files below it are shown relative to it. */
+  readonly directory: string
+}
+
+/**
+ * Creates the last resort that shows its errors to clients that may see debug output: a plain page, made without listeners,
+ * controllers and templates, of which one has just failed. All other clients get the constant answer.
+ */
+export function createDebugLastResort({ debugGate, directory, redactor }: DebugLastResortServices): LastResort {
+  const excerpts = new SourceExcerpts(directory, redactor)
+  return (request, errors) => {
+    if (!debugGate.allows(request)) return lastResort()
+    const [answered = [], ...failed] = errors.map(error => errorChain(flattenError(error)))
+    // The first error is the last cause of what has failed because of it: it need not stand there twice.
+    const isNew = (flat: FlatError) => !answered.some(known => known.message === flat.message)
+    const parts = [answered, ...failed.map(chain => chain.filter(isNew))].map((chain, index) => {
+      const heading = index === 0 ? '' : '<h2>The error page failed, too</h2>\n'
+      const texts = chain.map(flat => describe(flat, { directory, excerpts, redactor }))
+      return `${heading}<pre>${escapeHtml(texts.join('\n\nCaused by '))}</pre>\n`
+    })
+    return toPage(request, parts, redactor)
+  }
+}
+
+function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
+  const asked = escapeHtml(redactor.text(`${request.method} ${request.url}`))
+  const page =
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n' +
+    '<meta name="color-scheme" content="light dark">\n<title>Internal Server Error</title>\n</head>\n<body>\n' +
+    `<h1>Internal Server Error</h1>\n<p>${asked}</p>\n${parts.join('')}</body>\n</html>\n`
+  const headers = { 'content-type': 'text/html; charset=UTF-8', 'cache-control': 'no-cache, private' }
+  return new Response(page, { status: 500, headers })
+}
+
+interface Sources extends Omit<DebugLastResortServices, 'debugGate'> {
+  readonly excerpts: SourceExcerpts
+}
+
+/** The message, the place in the application, the lines around it, and the other calls. */
+function describe({ frames, message, name }: FlatError, { directory, excerpts, redactor }: Sources): string {
+  const calls = frames.map(frame => ({ ...frame, ...locateFrame(frame, directory), path: frame.file }))
+  const own = calls.find(({ origin }) => origin === 'application')
+  const excerpt = own?.path === undefined ? undefined : excerpts.find(own.path, Number(own.line))
+  const lines = excerpt?.lines.map((text, index) => {
+    const number = excerpt.start + index
+    return `${number === own?.line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+  })
+  const list = calls.map(({ file, function: called, line }) => `    at ${called ?? 'anonymous'} (${file}:${line})`)
+  return [`${name}: ${redactor.text(message)}`, ...(lines === undefined ? [] : ['', ...lines, '']), ...list].join('\n')
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, mark => String(escapes[mark]))
+}

@@ -1,0 +1,173 @@
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+import type { Bundle } from '../../kernel/bundle.ts'
+import { defineController } from '../../kernel/controller/controller.ts'
+import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
+import type { KernelEvent } from '../../kernel/events/kernel-event.ts'
+import { RequestEvent } from '../../kernel/events/request-event.ts'
+import { ResponseEvent } from '../../kernel/events/response-event.ts'
+import { RequestType } from '../../kernel/request-type.ts'
+import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import { createRequest } from '../../kernel/testing/event-factories.ts'
+import type { EventClass } from '../../lib/event-dispatcher/event.ts'
+import { Response } from '../../lib/http/response.ts'
+import { lifecycle } from '../support/bare-kernel.ts'
+
+const production = { APP_ENV: 'prod', APP_SECRET: 'of production, and long enough for it' }
+
+const pages: Bundle = {
+  name: 'pages',
+  register({ routes }) {
+    routes.add({ name: 'fine', path: '/fine', controller: () => Response.text('fine') })
+    routes.add({ name: 'view', path: '/view', controller: () => 'no response' })
+    routes.add({ name: 'boom', path: '/boom', controller: boom })
+  },
+}
+
+function boom(): never {
+  throw new Error('the controller failed')
+}
+
+async function boot(t: Test, register: Bundle['register'], variables = {}): Promise<TestKernel> {
+  const bundles = [frameworkBundle, pages, { name: 'own', register }]
+  const kernel = await createTestKernel({ bundles, variables })
+  t.teardown(() => kernel.close())
+  return kernel
+}
+
+/** A listener that fails each time it is called, as a developer writes it first: without a look at the request. */
+function failing(type: EventClass<KernelEvent>, isAsync: boolean): Bundle['register'] {
+  return ({ dispatcher }) => {
+    const fail = () => {
+      throw new Error(`the listener of ${type.eventName} failed`)
+    }
+    dispatcher.on(type, isAsync ? async () => fail() : fail, 0, 'failing')
+  }
+}
+
+const paths: Readonly<Record<string, string>> = { 'kernel.exception': '/boom', 'kernel.view': '/view' }
+
+for (const type of lifecycle.filter(({ eventName }) => eventName !== 'kernel.terminate')) {
+  for (const isAsync of [false, true]) {
+    t.test(
+      `a listener of ${type.eventName} that ${isAsync ? 'rejects' : 'throws'} does not take the error page with it`,
+      async t => {
+        const { eventName } = type
+        const path = paths[eventName] ?? '/fine'
+        const { client, records } = await boot(t, failing(type, isAsync))
+        const response = await client.get(path)
+        t.equal(response.status, 500)
+        t.match(response.text, '<h1>', 'the error page')
+        const message =
+          eventName === 'kernel.exception' ? 'the controller failed' : `the listener of ${eventName} failed`
+        t.match(response.text, message)
+        t.equal(decodeURIComponent(response.headers.get('x-debug-exception') ?? ''), message)
+        t.equal(response.headers.get('x-robots-tag'), 'noindex', 'listeners after the failing one were called')
+        const skipped = records.filter(({ message }) => message.startsWith('The listener failing of'))
+        // What comes before the error page alone is not called once more for it.
+        t.equal(skipped.length > 0, eventName !== 'kernel.view')
+        for (const { context, level } of skipped) {
+          t.match({ ...context, level }, { listener: 'failing', event: eventName, level: 'critical' })
+        }
+      },
+    )
+  }
+}
+
+t.test('in production the error page is the one that visitors know', async t => {
+  const { client } = await boot(t, failing(RequestEvent, false), production)
+  const response = await client.get('/fine')
+  t.equal(response.status, 500)
+  t.match(response.text, 'An Error Occurred: Internal Server Error')
+  t.notMatch(response.text, 'kernel.request')
+})
+
+t.test('a listener that fails on error pages alone leaves their status and headers alone', async t => {
+  const { client } = await boot(t, ({ dispatcher }) => {
+    dispatcher.on(ResponseEvent, ({ response }) => {
+      if (response.status === 404) throw new Error('never seen')
+    })
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-after', 'called'), -1)
+  })
+  const response = await client.get('/nowhere')
+  t.equal(response.status, 404)
+  t.equal(response.headers.get('x-after'), 'called')
+})
+
+t.test('a listener that asks for its own page, or for a page that fails, does not end in a loop', async t => {
+  const { client } = await boot(t, ({ dispatcher, kernel }) => {
+    const ask = () => kernel.handle(createRequest('/boom'), RequestType.Sub)
+    dispatcher.on(ExceptionEvent, async () => void (await ask()), 0, 'asking')
+  })
+  const response = await client.get('/boom')
+  t.equal(response.status, 500)
+  t.match(response.text, 'the controller failed')
+})
+
+const brokenErrorPage: Bundle['register'] = ({ controllers }) => {
+  const broken = defineController('error_controller', [], () => {
+    throw new Error('the page <b>failed</b>', { cause: new Error('password=hunter2hunter2') })
+  })
+  controllers.decorate('error_controller', () => broken)
+}
+
+t.test('the last resort shows developers the error, its place and why there is no error page', async t => {
+  const { client } = await boot(t, brokenErrorPage)
+  const { headers, status, text } = await client.get('/boom?a=%3Cscript%3E&password=hunter2hunter2')
+  t.equal(status, 500)
+  t.equal(headers.get('content-type'), 'text/html; charset=UTF-8')
+  t.match(text, 'Error: the controller failed')
+  t.match(text, /&gt; +\d+ \| {3}throw new Error\(&#39;the controller failed&#39;\)/, 'its line')
+  t.match(text, /at [\w.]*boom \(tests\/kernel\/failing-listeners\.test\.ts:\d+\)/, 'its place')
+  t.match(text, 'The error page failed, too')
+  t.match(text, 'Error: the page &lt;b&gt;failed&lt;/b&gt;')
+  t.match(text, 'Caused by Error: password=')
+  t.notMatch(text, 'hunter2')
+  t.notMatch(text, /<script/)
+})
+
+t.test('the last resort is constant for all other clients', async t => {
+  const text = 'Internal Server Error\n'
+  const debug = await boot(t, brokenErrorPage)
+  const far = debug.createClient({ remoteAddress: '203.0.113.5' })
+  t.equal((await far.get('/boom')).text, text)
+  const { client } = await boot(t, brokenErrorPage, production)
+  t.equal((await client.get('/boom')).text, text)
+})
+
+t.test('a last resort that fails is constant, too', async t => {
+  const failing: Bundle = {
+    name: 'failing',
+    decorate: foundation => ({
+      ...foundation,
+      lastResort() {
+        throw new Error('worst')
+      },
+    }),
+    register: brokenErrorPage,
+  }
+  const { client, close, records } = await createTestKernel({ bundles: [frameworkBundle, pages, failing] })
+  t.teardown(close)
+  t.equal((await client.get('/boom')).text, 'Internal Server Error\n')
+  t.match(records.at(-1), { level: 'critical', message: 'The last resort failed.' })
+})
+
+t.test('of requests that are isolated only core bundles are notified', async t => {
+  const heard: string[] = []
+  const listen = (name: string, isCore: boolean): Bundle => ({
+    name,
+    isCore,
+    register({ dispatcher, isolated }) {
+      isolated.push(request => request.path === '/fine')
+      for (const type of lifecycle) dispatcher.on(type, ({ request }) => void heard.push(`${name} ${request.path}`))
+    },
+  })
+  const bundles = [frameworkBundle, pages, listen('core', true), listen('other', false)]
+  const { app, client, close } = await createTestKernel({ bundles })
+  t.teardown(close)
+  app.dispatcher.on(RequestEvent, () => void heard.push('of no bundle'))
+  t.equal((await client.get('/fine')).status, 200)
+  t.strictSame([...new Set(heard)], ['core /fine'])
+  await client.get('/view')
+  t.strictSame([...new Set(heard)], ['core /fine', 'core /view', 'other /view', 'of no bundle'])
+})
