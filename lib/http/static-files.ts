@@ -18,7 +18,7 @@ export class StaticFiles {
   #files = new Map<string, string>()
   #urls = new Map<string, string>()
 
-  /** Serves the files in and below a directory under `/assets/<name>/`; dot files are left out. */
+  /** Serves the files in and below a directory under `/assets/<name>/`, but no hidden files and no backups. */
   add(name: string, directory: string): void {
     this.#directories.set(name, directory)
     this.load()
@@ -62,7 +62,11 @@ export function versionOf(digest: string): string {
 
 function listFiles(name: string, directory: string): [string, string][] {
   return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && !entry.name.startsWith('.'))
-    .map(entry => path.join(entry.parentPath, entry.name))
-    .map(file => [`${root}${name}/${path.relative(directory, file).replaceAll(path.sep, '/')}`, file])
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(directory, path.join(entry.parentPath, entry.name)).split(path.sep))
+    .filter(segments => !segments.some(segment => unpublished.test(segment)))
+    .map(segments => [`${root}${name}/${segments.join('/')}`, path.join(directory, ...segments)])
 }
+
+/** Files and folders whose names begin with a dot (`.git`, `.env`), and what editors and tools leave beside a file. */
+const unpublished = /^\.|~$|^#.*#$|\.(?:bak|backup|old|orig|rej|save|sw[l-p]|tmp)$/i

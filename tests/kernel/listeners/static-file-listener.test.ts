@@ -2,7 +2,10 @@ import { rmSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import type { Bundle } from '../../../kernel/bundle.ts'
 import { StaticFileListener } from '../../../kernel/listeners/static-file-listener.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '../../../kernel/testing/event-factories.ts'
 import { StaticFiles } from '../../../lib/http/static-files.ts'
 
@@ -48,3 +51,21 @@ t.test('a file that is gone since is left to the router', async t => {
   await new StaticFileListener(files).onRequest(event)
   t.equal(event.response, undefined)
 })
+
+for (const environment of ['dev', 'prod']) {
+  t.test(`in ${environment} hidden files and backups are not found, whatever stands before their names`, async t => {
+    const assets = t.testdir({ 'a.css': 'a{}', 'a.css~': 'secret', '.git': { config: 'secret' } })
+    const bundle: Bundle = { name: 'lab', register: app => app.files.add('lab', assets) }
+    const variables = { APP_ENV: environment }
+    const { client, close } = await createTestKernel({ bundles: [frameworkBundle, bundle], variables })
+    t.teardown(close)
+    for (const prefix of ['/assets/lab', '/assets/00000000/lab']) {
+      t.equal((await client.get(`${prefix}/a.css`)).text, 'a{}')
+      for (const name of ['a.css~', '.git/config', '%2egit/config']) {
+        const response = await client.get(`${prefix}/${name}`)
+        t.equal(response.status, 404)
+        t.notOk(response.text.includes('secret'))
+      }
+    }
+  })
+}

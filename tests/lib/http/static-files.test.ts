@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { t } from 'tap'
 import { StaticFiles, versionOf } from '../../../lib/http/static-files.ts'
 
@@ -10,7 +11,7 @@ t.test('the files in and below a directory have paths below /assets; dot files a
   files.add('site', directory)
   t.equal(files.find('/assets/site/site.css')?.file, `${directory}/site.css`)
   t.equal(files.find('/assets/site/deep/icon.svg')?.file, `${directory}/deep/icon.svg`)
-  for (const path of [
+  for (const target of [
     '/assets/site/.secret',
     '/assets/site/passwd',
     '/assets/site/../x',
@@ -24,8 +25,40 @@ t.test('the files in and below a directory have paths below /assets; dot files a
     '/assets/1a2b3c4/site/site.css',
     '/assets//site/site.css',
   ]) {
-    t.equal(files.find(path), undefined, path)
+    t.equal(files.find(target), undefined, target)
   }
+})
+
+t.test('hidden files and backups are not served, at any depth, with a version or without', async t => {
+  const names = [
+    ...['.env', '.git/config', '.hidden/deep/a.txt', 'deep/.git/config', 'deep/.b/c', '..a', 'deep/...'],
+    ...['a.css~', 'deep/a.css~', '#a.css#', 'a.php.bak', 'a.BAK', 'a.css.backup', 'a.old', 'a.css.orig', 'a.css.rej'],
+    ...['a.css.save', 'a.css.swp', '.a.css.swp', 'a.css.swo', 'a.tmp', 'css.old/a.css', 'css~/a.css'],
+  ]
+  const served = ['a.css', 'a#b.css', 'a.b/c.css', 'bak.css', 'deep/~a.css', 'swp', 'a.swf', 'site.bak.css']
+  const directory = t.testdir()
+  for (const name of [...names, ...served]) {
+    mkdirSync(path.dirname(path.join(directory, name)), { recursive: true })
+    writeFileSync(path.join(directory, name), name)
+  }
+  const files = new StaticFiles()
+  files.add('site', directory)
+  for (const name of names) {
+    t.equal(files.find(`/assets/site/${name}`), undefined, name)
+    t.equal(files.find(`/assets/00000000/site/${name}`), undefined, name)
+    t.equal(files.url(`site/${name}`), undefined, name)
+  }
+  for (const name of served) {
+    t.strictSame(files.find(`/assets/site/${name}`), { file: path.join(directory, name), version: undefined })
+    t.match(files.find(String(files.url(`site/${name}`))), { file: path.join(directory, name), version: /^\w{8}$/ })
+  }
+})
+
+t.test('an assets folder below a hidden folder is served', async t => {
+  const directory = t.testdir({ '.app': { 'assets.old': { 'a.css': 'a{}' } } })
+  const files = new StaticFiles()
+  files.add('site', `${directory}/.app/assets.old`)
+  t.equal(files.find('/assets/site/a.css')?.file, `${directory}/.app/assets.old/a.css`)
 })
 
 t.test('the URL of a file changes with its content, once the files are listed again', async t => {
