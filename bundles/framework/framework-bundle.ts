@@ -39,7 +39,7 @@ function addListeners(app: Application): void {
   const { config, debugGate, directory, dispatcher, files, logger, routes, signals } = app
   const store = new FileSessionStore({
     directory: path.join(directory, 'var/sessions'),
-    onSweepError: error => logger.warning('Old sessions could not be removed.', { exception: error }),
+    warn: (message, context) => logger.warning(message, context),
   })
   const listeners = [
     new ValidateRequestListener(),

@@ -82,6 +82,8 @@ async function saveSession(session: Session, { scheme }: Request, { headers }: R
     headers.set('cache-control', `max-age=0, must-revalidate, private${kept}`)
     headers.set('expires', new Date().toUTCString())
   }
+  // The first failure was thrown, and this is the response to it: a second attempt would only log it again.
+  if (session.hasFailed) return
   const cookie = await session.save()
   const secure = scheme === 'https'
   if (cookie === 'clear') setCookie(headers, cookieName, '', { maxAge: 0, secure })

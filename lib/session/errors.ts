@@ -12,6 +12,12 @@ export const SESSION_VALUE_INVALID: CodedErrorClass<[name: string, path: string,
   'The session cannot keep "%s": %s is %s. It keeps what JSON can say.',
 )
 
+export const SESSION_TOO_LARGE: CodedErrorClass<[size: number, limit: number]> = defineError(
+  'SESSION_TOO_LARGE',
+  500,
+  'The session has %s bytes; at most %s are kept. Keep large values elsewhere, and their keys in the session.',
+)
+
 export const SESSION_STORE_FAILED: CodedErrorClass<[task: string]> = defineError(
   'SESSION_STORE_FAILED',
   500,

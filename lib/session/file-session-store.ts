@@ -3,7 +3,8 @@ import { constants } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SESSION_STORE_FAILED } from './errors.ts'
-import { parseRecord, stringifyRecord } from './session-record.ts'
+import { defaultSessionLimits, divideSessions, type KeptSession, type SessionLimits } from './session-limits.ts'
+import { describeRecord, parseRecord, stringifyRecord } from './session-record.ts'
 import type { SessionData, SessionStore } from './session-store.ts'
 import { SweepSchedule } from './sweep-schedule.ts'
 
@@ -11,8 +12,9 @@ import { SweepSchedule } from './sweep-schedule.ts'
 export interface FileSessionStoreOptions {
   /** Made, for the owner alone, with the first session. */
   readonly directory: string
-  /** Told when a sweep that nobody waits for has failed. */
-  readonly onSweepError: (error: unknown) => void
+  /** Called when a sweep in the background has failed, or has removed sessions early because there were too many. */
+  readonly warn: (message: string, context: Readonly<Record<string, unknown>>) => void
+  readonly limits?: SessionLimits
   /** Milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -20,18 +22,22 @@ export interface FileSessionStoreOptions {
 /**
  * Keeps each session in a file of its own, for the owner alone. Files are named by the hash of the id: no id is ever a
  * path, and no id can be read from a listing. What is damaged or foreign, and what a symbolic link points to, is no
- * session. What has expired is swept in the background of a write, at first and then every ten minutes.
+ * session. What has expired, and what is over the limits, is swept in the background of a write: at first, then every ten
+ * minutes, and earlier when the store may be over its limits. So there may be a tenth more for the time of a sweep.
  */
 export class FileSessionStore implements SessionStore {
   readonly #directory: string
   readonly #now: () => number
-  readonly #onSweepError: (error: unknown) => void
-  readonly #schedule = new SweepSchedule()
+  readonly #warn: FileSessionStoreOptions['warn']
+  readonly #limits: SessionLimits
+  readonly #schedule: SweepSchedule
 
   constructor(options: FileSessionStoreOptions) {
     this.#directory = options.directory
     this.#now = options.now ?? Date.now
-    this.#onSweepError = options.onSweepError
+    this.#warn = options.warn
+    this.#limits = options.limits ?? defaultSessionLimits
+    this.#schedule = new SweepSchedule(this.#limits)
   }
 
   read(id: string): Promise<SessionData | undefined> {
@@ -40,22 +46,37 @@ export class FileSessionStore implements SessionStore {
 
   async write(id: string, data: SessionData, lifetime: number): Promise<void> {
     const now = this.#now()
-    const record = stringifyRecord(data, lifetime, now)
+    const record = stringifyRecord(data, lifetime, now, this.#limits.sessionBytes)
     await attempt('write a session', () => this.#writeFile(fileOf(id), record))
-    if (this.#schedule.claim(now)) void this.sweep().catch(this.#onSweepError)
+    if (this.#schedule.claim(now, Buffer.byteLength(record))) void this.#sweepInBackground()
   }
 
   destroy(id: string): Promise<void> {
     return attempt('destroy a session', () => this.#remove(fileOf(id)))
   }
 
-  sweep(): Promise<number> {
-    return attempt('sweep its directory', () => this.#sweepFiles())
+  async sweep(): Promise<number> {
+    const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
+    return removed
+  }
+
+  async #sweepInBackground(): Promise<void> {
+    try {
+      const { kept } = await attempt('sweep its directory', () => this.#sweepFiles())
+      this.#schedule.end(kept)
+    } catch (error) {
+      this.#schedule.end()
+      this.#warn('Old sessions could not be removed.', { exception: error })
+    }
   }
 
   async #readFile(file: string): Promise<SessionData | undefined> {
-    const text = await ignoring(['ENOENT', 'ELOOP'], () => readRegularFile(path.join(this.#directory, file)))
+    const text = await this.#readText(file)
     return text === undefined ? undefined : parseRecord(text, this.#now())
+  }
+
+  #readText(file: string): Promise<string | undefined> {
+    return ignoring(['ENOENT', 'ELOOP'], () => readRegularFile(path.join(this.#directory, file)))
   }
 
   /** Renamed when complete: nobody ever reads half a session. */
@@ -76,30 +97,41 @@ export class FileSessionStore implements SessionStore {
     }
   }
 
-  async #sweepFiles(): Promise<number> {
+  async #sweepFiles(): Promise<{ removed: number; kept: readonly KeptSession[] }> {
     const files = (await ignoring(['ENOENT'], () => readdir(this.#directory))) ?? []
     const failures: unknown[] = []
-    let expired = 0
-    for (const file of files) {
+    const sessions: KeptSession[] = []
+    let removed = 0
+    const attemptRemoval = async (file: string): Promise<void> => {
       try {
-        // One after another, on purpose: requests come first.
-        if (await this.#isExpired(file)) {
-          await this.#remove(file)
-          expired++
-        }
+        await this.#remove(file)
+        removed++
       } catch (error) {
         failures.push(error)
       }
     }
+    // One after another, on purpose: requests come first.
+    for (const file of files) {
+      const session = await this.#describeFile(file).catch(error => void failures.push(error))
+      if (session === 'useless') await attemptRemoval(file)
+      else if (session !== undefined) sessions.push(session)
+    }
+    const { kept, excess } = divideSessions(sessions, this.#limits)
+    for (const { name } of excess) await attemptRemoval(name)
+    if (excess.length > 0)
+      this.#warn('There are too many sessions: {count} were removed early.', { count: excess.length })
     if (failures.length > 0) throw new AggregateError(failures, 'Some files could not be swept.')
-    return expired
+    return { removed, kept }
   }
 
-  /** Whether the file is one of ours, and no longer of use. */
-  async #isExpired(file: string): Promise<boolean> {
-    if (sessionFile.test(file)) return (await this.#readFile(file)) === undefined
+  /** Whether the file is a session, or was one of ours and is no longer of use; undefined for any other. */
+  async #describeFile(file: string): Promise<KeptSession | 'useless' | undefined> {
+    if (sessionFile.test(file)) {
+      const text = await this.#readText(file)
+      return (text !== undefined && describeRecord(file, text, this.#now())) || 'useless'
+    }
     const begun = temporaryFile.exec(file)?.[1]
-    return begun !== undefined && Number(begun) < this.#now() - staleAfter
+    return begun !== undefined && Number(begun) < this.#now() - staleAfter ? 'useless' : undefined
   }
 
   #remove(file: string): Promise<void> {

@@ -12,12 +12,15 @@ export interface SessionStore {
   /** The session of this id, unless it is unknown, expired or damaged. */
   read(id: string): Promise<SessionData | undefined>
 
-  /** Keeps a copy for `lifetime` seconds from now. Only ids that the server drew are ever written. */
+  /**
+   * Keeps a copy for `lifetime` seconds from now, or less when there is no room. Only ids that the server drew are ever
+   * written. @throws SESSION_TOO_LARGE when one session is larger than the store takes
+   */
   write(id: string, data: SessionData, lifetime: number): Promise<void>
 
   /** Forgets the session; nothing happens when there is none. */
   destroy(id: string): Promise<void>
 
-  /** Removes what has expired, and what is left of writes that failed; says how much that was. */
+  /** Removes what has expired, what is over the limits, and what is left of writes that failed; says how much that was. */
   sweep(): Promise<number>
 }

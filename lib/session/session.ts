@@ -59,6 +59,7 @@ export class Session {
   #opening: Promise<SessionState> | undefined
   #state: SessionState | undefined
   #useCount = 0
+  #hasFailed = false
 
   constructor(options: SessionOptions) {
     this.#options = options
@@ -81,6 +82,11 @@ export class Session {
   /** How often the session was used: responses that depend on it must not be cached. */
   get useCount(): number {
     return this.#useCount
+  }
+
+  /** Whether the last save has failed: what has changed is not in the store. */
+  get hasFailed(): boolean {
+    return this.#hasFailed
   }
 
   async get(name: string): Promise<unknown> {
@@ -176,9 +182,14 @@ export class Session {
    * @throws SESSION_STORE_FAILED
    */
   async save(): Promise<SessionCookie> {
+    this.#hasFailed = true
     await this.#opening
-    const state = this.#state
-    if (state === undefined) return 'none'
+    const cookie = this.#state === undefined ? 'none' : await this.#write(this.#state)
+    this.#hasFailed = false
+    return cookie
+  }
+
+  async #write(state: SessionState): Promise<SessionCookie> {
     const hasEnded = await destroyEnded(state, this.#place)
     if (await writeState(state, this.#place)) return { id: state.id, maxAge: this.#place.lifetime }
     return hasEnded ? 'clear' : 'none'

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, t } from 'tap'
@@ -14,7 +15,7 @@ import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { lifecycle } from '../support/bare-kernel.ts'
 import { bodyNames, faultyBundle, nonsenseEvents, throwableNames, valueNames } from '../support/faulty-bundle.ts'
 import { probeBundle } from '../support/probe-bundle.ts'
-import { createProject } from '../support/project.ts'
+import { createProject, linkProject } from '../support/project.ts'
 
 const events = lifecycle.map(({ eventName }) => eventName)
 
@@ -200,6 +201,24 @@ for (const environment of ['dev', 'prod']) {
     t.match(records.find(({ level }) => level === 'critical')?.message, /more than 10 sub-requests/)
     t.ok(records.filter(({ level }) => level === 'critical').length === 1, 'it is told once')
     t.match(await ask('/text'), { status: 200 })
+  })
+
+  t.test(`${environment}: a session that cannot be saved is logged once, and its response is complete`, async t => {
+    const directory = linkProject(t)
+    mkdirSync(path.join(directory, 'var'))
+    writeFileSync(path.join(directory, 'var/sessions'), 'no directory')
+    const { ask, records, storage } = await startSite(t, environment, { directory })
+    const answer = await ask('/count')
+    t.match(answer, { status: 500, headers: { 'cache-control': /private/, 'set-cookie': undefined } })
+    const failures = records.filter(({ level }) => level === 'critical')
+    t.equal(failures.length, 1)
+    t.match(failures[0]?.context, { exception: { code: 'SESSION_STORE_FAILED' } })
+    if (environment === 'prod') return
+    const stored = await storage.find(String((await findSummary(storage, '/count'))?.token))
+    t.match(stored?.profile.data, {
+      session: { useCount: 2, uses: [{ method: 'get' }, { method: 'set' }], attributes: { count: 1 } },
+      exception: { exceptions: [{ name: 'SESSION_STORE_FAILED', cause: { code: 'EEXIST' } }] },
+    })
   })
 
   t.test(`${environment}: rt-template-throws: a template that fails in the middle leaves no half page`, async t => {

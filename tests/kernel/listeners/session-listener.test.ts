@@ -130,3 +130,17 @@ t.test('each use is signalled, also one that is refused, and nothing a handler d
   t.match(records, [{ message: 'A signal handler failed.' }, { message: 'A signal handler failed.' }])
   remove()
 })
+
+t.test('a session that is too large fails once, and the response to the error gets no cookie', async t => {
+  const { listener } = createListener()
+  const request = createRequest()
+  listener.onRequest(createRequestEvent({ request }))
+  await request.session.set('text', 'x'.repeat(64 * 1024))
+  await t.rejects(Promise.resolve(listener.onResponse(createResponseEvent({ request }))), {
+    code: 'SESSION_TOO_LARGE',
+    message: /^The session has 65\d{3} bytes; at most 65536 are kept\./,
+  })
+  const event = createResponseEvent({ request })
+  await listener.onResponse(event)
+  t.strictSame(Array.from(event.response.headers, ([name]) => name).sort(), ['cache-control', 'expires'])
+})

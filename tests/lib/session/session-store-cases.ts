@@ -1,8 +1,9 @@
 import type { Test } from 'tap'
+import { defaultSessionLimits, type SessionLimits } from '../../../lib/session/session-limits.ts'
 import type { SessionData, SessionStore } from '../../../lib/session/session-store.ts'
 
 /** Makes an empty store that tells the time by the given clock. */
-export type CreateStore = (t: Test, now: () => number) => SessionStore
+export type CreateStore = (t: Test, now: () => number, limits?: SessionLimits) => SessionStore
 
 /** A session's data with these attributes. */
 export function createData(attributes: Record<string, unknown> = {}): SessionData {
@@ -99,4 +100,45 @@ export const sessionStoreCases: Record<string, (t: Test, createStore: CreateStor
     t.equal(await store.read('short'), undefined)
     t.ok(await store.read('long'))
   },
+
+  'of too many sessions those that expire first are removed, whenever they were written': async (t, createStore) => {
+    const store = createStore(t, () => 0, { ...defaultSessionLimits, sessions: 3 })
+    await store.write('a', createData(), 60)
+    await store.write('b', createData(), 20)
+    await store.write('c', createData(), 40)
+    await store.write('d', createData(), 50)
+    await store.write('e', createData(), 30)
+    await store.sweep()
+    t.strictSame(await listKept(store, 'abcde'), ['a', 'c', 'd'])
+    t.equal(await store.sweep(), 0)
+  },
+
+  'of sessions with too many bytes those that expire first are removed': async (t, createStore) => {
+    const text = 'é'.repeat(500)
+    const store = createStore(t, () => 0, { ...defaultSessionLimits, bytes: 3 * 1100 })
+    for (const [index, id] of [...'abcde'].entries()) await store.write(id, createData({ text }), 60 + index)
+    await store.sweep()
+    t.strictSame(await listKept(store, 'abcde'), ['c', 'd', 'e'])
+  },
+
+  'a session that is too large is refused, with its size and the limit, and the one before stays': async (
+    t,
+    createStore,
+  ) => {
+    const size = Buffer.byteLength(JSON.stringify({ expiresAt: 60_000, ...createData({ text: 'é' }) }))
+    const store = createStore(t, () => 0, { ...defaultSessionLimits, sessionBytes: size })
+    await store.write('a', createData({ text: 'é' }), 60)
+    const message = `The session has ${size + 1} bytes; at most ${size} are kept. Keep large values elsewhere, and their keys in the session.`
+    await t.rejects(store.write('a', createData({ text: 'éx' }), 60), {
+      code: 'SESSION_TOO_LARGE',
+      status: 500,
+      message,
+    })
+    t.strictSame(await store.read('a'), createData({ text: 'é' }))
+  },
+}
+
+async function listKept(store: SessionStore, ids: string): Promise<string[]> {
+  const found = await Promise.all([...ids].map(async id => ((await store.read(id)) === undefined ? [] : [id])))
+  return found.flat()
 }

@@ -15,23 +15,28 @@ import path from 'node:path'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '../../../lib/session/file-session-store.ts'
 import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
+import { defaultSessionLimits, type SessionLimits } from '../../../lib/session/session-limits.ts'
 import { until } from '../../support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 
-function createFileStore(t: Test, now: () => number): { store: FileSessionStore; directory: string } {
+function createFileStore(
+  t: Test,
+  now: () => number,
+  limits: SessionLimits = defaultSessionLimits,
+  warn = (message: string, _context: unknown): void => void t.fail(message),
+): { store: FileSessionStore; directory: string } {
   const directory = path.join(t.testdir(), 'var', 'sessions')
-  const onSweepError = (error: unknown): void => void t.fail('no sweep may fail', { error })
-  return { store: new FileSessionStore({ directory, now, onSweepError }), directory }
+  return { store: new FileSessionStore({ directory, now, warn, limits }), directory }
 }
 
 for (const [claim, testCase] of Object.entries(sessionStoreCases)) {
-  t.test(`memory: ${claim}`, t => testCase(t, (_t, now) => new MemorySessionStore(now)))
-  t.test(`file: ${claim}`, t => testCase(t, (t, now) => createFileStore(t, now).store))
+  t.test(`memory: ${claim}`, t => testCase(t, (_t, now, limits) => new MemorySessionStore(now, limits)))
+  t.test(`file: ${claim}`, t => testCase(t, (t, now, limits) => createFileStore(t, now, limits, () => {}).store))
 }
 
 t.test('stores use the clock of the system unless told otherwise', async t => {
   const memory = new MemorySessionStore()
-  const file = new FileSessionStore({ directory: t.testdir(), onSweepError: error => t.fail(String(error)) })
+  const file = new FileSessionStore({ directory: t.testdir(), warn: message => t.fail(message) })
   for (const store of [memory, file]) {
     await store.write('a', createData(), 60)
     await store.write('b', createData(), -1)
@@ -179,8 +184,8 @@ t.test('a write sweeps in the background, at first and then every ten minutes', 
 
 t.test('a disk that fails is an error with its cause, and leaves nothing behind', async t => {
   const blocked = path.join(t.testdir({ file: '' }), 'file')
-  const onSweepError = (error: unknown): void => void t.fail('no sweep was begun', { error })
-  const store = new FileSessionStore({ directory: blocked, onSweepError })
+  const warn = (): void => void t.fail('no sweep was begun')
+  const store = new FileSessionStore({ directory: blocked, warn })
   const failure = { code: 'SESSION_STORE_FAILED', status: 500, cause: { code: 'ENOTDIR' } }
   await t.rejects(store.read('a'), { ...failure, message: 'The session store failed to read a session.' })
   await t.rejects(store.write('a', createData(), 60), {
@@ -207,17 +212,20 @@ t.test('a write that fails half-way removes its temporary file', async t => {
 t.test('what cannot be swept does not keep the rest, and is told', async t => {
   const directory = t.testdir({ [`${'0'.repeat(64)}.json`]: {}, [`${'1'.repeat(64)}.json`]: '' })
   const { promise, resolve } = withResolvers()
-  const store = new FileSessionStore({ directory, onSweepError: resolve, now: () => 0 })
+  const store = new FileSessionStore({ directory, warn: (...values) => resolve(values), now: () => 0 })
   await t.rejects(store.sweep(), { code: 'SESSION_STORE_FAILED', cause: { errors: { length: 1 } } })
   t.strictSame(readdirSync(directory), [`${'0'.repeat(64)}.json`])
   await store.write('a', createData(), 60)
-  t.match(await promise, { code: 'SESSION_STORE_FAILED', cause: AggregateError })
+  t.match(await promise, [
+    'Old sessions could not be removed.',
+    { exception: { code: 'SESSION_STORE_FAILED', cause: AggregateError } },
+  ])
 })
 
 t.test('a directory that is there already is used as it is', async t => {
   const directory = t.testdir()
   chmodSync(directory, 0o750)
-  const store = new FileSessionStore({ directory, onSweepError: error => t.fail(String(error)) })
+  const store = new FileSessionStore({ directory, warn: message => t.fail(message) })
   await store.write('a', createData(), 60)
   t.equal(statSync(directory).mode & 0o777, 0o750)
 })
@@ -229,3 +237,18 @@ function withResolvers(): { promise: Promise<unknown>; resolve: (value: unknown)
   })
   return { promise, resolve }
 }
+
+t.test('a file store that is full removes sessions in the background, and says how many', async t => {
+  const warnings: unknown[] = []
+  const limits = { ...defaultSessionLimits, sessions: 20 }
+  const warn = (...values: unknown[]): void => void warnings.push(values)
+  const { store, directory } = createFileStore(t, () => 0, limits, warn)
+  for (let number = 1; number <= 40; number++) await store.write(`s${number}`, createData(), 40 + number)
+  t.ok(warnings.length > 0, 'without a call of sweep')
+  for (const warning of warnings) {
+    t.match(warning, ['There are too many sessions: {count} were removed early.', { count: Number }])
+  }
+  await store.sweep()
+  t.equal(readdirSync(directory).length, 20)
+  for (let number = 1; number <= 40; number++) t.equal((await store.read(`s${number}`)) !== undefined, number > 20)
+})

@@ -576,11 +576,14 @@ t.test('a store that fails is told to every use until it works again', async t =
   isBroken = false
   await session.set('a', 1)
   isBroken = true
+  t.notOk(session.hasFailed)
   await t.rejects(session.save(), { message: 'no disk' })
   t.ok(session.isChanged)
+  t.ok(session.hasFailed)
   isBroken = false
   await session.save()
   t.notOk(session.isChanged)
+  t.notOk(session.hasFailed)
   t.equal(await open(id).get('a'), 1)
 })
 
@@ -595,7 +598,7 @@ t.test('uses that nobody waits for come before a later save', async t => {
 })
 
 function createFileStore(t: Test): SessionStore {
-  return new FileSessionStore({ directory: t.testdir(), onSweepError: error => t.fail(String(error)) })
+  return new FileSessionStore({ directory: t.testdir(), warn: message => t.fail(message) })
 }
 
 function byNumber(first: unknown, second: unknown): number {
