@@ -102,12 +102,11 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(logger.observe(observe), loop.stop)
       const isOwn = (controller: unknown) => controllers.has(controller)
       const tracer = new ProfilerTracer({ ...foundation, profiler, sites, isOwn })
-      const templates = path.join(foundation.directory, 'templates')
       const renders = createRenderTracer(request => profiler.find(request ?? context.current))
       return {
         ...foundation,
         dispatcher: new TraceableEventDispatcher(foundation.dispatcher, tracer),
-        view: createTraceableView(templates, renders, { folders: foundation.bundles }),
+        view: createTraceableView(foundation.view, renders),
         lastResort: decorateLastResort(foundation.lastResort, { profiler, debugGate: () => debugGate }),
       }
     },

@@ -1,5 +1,5 @@
 import type { Request } from '../http/request.ts'
-import { createView, type Helper, type TemplateDecorator, type View, type ViewModel, type ViewOptions } from './view.ts'
+import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Takes note of what is rendered. The request is told when it was passed on to the view. */
 export interface RenderTracer {
@@ -9,9 +9,10 @@ export interface RenderTracer {
   beginWait(request: Request | undefined): () => void
 }
 
-/** Creates a view that tells a tracer of every page and partial. */
-export function createTraceableView(directory: string, tracer: RenderTracer, options: ViewOptions = {}): View {
-  return new TraceableView(createView(directory, { ...options, decorate: traceTemplates(tracer) }), tracer)
+/** Decorates a view so that a tracer follows every page and partial. */
+export function createTraceableView(view: View, tracer: RenderTracer): View {
+  view.decorateTemplates(traceTemplates(tracer))
+  return new TraceableView(view, tracer)
 }
 
 function traceTemplates(tracer: RenderTracer): TemplateDecorator {
@@ -42,6 +43,10 @@ class TraceableView implements View {
 
   addHelper(name: string, helper: Helper): void {
     this.#inner.addHelper(name, helper)
+  }
+
+  decorateTemplates(decorate: TemplateDecorator): void {
+    this.#inner.decorateTemplates(decorate)
   }
 
   load(): void {

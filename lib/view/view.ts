@@ -39,6 +39,9 @@ export interface View {
   /** Makes a helper known to all templates; before they are loaded. @throws VIEW_HELPER_TAKEN */
   addHelper(name: string, helper: Helper): void
 
+  /** Wraps the function of each page and partial, around the decorators added before; before they are loaded. */
+  decorateTemplates(decorate: TemplateDecorator): void
+
   /**
    * Reads and checks all templates (again), which the first that is rendered does otherwise.
    *
@@ -60,19 +63,16 @@ export interface View {
 /** Puts a function of the same kind in the place of a template's: pages and partials are rendered by it. */
 export type TemplateDecorator = (name: string, template: Template) => Template
 
-/** Which templates a view has, and what is done to them. */
+/** Which templates a view has. */
 export interface ViewOptions {
   /** The folders that are looked into, beside the directory itself; all of them unless told else. */
   readonly folders?: readonly string[]
-  readonly decorate?: TemplateDecorator
 }
 
 /** Creates a view of the `.hbs` files in and below a directory. Each is also a partial under its name. */
 export function createView(directory: string, options: ViewOptions = {}): View {
   return new HandlebarsView(directory, options)
 }
-
-const keep: TemplateDecorator = (_name, template) => template
 
 /** The helpers of Handlebars, which templates rely on. */
 const builtIn: ReadonlySet<string> = new Set(
@@ -91,21 +91,24 @@ type Pending = Map<string, Promise<string>>
 class HandlebarsView implements View {
   readonly #directory: string
   readonly #folders: readonly string[] | undefined
-  readonly #decorate: TemplateDecorator
+  readonly #decorators: TemplateDecorator[] = []
   readonly #helpers = new Map<string, Helper>()
   #templates: ReadonlyMap<string, Template> | undefined
   #surroundings: Surroundings = {}
 
-  constructor(directory: string, { folders, decorate = keep }: ViewOptions) {
+  constructor(directory: string, { folders }: ViewOptions) {
     this.#directory = directory
     this.#folders = folders
-    this.#decorate = decorate
   }
 
   addHelper(name: string, helper: Helper): void {
     if (builtIn.has(name)) throw new VIEW_HELPER_TAKEN([name, 'Handlebars has one of that name'])
     if (this.#helpers.has(name)) throw new VIEW_HELPER_TAKEN([name, 'there is one of that name already'])
     this.#helpers.set(name, helper)
+  }
+
+  decorateTemplates(decorate: TemplateDecorator): void {
+    this.#decorators.push(decorate)
   }
 
   load(): void {
@@ -120,7 +123,10 @@ class HandlebarsView implements View {
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
-    const compile = (name: string, source: string) => this.#decorate(name, handlebars.compile(source, options))
+    const compile = (name: string, source: string) => {
+      const template: Template = handlebars.compile(source, options)
+      return this.#decorators.reduce((inner, decorate) => decorate(name, inner), template)
+    }
     const templates = new Map([...sources].map(([name, source]) => [name, compile(name, source)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#templates = templates

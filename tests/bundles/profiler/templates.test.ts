@@ -1,13 +1,20 @@
 import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
 import { asObject, asObjects } from '../../../bundles/profiler/reading/read-soft.ts'
 import { createRenderTracer } from '../../../bundles/profiler/recording/create-render-tracer.ts'
 import { Pass } from '../../../bundles/profiler/recording/pass.ts'
+import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
+import { waitForRecord } from '../../../bundles/profiler/testing/wait-for-record.ts'
+import { siteBundle } from '../../../bundles/site/site-bundle.ts'
+import type { Bundle } from '../../../kernel/bundle.ts'
 import { RequestType } from '../../../kernel/request-type.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import { createTraceableView } from '../../../lib/view/traceable-view.ts'
-import type { View } from '../../../lib/view/view.ts'
+import { createView, type View } from '../../../lib/view/view.ts'
 import { createProfile, createSubject } from '../../support/create-profile.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 
@@ -17,7 +24,7 @@ function createPass(): Pass {
 
 function viewOf(t: Test, pass: Pass | undefined, files: Record<string, string>, prepare?: (view: View) => void): View {
   const view = createTraceableView(
-    t.testdir(files),
+    createView(t.testdir(files)),
     createRenderTracer(() => pass),
   )
   prepare?.(view)
@@ -49,6 +56,39 @@ t.test('a page and its partials become a tree', async t => {
     ],
   )
   for (const { start, duration } of renders) t.ok(start >= 0 && duration >= 0)
+})
+
+t.test('the profiler traces the view that another bundle has wrapped, as without it', async t => {
+  const rendered: string[] = []
+  const countingBundle: Bundle = {
+    name: 'counting',
+    decorate: ({ view, ...foundation }) => ({
+      ...foundation,
+      view: {
+        addHelper: (name, helper) => view.addHelper(name, helper),
+        decorateTemplates: decorate => view.decorateTemplates(decorate),
+        load: () => view.load(),
+        names: () => view.names(),
+        render(name, model, request) {
+          rendered.push(name)
+          return view.render(name, model, request)
+        },
+      },
+    }),
+    register() {},
+  }
+  const plain = await createTestKernel({ bundles: [countingBundle, frameworkBundle, siteBundle] })
+  t.teardown(() => plain.close())
+  await plain.client.get('/partnership')
+  t.strictSame(rendered.splice(0), ['site/partnership'])
+  const storage = new MemoryProfileStorage()
+  const bundles = [countingBundle, frameworkBundle, siteBundle, createProfilerBundle({ storage })]
+  const profiled = await createTestKernel({ bundles })
+  t.teardown(() => profiled.close())
+  const response = await profiled.client.get('/partnership')
+  t.strictSame(rendered, ['site/partnership'])
+  const { profile } = await waitForRecord(storage, String(response.headers.get('x-debug-token')))
+  t.match(profile.data.templates, { renders: [{ name: 'site/partnership', parent: -1 }] })
 })
 
 t.test('a template that throws is marked, with its callers; what is rendered next is not its partial', async t => {
