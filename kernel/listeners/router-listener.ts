@@ -55,6 +55,7 @@ export class RouterListener {
     attributes.set('_route_params', parameters)
     attributes.set('_controller', match.outcome === 'redirect' ? redirectController : route.controller)
     if (match.outcome === 'redirect') attributes.set('_location', match.location)
+    if (attributes.get('_log') === false) return
     this.#logger.info('Matched route "{route}".', {
       route: route.name,
       route_parameters: parameters,

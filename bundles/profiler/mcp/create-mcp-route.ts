@@ -30,7 +30,7 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
   return {
     name: '_profiler_mcp',
     path: `${home}mcp`,
-    defaults: { _body_limit: bodyLimit },
+    defaults: { _body_limit: bodyLimit, _log: false },
     condition: request => acceptsProgram(request) && debugGate.allows(request),
     controller: defineController('profiler_mcp', [currentRequest], async (request: Request) => {
       if (!isOn) throw new PROFILER_MCP_OFF([])

@@ -49,7 +49,8 @@ export function addPages(app: ProfilerApplication): readonly Controller[] {
 
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
   const add = (method: 'GET' | 'POST', page: PageRoute): Controller => {
-    routes.add({ ...page, methods: [method], condition })
+    // The application's own lines would drown among these.
+    routes.add({ ...page, methods: [method], condition, defaults: { _log: false } })
     return page.controller
   }
   const settled = (page: PageRoute) => ({ ...page, controller: whenIdle(app.profiler, page.controller) })

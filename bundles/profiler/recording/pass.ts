@@ -48,8 +48,6 @@ export class Pass implements CollectedRequest {
   readonly thrown: unknown[] = []
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
   readonly skipped: unknown[] = []
-  /** Whether it will become a profile. */
-  isRecorded = true
   /** Whether its profile was kept; what is learnt later amends it. */
   isSaved = false
   /**

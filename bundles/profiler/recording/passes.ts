@@ -17,6 +17,12 @@ export function attachPass(request: Request, pass: Pass): void {
   recorded[passKey] = pass
 }
 
+/** Lets a request be followed no more: its events, logs and calls belong to no profile. */
+export function detachPass(request: Request): void {
+  const recorded: Request & Recorded = request
+  delete recorded[passKey]
+}
+
 /** The pass of a request, when it is recorded. */
 export function findPass(request: Request): Pass | undefined {
   const recorded: Request & Recorded = request

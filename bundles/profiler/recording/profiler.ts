@@ -4,7 +4,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from '../cpu/cpu-recording.ts'
 import { Pass } from './pass.ts'
-import { attachPass, findPass, removeFrom, withAncestors } from './passes.ts'
+import { attachPass, detachPass, findPass, removeFrom, withAncestors } from './passes.ts'
 import { RecordKeeper, type RecordKeeperServices } from './record-keeper.ts'
 import { drawSixDigits, drawToken } from './tokens.ts'
 import { startUsage } from './usage-trace.ts'
@@ -68,7 +68,7 @@ export class Profiler {
   begin(request: Request, type: RequestType): Pass | undefined {
     const { logger, policy } = this.#services
     const parent = this.find(request.parent)
-    const isWanted = request.parent === undefined ? policy.wants(request) : parent?.main.isRecorded === true
+    const isWanted = request.parent === undefined ? policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
     const token = drawToken(token => this.#keeper.knows(token))
     if (token === undefined) {
@@ -92,10 +92,12 @@ export class Profiler {
     return pass
   }
 
-  /** It leaves no record, and is none of those in flight: a page of the profiler itself may stay open for hours. */
+  /** Ends the recording of a request that becomes no profile: from now on nothing of it is noted or collected. */
   dismiss(pass: Pass): void {
-    pass.isRecorded = false
+    detachPass(pass.request)
     removeFrom(this.#inFlight, pass)
+    pass.cpu?.stop()
+    this.#keeper.forget(pass.token)
   }
 
   /** The request is handled. Of a sub-request it is collected now what its response is like. */

@@ -68,6 +68,11 @@ export class RecordKeeper {
     this.#awaited.add(token)
   }
 
+  /** No profile of the token will be kept. */
+  forget(token: string): void {
+    this.#awaited.settle(token)
+  }
+
   /** Collects what is known of a pass by now, in the place of what was. */
   collect(pass: Pass): CollectedData {
     pass.collected = this.#services.collect(pass)

@@ -45,7 +45,6 @@ export class RecordingPolicy {
 
   /** Whether a pass, as far as is known, becomes a profile. */
   keeps({ main }: Pass): boolean {
-    if (!main.isRecorded || !this.#onlyExceptions) return main.isRecorded
-    return main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
+    return !this.#onlyExceptions || main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
 }

@@ -55,7 +55,7 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
 /** A response does not name its record to everybody; its request knows it in any case. */
 function tokenOf({ headers, request }: ProfiledResponse): string {
   const pass = request && findPass(request)
-  const token = request === undefined ? headers.get('x-debug-token') : pass?.isRecorded && pass.token
+  const token = request === undefined ? headers.get('x-debug-token') : pass?.token
   if (token) return token
   const asked = request === undefined ? 'the request' : `${request.method} ${request.url}`
   throw new TypeError(

@@ -14,7 +14,7 @@ function createListener() {
   routes.add({ name: 'item', path: '/item/:id', methods: ['GET', 'PUT'], defaults: { _format: 'json' }, controller })
   routes.add({ name: 'slash', path: '/slash/', controller })
   const { logger, records } = createRecorder()
-  return { listener: new RouterListener(routes, logger), records }
+  return { listener: new RouterListener(routes, logger), records, routes }
 }
 
 function route(request: Request): Request {
@@ -46,6 +46,15 @@ t.test('the match is logged', async t => {
       context: { route: 'item', request_uri: 'http://localhost/item/7', method: 'GET' },
     },
   ])
+})
+
+t.test('the match is not logged where the route says so', async t => {
+  const { listener, records, routes } = createListener()
+  routes.add({ name: 'quiet', path: '/quiet', controller, defaults: { _log: false } })
+  const request = createRequest('/quiet')
+  listener.onRequest(createRequestEvent({ request }))
+  t.equal(request.attributes.get('_route'), 'quiet')
+  t.strictSame(records, [])
 })
 
 t.test('a request that has a controller keeps it', async t => {

@@ -123,6 +123,27 @@ t.test("one of the profiler's own pages is in nobody's way while its body is sti
   t.equal((await own).headers.get('x-debug-token'), null)
 })
 
+t.test("the profiler's own pages are neither collected nor logged", async t => {
+  let collected = 0
+  const { client, records } = await createProfiledKernel(t, {
+    register({ collectors }) {
+      collectors.push({ name: 'counter', collect: () => ++collected })
+    },
+  })
+  await client.get('/text')
+  await turns()
+  t.equal(collected, 1)
+  const before = records.length
+  const targets = ['/_profiler/', '/_profiler/empty/search/results', '/_profiler/latest', '/_profiler/latest.json']
+  for (const target of [...targets, '/_profiler/routes', '/_wdt/abcdef', '/_profiler/nowhere']) await client.get(target)
+  await turns()
+  t.equal(collected, 1)
+  t.strictSame(
+    records.slice(before).map(({ message }) => message),
+    [],
+  )
+})
+
 t.test('a request whose client leaves before the answer is aborted', async t => {
   const gate = createGate()
   const arrived = createGate()
