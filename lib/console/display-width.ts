@@ -23,17 +23,32 @@ export function fitWidth(text: string, width: number, cut: 'end' | 'start' = 'en
   return cut === 'start' ? `…${kept.reverse().join('')}` : `${kept.join('')}…`
 }
 
-/** Parts a text where it is so wide; no character is cut in two. */
-export function splitWidth(text: string, width: number): [start: string, rest: string] {
-  if (isPlain(text)) return [text.slice(0, width), text.slice(width)]
-  let start = ''
-  let left = width
+/**
+ * Cuts a text into pieces that are as wide as possible: at most `first` columns, which may be none, then at most `width`,
+ * which is two or more. No character is cut in two. It takes time in proportion to the text.
+ */
+export function splitWidth(text: string, first: number, width: number): string[] {
+  if (isPlain(text)) return splitPlain(text, first, width)
+  const pieces: string[] = []
+  let start = 0
+  let end = 0
+  let left = first
   for (const grapheme of graphemesOf(text)) {
     left -= graphemeWidth(grapheme)
-    if (left < 0) break
-    start += grapheme
+    if (left < 0) {
+      pieces.push(text.slice(start, end))
+      start = end
+      left = width - graphemeWidth(grapheme)
+    }
+    end += grapheme.length
   }
-  return [start, text.slice(start.length)]
+  return [...pieces, text.slice(start)]
+}
+
+function splitPlain(text: string, first: number, width: number): string[] {
+  const pieces = [text.slice(0, first)]
+  for (let start = first; start < text.length; start += width) pieces.push(text.slice(start, start + width))
+  return pieces
 }
 
 /** Fills a text with spaces up to so many columns. */
@@ -49,9 +64,32 @@ function isPlain(text: string): boolean {
 
 let segmenter: Intl.Segmenter | undefined
 
+/** Code units that are segmented at a time: a segmenter takes seconds for a long text, and milliseconds for its parts. */
+const stretch = 512
+
 function graphemesOf(text: string): string[] {
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
-  return Array.from(segmenter.segment(text), ({ segment }) => segment)
+  const graphemes: string[] = []
+  let start = 0
+  let length = stretch
+  while (start < text.length) {
+    const end = start + length
+    // A half of a pair would end the grapheme before it.
+    const part = text.slice(start, isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end)
+    const found = Array.from(segmenter.segment(part), ({ segment }) => segment)
+    // The last one may go on behind the part.
+    if (end < text.length) found.pop()
+    for (const grapheme of found) {
+      graphemes.push(grapheme)
+      start += grapheme.length
+    }
+    length = found.length > 0 ? stretch : 2 * length
+  }
+  return graphemes
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
 }
 
 const wide =

@@ -27,16 +27,12 @@ export function wrap(runs: readonly Run[], { indent, paint, width }: WrapOptions
     lines.push([])
     left = room
   }
-  const add = (run: Run) => {
-    let { text } = run
-    while (displayWidth(text) > left) {
-      const [fitting, rest] = splitWidth(text, left)
-      lines.at(-1)?.push({ text: fitting, tone: run.tone })
-      begin()
-      text = rest
+  const add = ({ text, tone }: Run) => {
+    for (const [index, piece] of splitWidth(text, left, room).entries()) {
+      if (index > 0) begin()
+      lines.at(-1)?.push({ text: piece, tone })
+      left -= displayWidth(piece)
     }
-    lines.at(-1)?.push({ text, tone: run.tone })
-    left -= displayWidth(text)
   }
   for (const { blank, word } of toWords(runs)) {
     const length = word.reduce((sum, { text }) => sum + displayWidth(text), displayWidth(blank))

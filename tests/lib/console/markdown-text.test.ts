@@ -101,8 +101,10 @@ t.test('a text is wrapped at spaces; what has none is cut', async t => {
   t.equal(put(`a ${'x'.repeat(40)}`, 20), `a ${'x'.repeat(18)}\n${'x'.repeat(20)}\nxx`)
   t.equal(put(`twelve letter ${'x'.repeat(40)}`, 20), `twelve letter\n${'x'.repeat(20)}\n${'x'.repeat(20)}`)
   t.equal(put('漢'.repeat(20), 21), `${'漢'.repeat(10)}\n${'漢'.repeat(10)}`)
-  t.strictSame(splitWidth('漢字', 3), ['漢', '字'])
-  t.strictSame(splitWidth('漢字', 4), ['漢字', ''])
+  t.strictSame(splitWidth('漢字', 3, 2), ['漢', '字'])
+  t.strictSame(splitWidth('漢字', 4, 2), ['漢字'])
+  t.strictSame(splitWidth('漢字', 0, 4), ['', '漢字'])
+  t.strictSame(splitWidth('', 0, 4), [''])
   const painted = wrap(
     [
       { text: 'one two ', tone: 'error' },
@@ -111,6 +113,72 @@ t.test('a text is wrapped at spaces; what has none is cut', async t => {
     { indent: 0, width: 16, paint: paintColours },
   )
   t.equal(painted, '\u001b[31mone two \u001b[39m\u001b[32mthree\u001b[39m')
+})
+
+/** As many characters as have room, tried one after the other, and then the same with what is left. */
+function splitSlowly(text: string, first: number, width: number): string[] {
+  const graphemes = Array.from(new Intl.Segmenter('en').segment(text), ({ segment }) => segment)
+  let count = 0
+  while (count < graphemes.length && displayWidth(graphemes.slice(0, count + 1).join('')) <= first) count++
+  const start = graphemes.slice(0, count).join('')
+  return count === graphemes.length ? [text] : [start, ...splitSlowly(text.slice(start.length), width, width)]
+}
+
+t.test('a text is cut as if each character had been tried', async t => {
+  const pieces = fc.constantFrom(
+    'a',
+    ' ',
+    '漢',
+    '👍🏽',
+    '👨‍👩‍👧',
+    '🇩🇪',
+    '❤️',
+    '\u0308',
+    '\u200b',
+    '\u200d',
+    '\ud800',
+    'क्ष',
+  )
+  const some = fc.array(fc.oneof(pieces, fc.string({ unit: 'binary' })), { maxLength: 8 }).map(texts => texts.join(''))
+  const times = fc.oneof(fc.constant(1), fc.nat(20))
+  const property = fc.property(fc.nat(600), some, times, fc.nat(9), fc.integer({ min: 2, max: 60 }), (...draw) => {
+    const [before, text, times, first, width] = draw
+    const long = 'é'.repeat(before) + text.repeat(times)
+    assert.deepEqual(splitWidth(long, first, width), splitSlowly(long, first, width))
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 40 }))
+})
+
+/** How many characters are segmented, or tested by a pattern, while something is done. */
+function countCharacters(act: () => void): number {
+  const { segment } = Intl.Segmenter.prototype
+  const { test } = RegExp.prototype
+  let count = 0
+  Intl.Segmenter.prototype.segment = function (text) {
+    count += text.length
+    return segment.call(this, text)
+  }
+  RegExp.prototype.test = function (text) {
+    count += text.length
+    return test.call(this, text)
+  }
+  try {
+    act()
+  } finally {
+    Object.assign(Intl.Segmenter.prototype, { segment })
+    Object.assign(RegExp.prototype, { test })
+  }
+  return count
+}
+
+t.test('a text that is twice as long has twice as many characters to be looked at', async t => {
+  const count = (text: string) =>
+    countCharacters(() => wrap([{ text, tone: 'plain' }], { indent: 0, width: 80, paint: paintNothing }))
+  for (const unit of ['x', '😀', '漢 ', 'é', '😀x ', 'e\u0301', '\u0301', '\u200d😀']) {
+    const [some, twice] = [count(unit.repeat(2_000)), count(unit.repeat(4_000))]
+    t.ok(some >= 2_000, `${unit}: ${some} characters`)
+    t.ok(twice < 2.2 * some, `${unit}: then ${twice}`)
+  }
 })
 
 const piece = fc.oneof(
