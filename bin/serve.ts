@@ -129,6 +129,10 @@ async function supervise(options: Options, commandLine: readonly string[], confi
   })
 }
 
+const hostsWarning =
+  'Any host is answered: APP_HOSTS is not set. A redirect or a link may lead to a host that a client has made up.\n' +
+  'Set APP_HOSTS to the names of the site, such as APP_HOSTS=example.org,*.example.org.\n'
+
 /** Without JSON lines on stdout, people read there; with them, on stderr. */
 function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
   const { environment } = config
@@ -137,6 +141,7 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
   const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
   const again = isRestarted ? ' again' : ''
   stream.write(`Sinfonietta serves ${url}${again} (${environment}, debug ${debug ? 'on' : 'off'}${processes})\n`)
+  if (environment === 'prod' && config.hosts.length === 0) stream.write(hostsWarning)
   // Its supervisor restarts a site that crashes from now on.
   process.send?.('listening')
   if (!debug || isRestarted) return

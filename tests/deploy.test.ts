@@ -24,6 +24,7 @@ const settings = {
   APP_SECRET: 'of one’s own, and long enough for production',
   APP_HOSTS: 'example.org',
   TRUSTED_PROXIES: '127.0.0.1',
+  TRUSTED_HEADERS: 'x-forwarded-for,x-forwarded-proto,x-forwarded-port',
 }
 
 t.test('the guide sets what is tested here', async t => {
@@ -121,9 +122,21 @@ t.test('behind the nginx of the guide', { skip }, async t => {
     t.match(answer, { status: 301, headers: { location: 'https://example.org/partnership?a=b' } })
   })
 
-  await t.test('a redirect of the site keeps scheme and host', async t => {
-    const answer = await ask({ port: secure, path: '/partnership/?a=b', headers: { host: `example.org:${secure}` } })
-    t.match(answer, { status: 301, headers: { location: `https://example.org:${secure}/partnership?a=b` } })
+  await t.test('a redirect of the site keeps scheme, host and port, whatever a client claims', async t => {
+    const location = `https://example.org:${secure}/partnership?a=b`
+    for (const [path, headers] of [
+      ['/partnership/?a=b', { host: `example.org:${secure}` }],
+      [
+        '/partnership/?a=b',
+        { 'x-forwarded-host': 'evil.test', 'x-forwarded-port': '1', 'x-forwarded-prefix': '/evil' },
+      ],
+      ['/partnership/?a=b', { forwarded: 'for=_x;host=evil.test;proto=http' }],
+      ['https://example.org/partnership/?a=b', { host: 'evil.test' }],
+    ] as const) {
+      const answer = await ask({ port: secure, path, headers })
+      t.equal(answer.status, 301)
+      t.equal(answer.headers.location, location)
+    }
   })
 
   await t.test('there is no debug output, whatever a client claims', async t => {
@@ -181,7 +194,7 @@ t.test('behind the nginx of the guide', { skip }, async t => {
 })
 
 t.test(
-  'the site learns the address, scheme and host of a client from nginx, and not from the client',
+  'the site learns the address, scheme, host and port of a client from nginx, and not from the client',
   { skip },
   async t => {
     const handlers = createHandlerBundle({
@@ -194,10 +207,12 @@ t.test(
       'x-forwarded-for': '203.0.113.9',
       'x-forwarded-host': 'evil.test',
       'x-forwarded-proto': 'http',
+      'x-forwarded-port': '1',
+      'x-forwarded-prefix': '/evil',
       connection: 'Upgrade',
       upgrade: 'websocket',
     }
     const { text } = await ask({ port: secure, path: '/who', localAddress: '127.0.0.2', headers: claims })
-    t.strictSame(JSON.parse(text), ['127.0.0.2', 'https://example.org/who', null])
+    t.strictSame(JSON.parse(text), ['127.0.0.2', `https://example.org:${secure}/who`, null])
   },
 )

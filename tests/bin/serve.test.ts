@@ -236,6 +236,12 @@ t.test('production writes nothing but JSON to stdout', async t => {
   for (const line of site.stdout.trimEnd().split('\n')) {
     t.match(JSON.parse(line), { time: String, level: String, channel: String, message: String })
   }
+  t.strictSame(site.stderr.split('\n'), [
+    `Sinfonietta serves ${url} (prod, debug off)`,
+    'Any host is answered: APP_HOSTS is not set. A redirect or a link may lead to a host that a client has made up.',
+    'Set APP_HOSTS to the names of the site, such as APP_HOSTS=example.org,*.example.org.',
+    '',
+  ])
 })
 
 t.test('who does not want to wait for what is under way sends another signal', async t => {

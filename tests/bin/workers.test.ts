@@ -109,6 +109,7 @@ t.test('a connection that is handed to a worker just when it ends goes to anothe
   t.strictSame(new Set(await answers), new Set(['status 200']))
   await until(() => !childrenOf(site.child.pid).includes(old))
   await site.until(/A worker has ended \(exit code 0\)/)
+  t.equal(site.stderr.match(/APP_HOSTS is not set/g)?.length, 1, 'one process speaks for all')
 })
 
 t.test(
