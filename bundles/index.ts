@@ -1,5 +1,5 @@
 import type { Bundle } from '../kernel/bundle.ts'
-import { isDebugOn } from '../kernel/debug-access.ts'
+import { isDebugOn } from '../kernel/debug-gate.ts'
 import type { Config } from '../lib/env/config.ts'
 import { frameworkBundle } from './framework/framework-bundle.ts'
 import { siteBundle } from './site/site-bundle.ts'

@@ -1,16 +1,117 @@
-import type { Request } from '../lib/http/request.ts'
+import type { BlockList } from 'node:net'
+import type { Config } from '../lib/env/config.ts'
+import { findUserIds } from '../lib/env/user-ids.ts'
+import type { Headers } from '../lib/http/headers.ts'
+import { includesHost } from '../lib/http/host.ts'
+import { hasProxyHeader } from '../lib/http/proxy-headers.ts'
+import type { Connection, Request } from '../lib/http/request.ts'
+import { findProblem } from '../lib/http/request-checks.ts'
+import { createAddressList, includesAddress } from '../lib/http/trusted-proxies.ts'
 import type { Logger } from '../lib/log/logger.ts'
-import { type DebugPolicy, decideDebugAccess } from './debug-access.ts'
+import { DebugKey } from './debug-key.ts'
+import { type PeerUser, PeerUsers } from './peer-users.ts'
 
-/** Asks the gate of debug output, and tells the server's log once for each reason what would open it. */
+const ownHosts: readonly string[] = ['localhost', '*.localhost', '127.0.0.1', '[::1]']
+
+/** What the process was started with; no request can change it. */
+export interface DebugPolicy {
+  /** The environment is `dev`, with debug on. */
+  readonly isDebug: boolean
+  /** Hosts beside those of this machine, `*.example.org` included. */
+  readonly hosts: readonly string[]
+  /** Peers beside those of this machine. */
+  readonly allowedPeers: BlockList
+  /** The ids of the users whose clients on this machine are let in; absent where the system has none. */
+  readonly users: ReadonlySet<number> | undefined
+  readonly key: DebugKey | undefined
+}
+
+/** Whether the process was started for debugging: only then is there anything that a client could be shown. */
+export function isDebugOn({ environment, isDebug }: Config): boolean {
+  return environment === 'dev' && isDebug
+}
+
+/** Reads the policy of a process from its configuration. @throws CONFIG_INVALID for an unknown user */
+export function createDebugPolicy(config: Config, ownId: number | undefined = process.getuid?.()): DebugPolicy {
+  const isDebug = isDebugOn(config)
+  return {
+    isDebug,
+    hosts: config.hosts,
+    allowedPeers: createAddressList(config.debugAllowedIps),
+    users: isDebug && ownId !== undefined ? new Set([ownId, ...findUserIds(config.debugAllowedUsers)]) : undefined,
+    key: config.debugKey === undefined ? undefined : new DebugKey(config.debugKey),
+  }
+}
+
+/** Whether a client may see debug output; if not, why, and what would allow it. */
+export type DebugDecision =
+  | { readonly isAllowed: true }
+  | { readonly isAllowed: false; readonly reason: string; readonly remedy: string }
+
+/**
+ * The one gate of all debug output: headers, error details, toolbar and profiler. It opens only where debug was turned
+ * on at start, for a sound request from a peer on this machine (or a listed one), under a host name of this machine (or
+ * a listed one), whose program runs as the user of the server (or a listed one), and never through a proxy that is not
+ * trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is asked for separately.
+ */
+export function decideDebugAccess(request: Request, policy: DebugPolicy, user: PeerUser): DebugDecision {
+  if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')
+
+  // Node drops header fields of a request that has too many, those of a proxy with them.
+  const problem = findProblem(request)
+  if (problem !== undefined) return { isAllowed: false, reason: `the request is refused (${problem.code})`, remedy: '' }
+
+  // A trusted proxy that does not say for whom it speaks is taken for any other peer.
+  const forwardedFor = request.forwarded.clientIp
+  if (forwardedFor === undefined && (request.httpVersion !== '1.1' || hasProxyHeader(request.headers))) {
+    return refuse('the request came through a proxy that is not trusted', 'TRUSTED_PROXIES')
+  }
+  if (!isAllowedPeer(request.clientIp, policy.allowedPeers)) {
+    return refuse(`the client ${request.clientIp} is not on this machine`, 'DEBUG_ALLOWED_IPS')
+  }
+  if (!includesHost(ownHosts, request.hostname) && !includesHost(policy.hosts, request.hostname)) {
+    return refuse(`the host "${request.hostname}" is not a name of this machine`, 'APP_HOSTS')
+  }
+  // The user at the other end is that of a proxy which is trusted.
+  if (forwardedFor !== undefined || !isLoopback(request.peerAddress)) return { isAllowed: true }
+  if (user === 'nobody') {
+    const reason = `${request.peerAddress} has no open socket that belongs to the connection`
+    return { isAllowed: false, reason, remedy: 'No setting would allow it.' }
+  }
+  if (user !== 'unknown' && policy.users?.has(user) === false) {
+    return refuse(`the client's program runs as another user (${user})`, 'DEBUG_ALLOWED_USERS')
+  }
+  return { isAllowed: true }
+}
+
+function refuse(reason: string, setting: string): DebugDecision {
+  return { isAllowed: false, reason, remedy: `The setting ${setting} would allow it.` }
+}
+
+function isAllowedPeer(address: string, allowed: BlockList): boolean {
+  return isLoopback(address) || includesAddress(allowed, address)
+}
+
+function isLoopback(address: string): boolean {
+  return /^(?:::ffff:)?127\.\d+\.\d+\.\d+$/.test(address) || address === '::1'
+}
+
+const wrongKeyRemedy =
+  'The link that the server prints at start, or DEBUG_KEY in the header x-debug-key, would allow it.'
+
+/** Decides for each request whether its client may see debug output, and logs each reason against it once. */
 export class DebugGate {
   readonly #policy: DebugPolicy
   readonly #logger: Logger
-  readonly #told = new Set<string>()
+  readonly #peers: PeerUsers
+  readonly #users = new WeakMap<Connection, PeerUser>()
+  readonly #decisions = new WeakMap<Request, boolean>()
+  readonly #logged = new Set<string>()
 
-  constructor(policy: DebugPolicy, logger: Logger) {
+  constructor(policy: DebugPolicy, logger: Logger, peers: PeerUsers = new PeerUsers()) {
     this.#policy = policy
     this.#logger = logger
+    this.#peers = peers
   }
 
   /** Whether the process was started with debug on; says nothing of any client. */
@@ -18,18 +119,66 @@ export class DebugGate {
     return this.#policy.isDebug
   }
 
-  /** Whether this request's client may see debug output. */
+  /**
+   * Finds out which user a connection comes from, before its first request is handled; `undefined` when that is known, or
+   * makes no difference. A request that is handled without it is refused.
+   */
+  identify(request: Request): Promise<void> | undefined {
+    const { connection } = request
+    if (!this.isDebug || this.#policy.users === undefined || connection?.remotePort === undefined) return undefined
+    if (this.#users.has(connection) || !decideDebugAccess(request, this.#policy, 'unknown').isAllowed) return undefined
+    return this.#peers.find(connection).then(user => void this.#users.set(connection, user))
+  }
+
+  /** Whether this request's client may see debug output. A sub-request is for the client of the main request. */
   allows(request: Request): boolean {
-    const decision = decideDebugAccess(request, this.#policy)
-    if (decision.isAllowed) return true
-    const { reason, setting } = decision
-    if (this.#policy.isDebug && !this.#told.has(setting)) {
-      this.#told.add(setting)
-      this.#logger.warning('Debug output is withheld: {reason}. The setting {setting} would allow it.', {
-        reason,
-        setting,
-      })
+    if (!this.isDebug) return false
+    if (request.parent !== undefined) return this.allows(request.parent)
+    let isAllowed = this.#decisions.get(request)
+    if (isAllowed === undefined) {
+      isAllowed = this.#admits(request) && this.#hasKey(request)
+      this.#decisions.set(request, isAllowed)
     }
+    return isAllowed
+  }
+
+  /** All but the key. */
+  #admits(request: Request): boolean {
+    const decision = decideDebugAccess(request, this.#policy, this.#userOf(request))
+    if (decision.isAllowed) return true
+    if (this.isDebug && decision.remedy !== '') this.#explain(decision.reason, decision.remedy)
     return false
+  }
+
+  /** Whether a text is the key, and all else allows the client that has sent it to see debug output. */
+  isOpenedBy(key: string, request: Request): boolean {
+    if (this.#policy.key === undefined || !this.#admits(request)) return false
+    if (this.#policy.key.is(key)) return true
+    this.#explain('a client has sent a wrong key', wrongKeyRemedy)
+    return false
+  }
+
+  /** Spares the client of a response to send the key again: sets a cookie. */
+  giveCookie(headers: Headers, isSecure: boolean): void {
+    this.#policy.key?.giveCookie(headers, isSecure)
+  }
+
+  #userOf({ connection }: Request): PeerUser {
+    // What has no socket was made in this process: by a test, or as a replay.
+    if (connection?.remotePort === undefined || this.#policy.users === undefined) return 'unknown'
+    return this.#users.get(connection) ?? 'nobody'
+  }
+
+  #hasKey(request: Request): boolean {
+    const { key } = this.#policy
+    if (key === undefined || request.connection?.remotePort === undefined || key.isIn(request)) return true
+    this.#explain('the client has not shown the right key', wrongKeyRemedy)
+    return false
+  }
+
+  #explain(reason: string, remedy: string): void {
+    if (this.#logged.has(remedy)) return
+    this.#logged.add(remedy)
+    this.#logger.warning('Debug output is withheld: {reason}. {remedy}', { reason, remedy })
   }
 }

@@ -3,7 +3,6 @@ import type { Config } from '../lib/env/config.ts'
 import { createEventDispatcher, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
 import { OwnedEventDispatcher } from '../lib/event-dispatcher/owned-event-dispatcher.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
-import { createAddressList } from '../lib/http/trusted-proxies.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
 import { RouteCollection } from '../lib/routing/route-collection.ts'
@@ -12,8 +11,7 @@ import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller/controller-resolver.ts'
-import { isDebugOn } from './debug-access.ts'
-import { DebugGate } from './debug-gate.ts'
+import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import { createDebugLastResort } from './debug-last-resort.ts'
 import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
@@ -86,11 +84,6 @@ export class Kernel {
     }
     const controllers = new ControllerResolver()
     const routes: Application['routes'] = new RouteCollection()
-    const debugPolicy = {
-      isDebug: isDebugOn(config),
-      hosts: config.hosts,
-      allowedPeers: createAddressList(config.debugAllowedIps),
-    }
     const app: Application = {
       ...foundation,
       routes,
@@ -98,7 +91,7 @@ export class Kernel {
       files: new StaticFiles(),
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
-      debugGate: new DebugGate(debugPolicy, foundation.logger),
+      debugGate: new DebugGate(createDebugPolicy(config), foundation.logger),
     }
     // In order: a bundle may build on what those before it have registered.
     for (const bundle of bundles) {

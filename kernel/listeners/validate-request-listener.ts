@@ -1,5 +1,5 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import { requestChecks } from '../../lib/http/request-checks.ts'
+import { findProblem } from '../../lib/http/request-checks.ts'
 import { RequestEvent } from '../events/request-event.ts'
 
 /** Before all that believes what the request says of itself. */
@@ -13,9 +13,7 @@ export class ValidateRequestListener {
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
     if (!isMainRequest) return
-    for (const { find } of requestChecks) {
-      const problem = find(request)
-      if (problem !== undefined) throw problem
-    }
+    const problem = findProblem(request)
+    if (problem !== undefined) throw problem
   }
 }

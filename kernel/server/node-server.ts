@@ -8,6 +8,7 @@ import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import type { Signals } from '../../lib/signals.ts'
+import type { DebugGate } from '../debug-gate.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
 import { type ClosingTimes, closeServer } from './close-server.ts'
@@ -34,6 +35,8 @@ export interface NodeServerServices {
   readonly trustedProxies: TrustedProxies
   readonly logger: Logger
   readonly signals: Signals
+  /** Learns of which user a connection is, before its first request is handled: in development. */
+  readonly debugGate?: Pick<DebugGate, 'identify'>
   /** Speaks TLS with it. */
   readonly identity?: TlsIdentity
   /** Milliseconds after which a request that nobody has answered gets a 503; a minute unless told else. */
@@ -126,6 +129,8 @@ export class NodeServer {
     // What follows may be the rest of its body: it is never taken for a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
+    const identifying = this.#services.debugGate?.identify(request)
+    if (identifying !== undefined) await identifying
     const response = await this.#services.kernel.handle(request)
     // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
     if (isBeyondDrain(message)) this.#endAfter(target)
@@ -141,8 +146,7 @@ export class NodeServer {
 
   /**
    * Bytes that are no request, or ask for a tunnel. What came before them on the connection is answered first: node itself
-   * would drop it.
-   * Never rejects.
+   * would drop it. Never rejects.
    */
   async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
     if (this.#broken.has(socket)) return

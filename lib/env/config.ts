@@ -21,6 +21,10 @@ export interface Config {
   readonly trustedHeaders: readonly TrustableHeader[]
   /** Addresses and subnets that may see debug output beside the loopback. */
   readonly debugAllowedIps: readonly string[]
+  /** Names or ids of users whose clients may see debug output beside those of the server's own user. */
+  readonly debugAllowedUsers: readonly string[]
+  /** What clients have to show once to see debug output. */
+  readonly debugKey: string | undefined
   /** The least level that is logged. */
   readonly logLevel: LogLevel
   /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
@@ -68,6 +72,8 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
       settings.TRUSTED_HEADERS.length === 0 ? [...defaultTrustedHeaders] : settings.TRUSTED_HEADERS,
     ),
     debugAllowedIps: Object.freeze(settings.DEBUG_ALLOWED_IPS),
+    debugAllowedUsers: Object.freeze(settings.DEBUG_ALLOWED_USERS),
+    debugKey: settings.DEBUG_KEY || undefined,
     logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
     editorUrl: settings.EDITOR_URL || undefined,
     editorPaths: Object.freeze(settings.EDITOR_PATHS),

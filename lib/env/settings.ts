@@ -35,6 +35,8 @@ export interface Settings {
   readonly TRUSTED_PROXIES: readonly string[]
   readonly TRUSTED_HEADERS: readonly TrustableHeader[]
   readonly DEBUG_ALLOWED_IPS: readonly string[]
+  readonly DEBUG_ALLOWED_USERS: readonly string[]
+  readonly DEBUG_KEY: string
   readonly LOG_LEVEL: LogLevel | ''
   readonly EDITOR_URL: string
   readonly EDITOR_PATHS: readonly PathMapping[]
@@ -95,6 +97,17 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
         transform(entries => entries.map(findTrustable).filter(header => header !== undefined)),
       ),
       DEBUG_ALLOWED_IPS: addresses,
+      DEBUG_ALLOWED_USERS: listOf(
+        entry => /^[A-Za-z_][\w.-]*\$?$|^\d+$/.test(entry),
+        'the name or the id of a user, such as www-data or 33',
+      ),
+      DEBUG_KEY: pipe(
+        setting,
+        check(
+          value => value === '' || /^[\w.~-]{16,}$/.test(value),
+          'needs at least 16 letters, digits or -._~, or none.',
+        ),
+      ),
       LOG_LEVEL: oneOf(logLevels),
       EDITOR_URL: pipe(
         setting,

@@ -32,6 +32,15 @@ export const requestChecks: readonly RequestCheck[] = [
   { name: 'method', source: 'RFC 9110, section 9.1', find: checkMethod },
 ]
 
+/** Gives the first thing that is wrong with a request; `undefined` when nothing is. */
+export function findProblem(request: Request): HttpError | undefined {
+  for (const { find } of requestChecks) {
+    const problem = find(request)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
 /** Node reads 0.9 and 2.0 as well, and asks only 1.1 for a Host. */
 function checkVersion({ httpVersion }: Request): HttpError | undefined {
   if (httpVersion === '1.1' || httpVersion === '1.0') return undefined

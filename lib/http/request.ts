@@ -14,6 +14,10 @@ import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 /** The connection that a request came by; a node socket is one. */
 export interface Connection {
   readonly remoteAddress?: string | undefined
+  /** The ports, and our own address, are known of a socket only. */
+  readonly remotePort?: number | undefined
+  readonly localAddress?: string | undefined
+  readonly localPort?: number | undefined
   /** Whether the connection itself is TLS. */
   readonly encrypted?: boolean
 }
@@ -150,6 +154,11 @@ export class Request {
   /** The full URL as the client sees it. */
   get url(): string {
     return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
+  }
+
+  /** What the request came by; absent when it was made in this process. */
+  get connection(): Connection | undefined {
+    return this.#init.connection
   }
 
   /** The address of the other end of the connection. */

@@ -64,6 +64,8 @@ const readers: Readonly<Record<keyof Settings, Reader>> = {
   TRUSTED_PROXIES: ({ trustedProxies }) => trustedProxies.join(', '),
   TRUSTED_HEADERS: ({ trustedHeaders }) => trustedHeaders.join(', '),
   DEBUG_ALLOWED_IPS: ({ debugAllowedIps }) => debugAllowedIps.join(', '),
+  DEBUG_ALLOWED_USERS: ({ debugAllowedUsers }) => debugAllowedUsers.join(', '),
+  DEBUG_KEY: ({ debugKey }) => masked(debugKey),
   LOG_LEVEL: ({ logLevel }) => logLevel,
   EDITOR_URL: ({ editorUrl }) => editorUrl ?? '',
   EDITOR_PATHS: ({ editorPaths }) => editorPaths.map(({ from, to }) => `${from}=${to}`).join(', '),

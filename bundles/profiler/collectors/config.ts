@@ -38,6 +38,7 @@ export class ConfigCollector implements ProfileCollector {
 function secretsOf(config: Config): [name: string, value: string | undefined][] {
   return [
     ['APP_SECRET', config.secret],
+    ['DEBUG_KEY', config.debugKey],
     ['DATABASE_URL', config.databaseUrl],
     ['MAILER_DSN', config.mailerDsn],
     ['RECAPTCHA3_KEY', config.recaptcha3Key],

@@ -131,6 +131,8 @@ t.test('config', async t => {
         'x-forwarded-prefix',
       ],
       debugAllowedIps: [],
+      debugAllowedUsers: [],
+      debugKey: undefined,
       logLevel: 'debug',
       editorUrl: undefined,
       editorPaths: [],
@@ -153,6 +155,8 @@ t.test('config', async t => {
       TRUSTED_PROXIES: '10.0.0.0/8, private_ranges',
       TRUSTED_HEADERS: 'Forwarded, x-forwarded-for',
       DEBUG_ALLOWED_IPS: '192.168.1.7',
+      DEBUG_ALLOWED_USERS: 'www-data, 1001',
+      DEBUG_KEY: 'sixteen.letters~',
       LOG_LEVEL: 'error',
       EDITOR_URL: 'Cursor',
       EDITOR_PATHS: '/srv/app/=/home/me/app',
@@ -173,6 +177,8 @@ t.test('config', async t => {
       trustedProxies: ['10.0.0.0/8', 'private_ranges'],
       trustedHeaders: ['forwarded', 'x-forwarded-for'],
       debugAllowedIps: ['192.168.1.7'],
+      debugAllowedUsers: ['www-data', '1001'],
+      debugKey: 'sixteen.letters~',
       logLevel: 'error',
       editorUrl: 'cursor://file{file}:{line}:{column}',
       editorPaths: [{ from: '/srv/app', to: '/home/me/app' }],
@@ -224,6 +230,8 @@ t.test('config', async t => {
       TRUSTED_PROXIES: 'proxy,::1',
       TRUSTED_HEADERS: 'x-real-ip',
       DEBUG_ALLOWED_IPS: '::1,10.0.0.0/33',
+      DEBUG_ALLOWED_USERS: 'ann,-1,a:b',
+      DEBUG_KEY: 'hunter2 hunter2 hunter2',
       LOG_LEVEL: 'warn',
       DATABASE_URL: 'localhost:hunter2',
       MAILER_DSN: 'smtp://hunter2@[',
@@ -232,6 +240,7 @@ t.test('config', async t => {
     }
     const host = 'is not a host name such as example.org or *.example.org.'
     const address = 'is not an IP address or a subnet such as 10.0.0.0/8.'
+    const user = 'is not the name or the id of a user, such as www-data or 33.'
     const message = [
       'The configuration has mistakes:',
       '  APP_ENV "staging" is none of dev, prod, test.',
@@ -241,6 +250,8 @@ t.test('config', async t => {
       '  TRUSTED_PROXIES "proxy" is not an IP address, a subnet such as 10.0.0.0/8, or private_ranges.',
       '  TRUSTED_HEADERS "x-real-ip" is not one of forwarded, x-forwarded-for, x-forwarded-host, x-forwarded-proto, x-forwarded-port, x-forwarded-prefix.',
       `  DEBUG_ALLOWED_IPS "10.0.0.0/33" ${address}`,
+      ...['-1', 'a:b'].map(entry => `  DEBUG_ALLOWED_USERS "${entry}" ${user}`),
+      '  DEBUG_KEY needs at least 16 letters, digits or -._~, or none.',
       '  LOG_LEVEL "warn" is none of debug, info, warning, error, critical.',
       '  DATABASE_URL is not a URL; it reads like postgres://user:password@localhost/name, or is empty.',
       '  MAILER_DSN is not a DSN; it reads like smtp://user:password@localhost:25 or null://null, or is empty.',

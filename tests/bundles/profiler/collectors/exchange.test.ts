@@ -434,6 +434,7 @@ t.test('facts of the process', async t => {
       debugAllowedIps: [],
       secrets: {
         APP_SECRET: '******',
+        DEBUG_KEY: '',
         DATABASE_URL: '******',
         MAILER_DSN: '',
         RECAPTCHA3_KEY: '',

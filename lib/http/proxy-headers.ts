@@ -1,0 +1,65 @@
+import type { Headers } from './headers.ts'
+
+/**
+ * Names of header fields that proxies, load balancers, tunnels and content delivery networks add, and browsers, curl
+ * and the scripts of a page do not. A pattern, because each vendor has names of its own.
+ */
+const proxyHeader = new RegExp(
+  `^(?:${[
+    'via',
+    'cdn-loop',
+    'forwarded',
+    'forwarded-.*',
+    'x-forwarded.*',
+    'x-forward-.*',
+    'x-original-.*',
+    'x-rewrite-url',
+    'x-real-ip',
+    'x-remote-(?:ip|addr)',
+    'x-proxy(?:user)?-.*',
+    'x-.*-forwarded-for',
+    '(?:.*-)?client-?ip',
+    '.*-(?:connecting|user)-ip(?:v6)?',
+    'x-(?:host|peer)-ip',
+    'cf-.*',
+    'cloudfront-.*',
+    'fastly-.*',
+    'fly-.*',
+    'akamai-.*',
+    'x-akamai-.*',
+    'x-amz-cf-.*',
+    'x-amzn-(?:trace-id|tls-.*|oidc-.*|mtls-.*)',
+    'x-appengine-.*',
+    'x-cloud-trace-context',
+    'x-google-.*',
+    'x-goog-iap-.*',
+    'x-azure-.*',
+    'x-arr-.*',
+    'x-ms-.*-ip',
+    'x-envoy-.*',
+    'x-nginx-.*',
+    'x-varnish',
+    'x-vercel-.*',
+    'x-nf-.*',
+    'x-ngrok-.*',
+    'ngrok-.*',
+    'x-heroku-.*',
+    'x-render-.*',
+    'x-railway-.*',
+    'x-sucuri-.*',
+    'incap-.*',
+    'x-tailscale-.*',
+    'tailscale-.*',
+  ].join('|')})$`,
+  'i',
+)
+
+/** Whether a proxy has added one of the header fields: such a request does not come from its client directly. */
+export function hasProxyHeader(headers: Headers): boolean {
+  const fields = headers.toRaw()
+  for (let at = 0; at < fields.length; at += 2) {
+    // Every even index has a name.
+    if (proxyHeader.test(fields[at] as string)) return true
+  }
+  return false
+}

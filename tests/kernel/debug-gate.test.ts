@@ -1,0 +1,313 @@
+import { t } from 'tap'
+import {
+  createDebugPolicy,
+  type DebugDecision,
+  DebugGate,
+  type DebugPolicy,
+  decideDebugAccess,
+} from '../../kernel/debug-gate.ts'
+import { DebugKey } from '../../kernel/debug-key.ts'
+import { type PeerUser, PeerUsers } from '../../kernel/peer-users.ts'
+import { createRequest } from '../../kernel/testing/event-factories.ts'
+import { parseConfig } from '../../lib/env/config.ts'
+import { Headers } from '../../lib/http/headers.ts'
+import { includesHost } from '../../lib/http/host.ts'
+import { type Connection, Request } from '../../lib/http/request.ts'
+import {
+  createAddressList,
+  forwardingHeaders,
+  TrustedProxies,
+  trustableHeaders,
+} from '../../lib/http/trusted-proxies.ts'
+import { createRecorder } from '../support/recording-logger.ts'
+
+const policy: DebugPolicy = {
+  isDebug: true,
+  hosts: ['site.test', '*.dev.test'],
+  allowedPeers: createAddressList(['192.0.2.7']),
+  users: new Set([1000]),
+  key: undefined,
+}
+const ours = { host: 'localhost:8000' }
+
+interface Asked {
+  readonly headers?: Record<string, string>
+  readonly method?: string
+  readonly target?: string
+  readonly peer?: string
+  readonly httpVersion?: string
+  readonly proxies?: string[]
+  readonly user?: PeerUser
+}
+
+function decide(init: Asked, isDebug = true): DebugDecision {
+  const request = new Request({
+    target: init.target ?? '/',
+    method: init.method ?? 'GET',
+    headers: init.headers ?? ours,
+    httpVersion: init.httpVersion ?? '1.1',
+    connection: { remoteAddress: init.peer ?? '127.0.0.1' },
+    trustedProxies: new TrustedProxies(init.proxies, trustableHeaders),
+  })
+  return decideDebugAccess(request, { ...policy, isDebug }, init.user ?? 1000)
+}
+
+const remedyOf = (decision: DebugDecision) => (decision.isAllowed ? '' : decision.remedy)
+
+t.test('the truth table: all of debug, peer, host, headers, version and user must be right', async t => {
+  for (const isDebug of [true, false]) {
+    for (const [peer, isPeer] of [
+      ['127.0.0.1', true],
+      ['192.0.2.7', true],
+      ['203.0.113.9', false],
+    ] as const) {
+      for (const [host, isHost] of [
+        ['localhost', true],
+        ['a.dev.test', true],
+        ['evil.test', false],
+        ['', false],
+      ] as const) {
+        for (const forwarding of [undefined, ...forwardingHeaders]) {
+          for (const httpVersion of ['1.1', '1.0', '2.0']) {
+            for (const user of [1000, 0, 'nobody', 'unknown'] as const) {
+              const headers = { ...(host && { host }), ...(forwarding && { [forwarding]: '127.0.0.1' }) }
+              const { isAllowed } = decide({ headers, peer, httpVersion, user }, isDebug)
+              const isUser = user === 1000 || user === 'unknown' || peer !== '127.0.0.1'
+              const isDirect = forwarding === undefined && httpVersion === '1.1'
+              const expected = isDebug && isPeer && isHost && isDirect && isUser
+              if (isAllowed !== expected) {
+                t.fail(JSON.stringify({ isDebug, peer, host, forwarding, httpVersion, user, isAllowed }))
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+})
+
+t.test('this machine has several addresses and names', async t => {
+  for (const peer of ['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1']) t.ok(decide({ peer }).isAllowed, peer)
+  for (const peer of ['unknown', '128.0.0.1', '::2', '127.0.0.1.evil', '1127.0.0.1'])
+    t.notOk(decide({ peer }).isAllowed, peer)
+  for (const host of ['localhost', 'LOCALHOST.', 'a.b.localhost:80', '127.0.0.1:8000', '[::1]:8000', 'site.test']) {
+    t.ok(decide({ headers: { host } }).isAllowed, host)
+  }
+  for (const host of [
+    'localhost.evil.test',
+    'evillocalhost',
+    '0.0.0.0',
+    '2130706433',
+    '.localhost',
+    'dev.test',
+    'xsite.test',
+    '127.0.0.2',
+  ]) {
+    t.notOk(decide({ headers: { host } }).isAllowed, host)
+  }
+})
+
+t.test('what nginx before 1.29.7 sends by default opens nothing', async t => {
+  const old = decide({ headers: { host: '127.0.0.1:8000', connection: 'close' }, httpVersion: '1.0' })
+  t.match(remedyOf(old), 'TRUSTED_PROXIES')
+  const rewritten = { host: 'localhost', 'x-forwarded-for': '203.0.113.9' }
+  t.match(remedyOf(decide({ headers: rewritten })), 'TRUSTED_PROXIES')
+})
+
+t.test('a request that is refused anyway opens nothing', async t => {
+  const many = Object.fromEntries(Array.from({ length: 201 }, (_, index) => [`x-${index}`, '']))
+  for (const asked of [
+    { headers: { ...ours, ...many } },
+    { target: '/%zz' },
+    { headers: { host: 'a/b' } },
+    { method: 'TRACE' },
+    { headers: { ...ours, 'transfer-encoding': 'gzip' } },
+  ]) {
+    t.match(decide(asked), { isAllowed: false, reason: /^the request is refused \(HTTP_/, remedy: '' })
+  }
+})
+
+t.test('behind a trusted proxy the client decides, and a proxy that names none is like any peer', async t => {
+  const proxies = ['127.0.0.1']
+  const through = (client: string) => decide({ headers: { ...ours, 'x-forwarded-for': client }, proxies, user: 33 })
+  t.match(remedyOf(through('203.0.113.9')), 'DEBUG_ALLOWED_IPS')
+  t.ok(through('192.0.2.7').isAllowed)
+  t.ok(decide({ headers: { ...ours, 'x-forwarded-for': '192.0.2.7' }, proxies, httpVersion: '1.0' }).isAllowed)
+  t.notOk(decide({ proxies, httpVersion: '1.0' }).isAllowed)
+  t.notOk(decide({ headers: { ...ours, via: '1.1 proxy' }, proxies }).isAllowed)
+  t.ok(decide({ proxies }).isAllowed, 'a developer beside the proxy')
+  t.notOk(decide({ proxies, user: 33 }).isAllowed, 'the proxy itself')
+})
+
+t.test('headers that contradict one another open nothing', async t => {
+  const headers = { ...ours, forwarded: 'for=192.0.2.7', 'x-forwarded-for': '127.0.0.1' }
+  t.notOk(decide({ headers, proxies: ['127.0.0.1'] }).isAllowed)
+})
+
+t.test('a wildcard stands for at least one label', async t => {
+  t.ok(includesHost(policy.hosts, 'a.dev.test'))
+  t.notOk(includesHost(policy.hosts, '.dev.test'))
+  t.notOk(includesHost(policy.hosts, 'adev.test'))
+})
+
+t.test('the policy is read from the settings', async t => {
+  const read = (variables: Record<string, string>, id?: number) =>
+    createDebugPolicy(parseConfig({ APP_SECRET: 'x'.repeat(32), ...variables }), id)
+  const { key, users } = read({ DEBUG_ALLOWED_USERS: 'root,70000', DEBUG_KEY: 'k'.repeat(16) }, 1000)
+  t.strictSame([...(users ?? [])], [1000, 0, 70000])
+  t.ok(key?.is('k'.repeat(16)))
+  t.ok(read({}).users?.has(process.getuid?.() ?? -1), 'the user of this process')
+  t.equal(createDebugPolicy(parseConfig({ APP_SECRET: 'x'.repeat(32), APP_ENV: 'prod' }), 1000).users, undefined)
+  t.throws(() => read({ DEBUG_ALLOWED_USERS: 'root,no-such-user,nor-this' }, 1000), {
+    code: 'CONFIG_INVALID',
+    message: /"no-such-user" is no user in \/etc\/passwd.*\n.*"nor-this"/,
+  })
+  t.doesNotThrow(() => read({ APP_ENV: 'prod', DEBUG_ALLOWED_USERS: 'no-such-user' }, 1000), 'debug is off')
+})
+
+const socket: Connection = {
+  remoteAddress: '127.0.0.1',
+  remotePort: 50_000,
+  localAddress: '127.0.0.1',
+  localPort: 8000,
+}
+const key = 'a key of sixteen'.replaceAll(' ', '-')
+
+function createGate(changes: Partial<DebugPolicy> = {}, user = '1000') {
+  const { logger, records } = createRecorder()
+  const asked: string[] = []
+  const peers = new PeerUsers(async table => {
+    asked.push(table)
+    return Buffer.from(`  1: 0100007F:C350 0100007F:1F40 01 00000000:00000000 00:00000000 00000000  ${user} 0 4711 1\n`)
+  })
+  return { gate: new DebugGate({ ...policy, ...changes }, logger, peers), records, asked }
+}
+
+function over(connection: Connection, headers: Record<string, string> = ours): Request {
+  return new Request({ target: '/', headers, connection })
+}
+
+t.test('a connection is asked for its user once, when all else allows', async t => {
+  const { asked, gate } = createGate()
+  const request = over(socket)
+  await gate.identify(request)
+  t.ok(gate.allows(request))
+  t.equal(gate.identify(over(socket)), undefined, 'it is known')
+  t.ok(gate.allows(over(socket)), 'the next request of the connection')
+  t.equal(gate.identify(over({ ...socket }, { host: 'evil.test' })), undefined)
+  t.equal(gate.identify(over({ ...socket }, { ...ours, via: '1.1 proxy' })), undefined)
+  t.equal(gate.identify(createRequest('/')), undefined, 'it has no socket')
+  t.strictSame(asked, ['tcp'])
+  const unknown = over({ ...socket })
+  t.notOk(gate.allows(unknown), 'nobody has asked for the user of this one')
+})
+
+t.test('another user is refused, on every request of the connection', async t => {
+  const { asked, gate, records } = createGate({}, '33')
+  const connection = { ...socket }
+  for (const request of [over(connection), over(connection)]) {
+    await gate.identify(request)
+    t.notOk(gate.allows(request))
+  }
+  t.strictSame(asked, ['tcp'])
+  t.match(records, { length: 1 })
+  t.match(records[0], {
+    context: { reason: "the client's program runs as another user (33)" },
+    message: /The setting DEBUG_ALLOWED_USERS would allow it\./,
+  })
+})
+
+t.test('where the system has no users, the other rules stand', async t => {
+  const { asked, gate } = createGate({ users: undefined })
+  const request = over({ ...socket })
+  t.equal(gate.identify(request), undefined)
+  t.ok(gate.allows(request))
+  t.strictSame(asked, [])
+})
+
+t.test('while debug is off, nobody is asked and nothing is logged', async t => {
+  const { asked, gate, records } = createGate({ isDebug: false })
+  t.equal(gate.identify(over(socket)), undefined)
+  t.notOk(gate.allows(over(socket)))
+  t.notOk(gate.isDebug)
+  t.strictSame([asked, records], [[], []])
+})
+
+t.test('a sub-request is for the client of the main request', async t => {
+  const { gate } = createGate()
+  const main = over(socket, { host: 'a/b' })
+  t.notOk(gate.allows(main.duplicate()))
+  const refused = new Request({ target: '/', method: 'TRACE', headers: ours, connection: { remoteAddress: '::1' } })
+  t.notOk(gate.allows(refused.duplicate({ method: 'GET' })), 'also where it would be sound by itself')
+  t.ok(gate.allows(createRequest('/').duplicate()))
+})
+
+t.test('with a key, the header or the cookie is needed as well', async t => {
+  const { gate, records } = createGate({ key: new DebugKey(key) })
+  const given = new Headers()
+  gate.giveCookie(given, false)
+  const cookie = String(given.get('set-cookie')).split(';', 1)[0] ?? ''
+  t.equal(given.get('set-cookie'), `${cookie}; Path=/; HttpOnly; SameSite=Strict`)
+  t.notMatch(cookie, key)
+  const secure = new Headers()
+  gate.giveCookie(secure, true)
+  t.equal(secure.get('set-cookie'), `${cookie}; Path=/; HttpOnly; Secure; SameSite=Strict`)
+
+  const allows = async (headers: Record<string, string>) => {
+    const request = over(socket, { ...ours, ...headers })
+    await gate.identify(request)
+    return gate.allows(request)
+  }
+  t.ok(await allows({ cookie }))
+  t.ok(await allows({ cookie: `a=b; ${cookie}` }))
+  t.ok(await allows({ 'x-debug-key': key }))
+  t.match(records, { length: 0 })
+  for (const wrong of [{}, { cookie: 'debug_key=' }, { cookie: `debug_key=${key}` }, { cookie: cookie.slice(0, -2) }]) {
+    t.notOk(await allows(wrong), JSON.stringify(wrong))
+  }
+  t.notOk(await allows({ 'x-debug-key': `${key}.` }))
+  t.notOk(await allows({ 'x-debug-key': `${key}.`, cookie }), 'what is sent must be right')
+  t.notOk(await allows({ 'x-debug-key': '' }))
+  t.notOk(await allows({ cookie, host: 'evil.test' }), 'the other rules stand')
+  t.match(records, { length: 2 })
+  t.match(records[0]?.message, 'DEBUG_KEY in the header x-debug-key')
+  t.notMatch(JSON.stringify(records), key)
+  t.ok(gate.allows(createRequest('/')), 'what has no socket was made in this process')
+})
+
+t.test('the link opens with the right key, for a client that all else allows', async t => {
+  const { gate, records } = createGate({ key: new DebugKey(key) })
+  const request = over(socket)
+  t.notOk(gate.isOpenedBy(key, request), 'its user is not known')
+  await gate.identify(request)
+  t.ok(gate.isOpenedBy(key, request))
+  t.notOk(gate.isOpenedBy('', request))
+  t.notOk(gate.isOpenedBy(`${key}x`, request))
+  t.notOk(gate.isOpenedBy(key, over(socket, { host: 'evil.test' })))
+  t.notMatch(JSON.stringify(records), key)
+  const open = createGate()
+  await open.gate.identify(request)
+  t.notOk(open.gate.isOpenedBy('', request), 'there is no key')
+  const none = new Headers()
+  open.gate.giveCookie(none, false)
+  t.equal(none.size, 0)
+})
+
+t.test('the log says once for each rule what would open the gate, and nothing while debug is off', async t => {
+  const { gate, records } = createGate()
+  const from = (remoteAddress: string, host = 'localhost') => createRequest('/', { headers: { host }, remoteAddress })
+  t.ok(gate.isDebug)
+  t.ok(gate.allows(from('127.0.0.1')))
+  t.notOk(gate.allows(from('203.0.113.9')))
+  t.notOk(gate.allows(from('203.0.113.9')))
+  t.notOk(gate.allows(from('127.0.0.1', 'evil.test')))
+  t.notOk(gate.allows(from('127.0.0.1', 'a/b')), 'its error is logged already')
+  t.match(
+    records.map(({ level, message }) => [level, message]),
+    [
+      ['warning', /the client 203\.0\.113\.9 is not on this machine.* The setting DEBUG_ALLOWED_IPS would allow it\./],
+      ['warning', /the host "evil\.test" is not a name of this machine.* The setting APP_HOSTS would allow it\./],
+    ],
+  )
+  t.equal(records.length, 2)
+})
