@@ -1,6 +1,7 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../bundles/site/site-bundle.ts'
+import type { RequestHandler } from '../../kernel/controller/controller.ts'
 import { ExceptionEvent } from '../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../kernel/events/response-event.ts'
 import { RequestContext } from '../../kernel/request-context.ts'
@@ -145,6 +146,20 @@ t.test('an error of a sub-request reaches the one who made it, when that is want
   const { client, sequence } = await boot(t)
   t.equal((await client.get('/inner-failure')).status, 500)
   t.equal(sequence.filter(name => name.startsWith('kernel.exception')).length, 1)
+})
+
+t.test('ten sub-requests may be within one another, and no more', async t => {
+  const deepest = (depth: number) => {
+    const descend: RequestHandler = request =>
+      request.depth < depth ? kernel.forward(request, descend) : new Response(`at ${request.depth}`)
+    const { kernel, request } = createBare(descend)
+    return kernel.handle(request, RequestType.Main, false)
+  }
+  t.equal((await deepest(10)).body, 'at 10')
+  await t.rejects(deepest(11), {
+    code: 'KERNEL_TOO_DEEP',
+    message: 'There are more than 10 sub-requests within one another: does one of them ask for itself?',
+  })
 })
 
 t.test('200 overlapping requests do not see anything of one another', async t => {
