@@ -13,6 +13,7 @@ const places: Readonly<Record<string, string>> = {
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',
+  'tough-cookie': 'kernel/testing/',
   valibot: 'lib/env/',
   commander: 'bin/console',
   'highlight.js': 'lib/stack/highlight.ts',

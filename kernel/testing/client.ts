@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { CookieJar } from '../../lib/http/cookie-jar.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { HttpKernel } from '../http-kernel.ts'
+import { CookieJar } from './cookie-jar.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
 import { OpenResponse } from './open-response.ts'
 
@@ -46,8 +46,8 @@ export interface TestResponse {
 
 /** A client that talks to a kernel in the same process, and keeps cookies. It comes from this machine, unless told else. */
 export class TestClient {
-  /** What responses have set, and requests send. */
-  readonly cookies: CookieJar = new CookieJar()
+  /** The cookies that responses set and requests send, by the rules of browsers. */
+  readonly cookies: CookieJar
   readonly #kernel: HttpKernel
   readonly #options: TestClientOptions
   /** What each response was asked for with: a redirect may want it again. */
@@ -56,6 +56,7 @@ export class TestClient {
   constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
     this.#kernel = kernel
     this.#options = options
+    this.cookies = new CookieJar(this.#createRequest('GET', '/', {}).url)
   }
 
   /** Sends a GET. */
@@ -100,9 +101,9 @@ export class TestClient {
 
   /** Sends a GET and gives the response as soon as its headers are there; its body may never end. */
   async open(target: string, init: ClientRequestInit = {}): Promise<OpenResponse> {
-    const request = this.#createRequest('GET', target, init)
+    const request = this.#prepare('GET', target, init)
     const response = await this.#kernel.handle(request)
-    this.cookies.take(response.headers)
+    this.cookies.take(response.headers, request.url)
     return new OpenResponse(request, response, this.#kernel)
   }
 
@@ -147,15 +148,23 @@ export class TestClient {
     init: ClientRequestInit,
     redirects: readonly TestResponse[],
   ): Promise<TestResponse> {
-    const request = this.#createRequest(method, target, init)
+    const request = this.#prepare(method, target, init)
     this.#sent.set(request, init)
     const { response, bytes } = await this.#read(request, await this.#kernel.handle(request))
     const { headers, status } = response
-    this.cookies.take(headers)
+    this.cookies.take(headers, request.url)
     await this.#kernel.terminate(request, response)
     const text = new TextDecoder().decode(bytes)
     const json = () => parseJson(text, response)
     return { status, headers, bytes, text, json, request, redirects }
+  }
+
+  /** Which cookies are sent depends on the URL that the headers make. */
+  #prepare(method: string, target: string, init: ClientRequestInit): Request {
+    const request = this.#createRequest(method, target, init)
+    const cookies = request.headers.has('cookie') ? '' : this.cookies.toHeader(request.url)
+    if (cookies !== '') request.headers.set('cookie', cookies)
+    return request
   }
 
   #createRequest(method: string, target: string, init: ClientRequestInit): Request {
@@ -164,8 +173,6 @@ export class TestClient {
     const own = new Headers(init.headers)
     for (const [name] of own) all.delete(name)
     for (const [name, value] of own) all.append(name, value)
-    const cookie = this.cookies.toHeader()
-    if (cookie !== '' && !all.has('cookie')) all.set('cookie', cookie)
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
   }
 

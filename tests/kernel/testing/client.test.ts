@@ -8,8 +8,8 @@ import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
 import { ResponseEvent } from '../../../kernel/events/response-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import type { TestClient } from '../../../kernel/testing/client.ts'
+import { CookieJar } from '../../../kernel/testing/cookie-jar.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { CookieJar } from '../../../lib/http/cookie-jar.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import { Headers } from '../../../lib/http/headers.ts'
 import { Response } from '../../../lib/http/response.ts'
@@ -262,18 +262,92 @@ t.test('a response that never ends is read as it comes, until the client leaves'
   t.strictSame(sent, [false, true, true])
 })
 
-t.test('a cookie jar drops what has expired', async t => {
-  const jar = new CookieJar()
-  jar.set('a', '1')
-  jar.set('b', '2')
-  jar.set('c', '3')
-  jar.take(
-    new Headers([
-      ['set-cookie', 'a=; Max-Age=0'],
-      ['set-cookie', 'b=; Expires=Thu, 01 Jan 1970 00:00:00 GMT'],
-      ['set-cookie', 'c=4; Max-Age=60'],
-      ['set-cookie', 'd=5; Expires=Fri, 01 Jan 2100 00:00:00 GMT'],
-    ]),
-  )
-  t.equal(jar.toHeader(), 'c=4; d=5')
+t.test('a cookie is sent where a browser would send it', async t => {
+  const cases: readonly [setBy: string, fields: readonly string[], askedFor: string, sent: string][] = [
+    // Age.
+    ['http://localhost/', ['a=1', 'b=2', 'a=; Max-Age=0'], 'http://localhost/', 'b=2'],
+    ['http://localhost/', ['a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT'], 'http://localhost/', ''],
+    ['http://localhost/', ['a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT'], 'http://localhost/', 'a=1'],
+    ['http://localhost/', ['a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=60'], 'http://localhost/', 'a=1'],
+    ['http://localhost/', ['a=1; Max-Age=never; Expires=0'], 'http://localhost/', 'a=1'],
+    // Path.
+    ['http://localhost/a/b', ['a=1'], 'http://localhost/a/c', 'a=1'],
+    ['http://localhost/a/b', ['a=1'], 'http://localhost/c', ''],
+    ['http://localhost/', ['a=1; Path=/shop'], 'http://localhost/shop/cart?x', 'a=1'],
+    ['http://localhost/', ['a=1; Path=/shop'], 'http://localhost/shopping', ''],
+    ['http://localhost/', ['a=1; Path=/', 'a=2; Path=/shop'], 'http://localhost/shop', 'a=2; a=1'],
+    ['http://localhost/', ['a=1; Path=/', 'a=; Path=/shop; Max-Age=0'], 'http://localhost/shop', 'a=1'],
+    // Secure; browsers trust this machine.
+    ['https://shop.test/', ['a=1; Secure'], 'https://shop.test/', 'a=1'],
+    ['https://shop.test/', ['a=1; Secure'], 'http://shop.test/', ''],
+    ['http://shop.test/', ['a=1; Secure'], 'https://shop.test/', ''],
+    ['http://localhost/', ['a=1; Secure'], 'http://localhost/', 'a=1'],
+    // Host and domain; ports do not count.
+    ['http://shop.test:8000/', ['a=1'], 'http://shop.test:9000/', 'a=1'],
+    ['https://shop.test/', ['a=1'], 'https://www.shop.test/', ''],
+    ['https://www.shop.test/', ['a=1; Domain=.SHOP.test'], 'https://shop.test/', 'a=1'],
+    ['https://shop.test/', ['a=1; Domain=shop.test'], 'https://www.shop.test/', 'a=1'],
+    ['https://shop.test/', ['a=1; Domain=www.shop.test'], 'https://www.shop.test/', ''],
+    ['https://shop.test/', ['a=1; Domain=other.test'], 'https://other.test/', ''],
+    ['https://badshop.test/', ['a=1; Domain=shop.test'], 'https://badshop.test/', ''],
+    ['https://shop.co.uk/', ['a=1; Domain=co.uk'], 'https://shop.co.uk/', ''],
+    ['http://127.0.0.1/', ['a=1; Domain=0.0.1'], 'http://127.0.0.1/', ''],
+    ['http://[::1]/', ['a=1'], 'http://[::1]/', 'a=1'],
+    // Prefixes.
+    ['https://shop.test/', ['__Host-a=1; Path=/; Secure', '__Host-b=1; Path=/'], 'https://shop.test/', '__Host-a=1'],
+    ['https://shop.test/', ['__Secure-a=1; Secure', '__Secure-b=1'], 'https://shop.test/', '__Secure-a=1'],
+    // What is odd.
+    ['http://localhost/', ['x', '=y', '', ';', '; a=1', '='], 'http://localhost/', 'y'],
+    [
+      'http://localhost/',
+      ['a b=1', 'c@=%20"2 3"', '__proto__=4'],
+      'http://localhost/',
+      'a b=1; c@=%20"2 3"; __proto__=4',
+    ],
+    ['http://localhost/', ['a=caf\xe9', 'b=b=c'], 'http://localhost/', 'a=caf\xe9; b=b=c'],
+    ['http://1.2.3.999/', ['a=1'], 'http://1.2.3.999/', ''],
+    ['http://localhost/', ['a=1'], '*', ''],
+  ]
+  for (const [setBy, fields, askedFor, sent] of cases) {
+    const jar = new CookieJar()
+    jar.take(new Headers(fields.map(field => ['set-cookie', field])), setBy)
+    t.equal(jar.toHeader(askedFor), sent, `${setBy}: ${fields.join(' and ')} for ${askedFor}`)
+  }
+})
+
+t.test('the cookies of a client are those of its own site', async t => {
+  const { createClient } = await boot()
+  const client = createClient({ base: 'https://shop.test' })
+  client.cookies.set('a', 'b c')
+  client.cookies.take(new Headers({ 'set-cookie': 'cart=7; Path=/cart' }))
+  client.cookies.take(new Headers({ 'set-cookie': 'other=8' }), 'https://other.test/')
+  t.equal(client.cookies.get('a'), 'b c')
+  t.equal(client.cookies.get('cart'), '7', 'whatever its path')
+  t.equal(client.cookies.get('other'), undefined)
+  t.throws(() => client.cookies.set('a b', ''), TypeError)
+  const sent = async (url: string) => [...(await client.get(url)).request.cookies]
+  t.strictSame(await sent('/echo-all'), [['a', 'b c']])
+  t.strictSame(await sent('http://shop.test/echo-all'), [], 'as its base is secure')
+  t.strictSame(await sent('https://other.test/echo-all'), [['other', '8']])
+  t.strictSame(await sent('/cart/1'), [
+    ['cart', '7'],
+    ['a', 'b c'],
+  ])
+  const named = createClient({ headers: { host: 'shop.test' } })
+  named.cookies.set('a', '1')
+  t.strictSame([...(await named.get('/echo-all')).request.cookies], [['a', '1']])
+})
+
+t.test('no cookie and no host breaks a client', async t => {
+  const { app, client } = await boot()
+  app.routes.add({
+    name: 'odd',
+    path: '/odd',
+    controller: () => new Response('', { headers: [['set-cookie', 'x'], ...oddFields] }),
+  })
+  const oddFields = ['=', 'a b=1; Path=;;', 'c=1; Domain=..; Expires=;'].map(field => ['set-cookie', field] as const)
+  t.equal((await client.get('/odd')).status, 200)
+  t.equal((await client.get('/odd', { headers: { host: '1.2.3.999' } })).status, 200)
+  t.equal((await client.get('/odd', { headers: { host: 'a b' } })).status, 400)
+  t.equal((await client.get('/echo-all')).request.headers.get('cookie'), 'x; a b=1')
 })
