@@ -20,6 +20,8 @@ const busy: Bundle = {
     dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-twice', '1'), 2, 'First.onResponse')
     dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-twice', '2'), 1, 'Second.onResponse')
     const controller = async () => {
+      const end = performance.now() + 3
+      while (performance.now() < end);
       for (let at = 0; at < 30; at++) await dispatcher.dispatch(new Tick())
       return Response.html('<body>busy</body>')
     }
@@ -124,4 +126,41 @@ t.test('a request is copied as a command', needsBrowser, async t => {
   await page.getByRole('button', { name: 'Copy as curl' }).click()
   await page.getByRole('button', { name: 'Copied' }).waitFor()
   t.match(await page.evaluate('navigator.clipboard.readText()'), /^curl http:\/\/127\.0\.0\.1:\d+\/busy/)
+})
+
+t.test('bars have the colours of the timeline, however long they are', needsBrowser, async t => {
+  const { page, recordOf } = await open(t)
+  const record = await recordOf('/busy')
+  await page.goto(`${record}?panel=time`)
+  const colour = (name: string) =>
+    page.evaluate<string>(`{
+      const probe = document.body.appendChild(document.createElement('i'))
+      probe.style.color = 'var(--bar-${name})'
+      getComputedStyle(probe).color
+    }`)
+  const [section, listener, controller] = await Promise.all(['section', 'listener', 'controller'].map(colour))
+  await page.goto(`${record}?panel=events`)
+  const bars = await page.evaluate<[string, string][]>(`
+    Array.from(document.querySelectorAll('#event-tree li'), row => {
+      const bar = row.querySelector(':scope > .span rect, :scope > details > .span rect')
+      return [row.className, bar === null ? '' : getComputedStyle(bar).fill]
+    }).filter(([, fill]) => fill !== '')
+  `)
+  t.ok(bars.some(([marks]) => marks.includes('lasts-1ms')))
+  for (const [marks, fill] of bars) {
+    if (marks.includes('node-controller')) t.equal(fill, controller, marks)
+    else if (marks.includes('node-call')) t.equal(fill, listener, marks)
+    else if (marks.includes('node-dispatch') && !marks.includes('of-event')) t.equal(fill, section, marks)
+  }
+})
+
+t.test('on paper the timeline stays, and the menu of exports goes', needsBrowser, async t => {
+  const { page, recordOf } = await open(t)
+  await page.goto(`${await recordOf('/busy')}?panel=time`)
+  t.ok(await page.locator('.export > summary').isVisible())
+  await page.emulateMedia({ media: 'print' })
+  t.ok(await page.locator('#timeline table').isVisible())
+  t.notOk(await page.locator('.timeline-tools').isVisible())
+  t.notOk(await page.locator('.export').isVisible())
+  t.notOk(await page.locator('.export ul').isVisible())
 })

@@ -4,6 +4,7 @@ import { recordLink } from '../links.ts'
 import type { ProfileSummary } from '../profile.ts'
 import type { Change } from '../reading/change.ts'
 import type { OutlineNode } from '../reading/event-outline.ts'
+import { isKernelDispatch } from '../reading/kernel-gaps.ts'
 import { describeSubRequest } from '../reading/sub-request.ts'
 import type { FoldedNode } from './fold-outline.ts'
 import { keyOfListener } from './listener-tables.ts'
@@ -69,11 +70,12 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
 /** What a row can be asked for, as classes. */
 function marksOf({ duration = 0, node, times }: FoldedNode): string {
   const marks: string[] = [`node-${node.kind}`]
+  if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
   if (times > 1) marks.push('alike')
   if (node.changes.length > 0) marks.push('changed')
   if (node.isStopped || node.hasThrown) marks.push('troubled')
-  if (duration >= 100) marks.push('slow')
-  if (duration >= 1000) marks.push('slower')
+  if (duration >= 100) marks.push('lasts-100us')
+  if (duration >= 1000) marks.push('lasts-1ms')
   return marks.join(' ')
 }
 
