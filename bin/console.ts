@@ -1,18 +1,19 @@
 import path from 'node:path'
-import { inspect, parseArgs } from 'node:util'
+import { parseArgs } from 'node:util'
 import { loadBundles } from '../bundles/index.ts'
 import type { Bundle } from '../kernel/bundle.ts'
 import { type CommandSource, CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
+import { KERNEL_COMMAND_TAKEN } from '../kernel/errors.ts'
 import { Kernel } from '../kernel/kernel.ts'
 import { Output } from '../lib/console/output.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
-import { HttpError } from '../lib/errors/http-error.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { escapeControls } from '../lib/log/escape-controls.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
+import { describeFailure } from './describe-failure.ts'
 
 /** Which application has its commands run; the one of this project unless told else. */
 export interface ConsoleApplication {
@@ -46,15 +47,21 @@ export async function runConsole(
       await kernel.close()
     }
   } catch (error) {
-    const isForeseen = error instanceof HttpError || error instanceof CommandUsageError
-    output.error(isForeseen ? error.message : inspect(error))
+    output.error(describeFailure(error))
     return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
   }
 }
 
 async function loadCommands(sources: readonly CommandSource[]): Promise<ConsoleCommand[]> {
   const loaded = sources.map(source => (typeof source === 'function' ? source() : [source]))
-  return (await Promise.all(loaded)).flat()
+  const commands = (await Promise.all(loaded)).flat()
+  for (const { name } of commands) {
+    const [first, second] = commands.filter(command => command.name === name)
+    if (first !== undefined && second !== undefined) {
+      throw new KERNEL_COMMAND_TAKEN([name, first.description, second.description])
+    }
+  }
+  return commands
 }
 
 async function run(

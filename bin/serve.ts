@@ -1,6 +1,5 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { inspect } from 'node:util'
 import { loadBundles } from '../bundles/index.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-gate.ts'
@@ -11,10 +10,10 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
-import { HttpError } from '../lib/errors/http-error.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { describeFailure } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
 import { untilCrash, untilSignal } from './signals.ts'
 import { leavePrimary, untilRetired } from './worker.ts'
@@ -49,10 +48,8 @@ export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
 const usageErrors = [UsageError, SERVER_PORT_TAKEN, SERVER_LISTEN_FAILED, SERVER_TLS_INVALID]
 
-/** What is foreseen has a message that says all; everything else is shown with its stack and its causes. */
 function print(error: unknown): void {
-  const isForeseen = error instanceof HttpError || error instanceof UsageError
-  process.stderr.write(`${isForeseen ? error.message : inspect(error)}\n`)
+  process.stderr.write(`${describeFailure(error)}\n`)
 }
 
 function printKept(error: unknown): void {

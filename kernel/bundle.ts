@@ -57,6 +57,8 @@ export interface Foundation {
   readonly bundles: readonly string[]
   /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
   readonly collectors: Collector[]
+  /** Names that no collector of a bundle may have: those of the profiler's own collectors and panels. */
+  readonly reservedCollectors: string[]
   /** Flaws that bundles know to look for in the profiles of requests, beside those that the profiler looks for. */
   readonly findingRules: FindingRule[]
   /** What bundles add to `bin/console`; a server has no use for it, and loads none that are given by a function. */

@@ -18,10 +18,10 @@ export const KERNEL_CONTROLLER_MISSING: CodedErrorClass<[path: string]> = define
   'Unable to find the controller for path "%s". The request has no attribute "_controller": is its route configured?',
 )
 
-export const KERNEL_CONTROLLER_INVALID: CodedErrorClass<[controller: string]> = defineError(
+export const KERNEL_CONTROLLER_INVALID: CodedErrorClass<[controller: string, suggestion: string]> = defineError(
   'KERNEL_CONTROLLER_INVALID',
   500,
-  'The controller %s is neither a function, nor made by defineController(), nor the name of a registered one.',
+  'The controller %s is neither a function, nor made by defineController(), nor the name of a registered one%s.',
 )
 
 export const KERNEL_ARGUMENT_MISSING: CodedErrorClass<[parameter: string, route: string]> = defineError(
@@ -45,13 +45,13 @@ export const KERNEL_QUERY_VALUE_MISSING: CodedErrorClass<[parameter: string]> = 
 export const KERNEL_NO_RESPONSE: CodedErrorClass<[returned: string]> = defineError(
   'KERNEL_NO_RESPONSE',
   500,
-  'The controller must return a "Response" object but it returned %s.',
+  'The controller must return a "Response" object but it returned %s',
 )
 
 export const KERNEL_RESPONSE_INVALID: CodedErrorClass<[found: string]> = defineError(
   'KERNEL_RESPONSE_INVALID',
   500,
-  'What listeners have made of the response is none: it is %s.',
+  'What listeners have made of the response is none: it is %s',
 )
 
 export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(
@@ -70,6 +70,24 @@ export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineErr
   'KERNEL_BUNDLE_REPEATED',
   500,
   'The bundle "%s" is listed twice.',
+)
+
+export const KERNEL_BUNDLE_FAILED: CodedErrorClass<[name: string, step: string, reason: string]> = defineError(
+  'KERNEL_BUNDLE_FAILED',
+  500,
+  'The bundle "%s" failed in %s(): %s',
+)
+
+export const KERNEL_COLLECTOR_TAKEN: CodedErrorClass<[bundle: string, name: string, takenBy: string]> = defineError(
+  'KERNEL_COLLECTOR_TAKEN',
+  500,
+  'The bundle "%s" has a collector "%s", but %s has one of that name: give it another name.',
+)
+
+export const KERNEL_COMMAND_TAKEN: CodedErrorClass<[name: string, first: string, second: string]> = defineError(
+  'KERNEL_COMMAND_TAKEN',
+  500,
+  'Two commands are named "%s": "%s" and "%s". Rename one of them.',
 )
 
 export const KERNEL_FILE_UNKNOWN: CodedErrorClass<[name: unknown]> = defineError(

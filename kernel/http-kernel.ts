@@ -13,7 +13,7 @@ import type { Logger } from '../lib/log/logger.ts'
 import { asResponse } from './as-response.ts'
 import { resolveArguments } from './controller/arguments.ts'
 import type { ControllerResolver } from './controller/controller-resolver.ts'
-import { describeResult } from './controller/describe-result.ts'
+import { adviseOnResult, describeResult } from './controller/describe-result.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
 import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts'
 import { ControllerEvent } from './events/controller-event.ts'
@@ -164,7 +164,7 @@ export class HttpKernel implements RequestKernel {
   async #view(request: Request, type: RequestType, result: unknown): Promise<Response> {
     const viewed = new ViewEvent(this, request, type, result)
     await this.#dispatch(viewed)
-    if (viewed.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result)])
+    if (viewed.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
     return viewed.response
   }
 

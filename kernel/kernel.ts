@@ -10,6 +10,7 @@ import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
+import { CollectorNames, failedStep } from './bundle-steps.ts'
 import { ControllerResolver } from './controller/controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
 import { createDebugLastResort } from './debug-last-resort.ts'
@@ -37,7 +38,7 @@ export class Kernel {
     this.#bundles = bundles
   }
 
-  /** Makes an application that is ready for requests. @throws VIEW_TEMPLATE_INVALID KERNEL_BUNDLE_REPEATED */
+  /** Makes an application that is ready for requests. @throws VIEW_TEMPLATE_INVALID and what {@link assemble} throws */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     kernel.app.view.load()
@@ -47,7 +48,8 @@ export class Kernel {
 
   /**
    * Registers the bundles one after another, in their order; templates are read with the first that is rendered. For
-   * console commands, of which most render nothing. @throws KERNEL_BUNDLE_REPEATED
+   * console commands, of which most render nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
+   * KERNEL_COLLECTOR_TAKEN
    */
   static async assemble({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
     const names = bundles.map(({ name }) => name)
@@ -65,6 +67,7 @@ export class Kernel {
       signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),
       bundles: names,
       collectors: [],
+      reservedCollectors: [],
       findingRules: [],
       commands: [],
       isolated: [],
@@ -75,7 +78,7 @@ export class Kernel {
         redactor,
       }),
     }
-    for (const bundle of bundles) foundation = bundle.decorate?.(foundation) ?? foundation
+    for (const bundle of bundles) foundation = decorate(bundle, foundation)
 
     const core = new Set(bundles.filter(({ isCore }) => isCore).map(({ name }) => name))
     const isolation = {
@@ -94,9 +97,16 @@ export class Kernel {
       debugGate: new DebugGate(createDebugPolicy(config), foundation.logger),
     }
     // In order: a bundle may build on what those before it have registered.
+    const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
-      await bundle.register({ ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, bundle.name) })
+      try {
+        await bundle.register({ ...app, dispatcher: new OwnedEventDispatcher(app.dispatcher, bundle.name) })
+      } catch (error) {
+        throw failedStep(bundle, 'register', error)
+      }
+      collectorNames.note(app.collectors, bundle.name)
     }
+    collectorNames.check(app.collectors, app.reservedCollectors)
     return new Kernel(app, bundles)
   }
 
@@ -107,16 +117,24 @@ export class Kernel {
     this.app.signals.emit('files.changed', undefined)
   }
 
-  /** Closes the bundles in reverse order; each is closed, also when another fails. @throws the first failure */
+  /** Closes the bundles in reverse order; each is closed, also when another fails. @throws KERNEL_BUNDLE_FAILED of the first */
   async close(): Promise<void> {
     const failures: unknown[] = []
     for (const bundle of this.#bundles.toReversed()) {
       try {
         await bundle.close?.()
       } catch (error) {
-        failures.push(error)
+        failures.push(failedStep(bundle, 'close', error))
       }
     }
     if (failures.length > 0) throw failures[0]
+  }
+}
+
+function decorate(bundle: Bundle, foundation: Foundation): Foundation {
+  try {
+    return bundle.decorate?.(foundation) ?? foundation
+  } catch (error) {
+    throw failedStep(bundle, 'decorate', error)
   }
 }

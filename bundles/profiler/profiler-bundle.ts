@@ -122,6 +122,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       // First: what the others do is not the request's.
       const redirects = new RecentRedirects(app.redactor)
       collectors.push(memoryCollector, ...createCollectors(app, sites), lateCollector, redirects)
+      app.reservedCollectors.push(...collectors.map(({ name }) => name), 'findings')
       const assets = createAssets(app)
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))
       const sampler = options.cpuSampler ?? new CpuSampler()

@@ -1,4 +1,5 @@
 import type { Request } from '../../lib/http/request.ts'
+import { suggestNames } from '../../lib/text/nearest-names.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from '../errors.ts'
 import { type Controller, type RequestHandler, toController } from './controller.ts'
 
@@ -22,24 +23,29 @@ export class ControllerResolver {
     const wanted = request.attributes.get('_controller')
     if (wanted === undefined) throw new KERNEL_CONTROLLER_MISSING([request.path])
     if (isController(wanted)) return wanted
-    if (typeof wanted === 'function') return this.#ofHandler(wanted as RequestHandler)
+    if (typeof wanted === 'function') return this.#ofHandler(wanted as RequestHandler, request)
     return this.#findNamed(String(wanted))
   }
 
   #findNamed(name: string): Controller {
     const named = this.#named.get(name)
-    if (named === undefined) throw new KERNEL_CONTROLLER_INVALID([`"${name}"`])
-    return named
+    if (named !== undefined) return named
+    const suggestion = name === 'error_controller' ? missingFramework : suggestNames(name, this.#named.keys())
+    throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, suggestion])
   }
 
-  #ofHandler(handler: RequestHandler): Controller {
+  #ofHandler(handler: RequestHandler, { attributes }: Request): Controller {
     const known = this.#handlers.get(handler)
     if (known !== undefined) return known
-    const controller = toController(handler)
+    const route = attributes.get('_route')
+    const controller = toController(handler, typeof route === 'string' ? route : undefined)
     this.#handlers.set(handler, controller)
     return controller
   }
 }
+
+const missingFramework =
+  '; the framework bundle registers it: it has to be in the list of bundles, before those that build on it'
 
 function isController(value: unknown): value is Controller {
   return typeof value === 'object' && value !== null && 'call' in value && 'arguments' in value

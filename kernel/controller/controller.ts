@@ -17,18 +17,28 @@ export type RequestHandler = (request: Request) => unknown
  * Declares a controller and where its arguments come from, which also gives them their types:
  * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`.
  */
-export function defineController<values extends readonly unknown[]>(
-  name: string,
-  sources: { readonly [index in keyof values]: Argument<values[index]> },
-  call: (...values: values) => unknown,
-): Controller {
-  // The mapped tuple type says it element by element; values are resolved from these very sources.
-  return { name, arguments: sources as readonly Argument[], call: call as unknown as Controller['call'] }
+export function defineController<
+  const sources extends readonly Argument[],
+  // A parameter of its own: the sources are inferred from their list alone.
+  call extends (...values: ValuesOf<sources>) => unknown,
+>(name: string, sources: sources, call: call): Controller {
+  // The values are resolved from these very sources.
+  return { name, arguments: sources, call: call as unknown as Controller['call'] }
 }
 
-/** The controller that a function is the short form of. */
-export function toController(handler: RequestHandler): Controller {
-  return { name: handler.name || 'anonymous', arguments: requestOnly, call: handler as Controller['call'] }
+/** The types of the values that the sources of a controller give. */
+export type ValuesOf<sources extends readonly Argument[]> = {
+  -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
+}
+
+/** The controller that a function is the short form of; a function without a name of its own has that of its route. */
+export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
+  return { name: nameOfHandler(handler, route), arguments: requestOnly, call: handler as Controller['call'] }
+}
+
+/** JavaScript names a function that is written into the definition of a route after the property: `controller`. */
+export function nameOfHandler({ name }: { readonly name: string }, route: string): string {
+  return name === '' || name === 'controller' ? route : name
 }
 
 const requestOnly: readonly Argument[] = [request => request]

@@ -2,11 +2,25 @@ const keyLimit = 10
 const lengthLimit = 40
 
 /**
- * Names what a controller returned instead of a response: `an object with the keys "id", "name"`. Of its values nothing is
- * told, as the message stands on error pages and in logs, and they may be secrets.
+ * Names what stands in the place of a response, to the end of the sentence: `an object with the keys "id", "name".`. Its
+ * values are left out, as the message stands on error pages and in logs, and they may be secrets.
  */
 export function describeResult(result: unknown): string {
   if (result === undefined) return 'nothing: did you forget a "return" somewhere in your controller?'
+  if (result instanceof globalThis.Response) {
+    return 'the "Response" of the platform: the import of "Response" from lib/http/response.ts is missing.'
+  }
+  return `${describeValue(result)}.`
+}
+
+/** A sentence on how a controller makes a response of what it returned; empty where that is obvious, or impossible. */
+export function adviseOnResult(result: unknown): string {
+  if (result === undefined || result instanceof globalThis.Response) return ''
+  const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
+  return ` Use ${way}, or a listener of kernel.view that makes a response of it.`
+}
+
+function describeValue(result: unknown): string {
   if (result === null) return 'null'
   if (typeof result === 'string') return `a string of ${count(result.length, 'character')}`
   if (Array.isArray(result)) return `an array of ${count(result.length, 'item')}`

@@ -1,4 +1,5 @@
 import type { Response } from '../../lib/http/response.ts'
+import { asResponse } from '../as-response.ts'
 import { KernelEvent } from './kernel-event.ts'
 
 /** A step that a listener can end with a response. */
@@ -9,9 +10,9 @@ export abstract class AnswerableEvent extends KernelEvent {
     return this.#response
   }
 
-  /** Gives the response; no further listener is called. */
+  /** Gives the response; no further listener is called. @throws KERNEL_RESPONSE_INVALID for anything else */
   respond(response: Response): void {
-    this.#response = response
+    this.#response = asResponse(response)
     this.stopPropagation()
   }
 }

@@ -107,3 +107,9 @@ export const HTTP_VERSION_UNSUPPORTED: CodedErrorClass<[version: string]> = defi
   505,
   'HTTP/%s is not spoken here; send HTTP/1.1.',
 )
+
+export const HTTP_ASSETS_UNREADABLE: CodedErrorClass<[name: string, directory: string, reason: string]> = defineError(
+  'HTTP_ASSETS_UNREADABLE',
+  500,
+  'The static files of the bundle "%s" cannot be listed: the folder %s cannot be read (%s).',
+)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { HTTP_ASSETS_UNREADABLE } from './errors.ts'
 
 /** A file that a request asks for. */
 export interface StaticFile {
@@ -18,7 +19,10 @@ export class StaticFiles {
   #files = new Map<string, string>()
   #urls = new Map<string, string>()
 
-  /** Serves the files in and below a directory under `/assets/<name>/`, but no hidden files and no backups. */
+  /**
+   * Serves the files in and below a directory under `/assets/<name>/`, but no hidden files and no backups.
+   * @throws HTTP_ASSETS_UNREADABLE
+   */
   add(name: string, directory: string): void {
     this.#directories.set(name, directory)
     this.load()
@@ -61,7 +65,7 @@ export function versionOf(digest: string): string {
 }
 
 function listFiles(name: string, directory: string): [string, string][] {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
+  return readEntries(name, directory)
     .filter(entry => entry.isFile())
     .map(entry => path.relative(directory, path.join(entry.parentPath, entry.name)).split(path.sep))
     .filter(segments => !segments.some(segment => unpublished.test(segment)))
@@ -70,3 +74,13 @@ function listFiles(name: string, directory: string): [string, string][] {
 
 /** Files and folders whose names begin with a dot (`.git`, `.env`), and what editors and tools leave beside a file. */
 const unpublished = /^\.|~$|^#.*#$|\.(?:bak|backup|old|orig|rej|save|sw[l-p]|tmp)$/i
+
+function readEntries(name: string, directory: string) {
+  try {
+    return readdirSync(directory, { recursive: true, withFileTypes: true })
+  } catch (error) {
+    // Node's own errors say why in their code.
+    const { code } = error as NodeJS.ErrnoException
+    throw new HTTP_ASSETS_UNREADABLE([name, directory, String(code)], { cause: error })
+  }
+}

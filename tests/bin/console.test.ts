@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Test, t } from 'tap'
-import type { Bundle } from '../../kernel/bundle.ts'
+import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../kernel/console-command.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { type RunInit, runInTerminal } from '../support/fake-terminal.ts'
@@ -134,6 +134,16 @@ t.test('a command that fails says why: 1', async t => {
   t.equal(config.code, 1)
   t.match(config.stderr, 'The configuration has mistakes:')
   t.equal((await run('demo:greet Ada --env')).code, 64)
+})
+
+t.test('a command whose name is taken is refused, and both are named', async t => {
+  const twice = {
+    ...demoBundle,
+    register: ({ commands: list }: Application) => void list.push(...commands, ...commands),
+  }
+  const { code, stderr } = await run('demo:greet Ada', { load: async () => [twice] })
+  t.equal(code, 1)
+  t.equal(stderr, 'Two commands are named "demo:greet": "Greets somebody" and "Greets somebody". Rename one of them.\n')
 })
 
 t.test('help lists the commands by their areas, and tells all of each', async t => {

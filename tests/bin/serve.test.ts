@@ -102,7 +102,19 @@ t.test('an error that nobody has foreseen is shown with its stack and its cause'
   }
   const { code, output } = await fail(t, ['--port=0'], {}, [failing])
   t.equal(code, 1)
-  t.match(output, /^Error: the roof is on fire\n {4}at .*serve\.test\.[jt]s:\d+[\s\S]*Error: a candle\n/)
+  t.match(
+    output,
+    /^KERNEL_BUNDLE_FAILED: The bundle "failing" failed in register\(\): Error: the roof is on fire\n {4}at /,
+  )
+  t.match(output, /Error: the roof is on fire\n +at .*serve\.test\.[jt]s:\d+[\s\S]*Error: a candle\n/)
+})
+
+t.test('an error of a bundle that was foreseen needs no stack', async t => {
+  const failing: Bundle = { name: 'failing', register: ({ files }) => files.add('failing', '/nowhere') }
+  const { output } = await fail(t, ['--port=0'], {}, [failing])
+  const reason =
+    'The static files of the bundle "failing" cannot be listed: the folder /nowhere cannot be read (ENOENT).'
+  t.equal(output, `The bundle "failing" failed in register(): ${reason}\n`)
 })
 
 t.test('it tells where it serves, reads files again when told so, and ends when its supervisor is gone', async t => {

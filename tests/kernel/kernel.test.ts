@@ -1,6 +1,8 @@
 import { type Test, t } from 'tap'
+import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 import type { Bundle } from '../../kernel/bundle.ts'
 import { createTestKernel } from '../../kernel/testing/create-test-kernel.ts'
+import { CONFIG_INVALID } from '../../lib/env/errors.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -41,13 +43,71 @@ t.test('a bundle that cannot be closed does not keep the others open', async t =
     },
   })
   const { close } = await boot(t, [failing('a'), failing('b')])
-  await t.rejects(close(), { message: 'b is stuck' })
+  await t.rejects(close(), {
+    code: 'KERNEL_BUNDLE_FAILED',
+    message: 'The bundle "b" failed in close(): Error: b is stuck',
+    cause: { message: 'b is stuck' },
+  })
   t.strictSame(told, ['b', 'a'])
 })
 
 t.test('a bundle that is listed twice is named', async t => {
   const bundle: Bundle = { name: 'twin', register() {} }
   await t.rejects(boot(t, [bundle, bundle]), { code: 'KERNEL_BUNDLE_REPEATED', message: /"twin"/ })
+})
+
+t.test('a bundle that fails while the kernel boots is named, and the cause is kept', async t => {
+  const cause = new TypeError('no database')
+  const register = async () => {
+    throw cause
+  }
+  await t.rejects(boot(t, [{ name: 'shop', register }]), {
+    code: 'KERNEL_BUNDLE_FAILED',
+    message: 'The bundle "shop" failed in register(): TypeError: no database',
+    cause,
+  })
+  const decorate = () => {
+    throw new CONFIG_INVALID(['  it'])
+  }
+  await t.rejects(boot(t, [{ name: 'shop', decorate, register() {} }]), {
+    message: 'The bundle "shop" failed in decorate(): The configuration has mistakes:\n  it',
+  })
+})
+
+t.test('a bundle that needs the framework bundle says so, where that is missing or comes later', async t => {
+  const needy: Bundle = {
+    name: 'needy',
+    register: ({ controllers }) => controllers.decorate('error_controller', inner => inner),
+  }
+  const message =
+    'The bundle "needy" failed in register(): The controller "error_controller" is neither a function, nor made by ' +
+    'defineController(), nor the name of a registered one; the framework bundle registers it: it has to be in the list of ' +
+    'bundles, before those that build on it.'
+  await t.rejects(createTestKernel({ bundles: [needy] }), { message })
+  await t.rejects(createTestKernel({ bundles: [needy, frameworkBundle] }), { message })
+})
+
+t.test('a folder of assets that is missing is named, with its bundle', async t => {
+  const register: Bundle['register'] = ({ directory, files }) => files.add('shop', `${directory}/nowhere`)
+  await t.rejects(boot(t, [{ name: 'shop', register }]), {
+    message:
+      /^The bundle "shop" failed in register\(\): The static files of the bundle "shop" .*nowhere .*\(ENOENT\)\.$/,
+    cause: { code: 'HTTP_ASSETS_UNREADABLE', cause: { code: 'ENOENT' } },
+  })
+})
+
+t.test('a collector that has the name of another is refused, whoever comes first', async t => {
+  const add = (name: string, collector: string): Bundle => ({
+    name,
+    register: ({ collectors }) => void collectors.push({ name: collector, collect: () => 1 }),
+  })
+  await t.rejects(boot(t, [add('one', 'stock'), add('two', 'stock')]), {
+    code: 'KERNEL_COLLECTOR_TAKEN',
+    message:
+      'The bundle "two" has a collector "stock", but the bundle "one" has one of that name: give it another name.',
+  })
+  const { close } = await boot(t, [add('one', 'stock'), add('two', 'prices')])
+  await close()
 })
 
 t.test('a mistake in a template is found when the kernel boots', async t => {

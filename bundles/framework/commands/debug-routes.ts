@@ -1,4 +1,5 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import { nameOfHandler } from '../../../kernel/controller/controller.ts'
 import type { Document } from '../../../lib/console/document.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
@@ -36,8 +37,8 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
 }
 
 /** The name of what answers. */
-export function controllerOf({ controller }: Route): string {
-  return String(readProperty(controller, 'name'))
+export function controllerOf({ controller, name }: Route): string {
+  return nameOfHandler({ name: String(readProperty(controller, 'name')) }, name)
 }
 
 function textsOf(route: Route): string[] {

@@ -36,7 +36,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   t.equal(code, 0)
   const lines = stdout.split('\n')
   t.match(lines[0], /^Name +Methods +Path +Controller +Host$/)
-  t.match(lines[1], /^tenant +POST, PUT +\/tenant\/:id +controller +:tenant\.example\.org$/)
+  t.match(lines[1], /^tenant +POST, PUT +\/tenant\/:id +tenant +:tenant\.example\.org$/)
   t.ok(lines.some(line => /^partnership +GET +\/partnership +partnership +any$/.test(line)))
   t.strictSame(JSON.parse((await run('debug:routes tenant. --json')).stdout), [
     {
@@ -48,7 +48,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
       requirements: { id: '\\d+', tenant: '[^.]+' },
       defaults: { _format: 'json' },
       hasCondition: true,
-      controller: 'controller',
+      controller: 'tenant',
       priority: 5,
     },
   ])
@@ -87,7 +87,7 @@ t.test('debug:route-match tells which route takes a request, and why each other 
   t.strictSame(
     { controller, outcome, parameters, route },
     {
-      controller: 'controller',
+      controller: 'tenant',
       outcome: 'match',
       parameters: { _format: 'json', id: '5', tenant: 'acme' },
       route: 'tenant',

@@ -6,7 +6,7 @@ import {
   resolveArguments,
   routeParameter,
 } from '../../../kernel/controller/arguments.ts'
-import { defineController, toController } from '../../../kernel/controller/controller.ts'
+import { type Controller, defineController, toController } from '../../../kernel/controller/controller.ts'
 import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
 import { createRequest } from '../../../kernel/testing/event-factories.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -28,6 +28,12 @@ t.test('a controller is found itself, as a function, or by its registered name',
   t.equal(ofFunction.name, 'index')
   t.equal(resolver.resolve(requestWith({ _controller: index })), ofFunction, 'made once')
   t.equal(toController(() => undefined).name, 'anonymous')
+  const { controller: inline } = { controller: () => undefined }
+  t.equal(
+    resolver.resolve(requestWith({ _controller: inline, _route: 'home' })).name,
+    'home',
+    'JavaScript names it "controller"',
+  )
 })
 
 t.test('a request without a controller, or with one that is none, is an error that says so', async t => {
@@ -101,5 +107,43 @@ t.test('a registered controller can be put in the place of another, which must b
   const request = createRequest()
   request.attributes.set('_controller', 'page')
   t.equal(resolver.resolve(request).call(), 'outer inner')
-  t.throws(() => resolver.decorate('missing', inner => inner), { code: 'KERNEL_CONTROLLER_INVALID' })
+  t.throws(() => resolver.decorate('pagee', inner => inner), {
+    code: 'KERNEL_CONTROLLER_INVALID',
+    message: /registered one; the nearest is "page"\.$/,
+  })
+})
+
+t.test('the types of the values come from the sources, for every way to write the function', async t => {
+  const sources = [routeParameter('id', asInteger), queryValue('q'), currentRequest] as const
+  const controllers = [
+    defineController('none', [], () => 1),
+    defineController('fewer', [routeParameter('id', asInteger), queryValue('q')], () => 1),
+    defineController('first', [routeParameter('id', asInteger), queryValue('q')], id => id.toFixed(1)),
+    defineController('async', [async () => 'text', currentRequest], async (text, { path }) => text.trim() + path),
+    defineController('listed', sources, (id, q, { path }) => [id + 1, q.trim(), path]),
+  ]
+  t.strictSame(
+    controllers.map(({ arguments: { length } }) => length),
+    [0, 2, 2, 2, 3],
+  )
+  const request = requestWith({ id: '7' }, '/?q=%20x')
+  t.equal(controllers[2]?.call(...(await resolveArguments(controllers[2], request))), '7.0')
+})
+
+type Declare<call> = (name: string, sources: typeof typedSources, call: call) => Controller
+type Accepts<call> = typeof defineController extends Declare<call> ? true : false
+const typedSources = [routeParameter('id', asInteger), async () => new Date(), currentRequest] as const
+
+// The compiler refuses an answer that is not the right one.
+const accepted: readonly [
+  Accepts<() => void>,
+  Accepts<(id: number) => void>,
+  Accepts<(id: number, at: Date, request: Request) => void>,
+  Accepts<(id: string) => void>,
+  Accepts<(id: number, at: Promise<Date>) => void>,
+  Accepts<(id: number, at: Date, request: Request, more: string) => void>,
+] = [true, true, true, false, false, false]
+
+t.test('wrong types of parameters are refused, and too many', async t => {
+  t.strictSame(accepted, [true, true, true, false, false, false])
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import { t } from 'tap'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { RequestEvent } from '../../../kernel/events/request-event.ts'
 import { ViewEvent } from '../../../kernel/events/view-event.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { createBare } from '../../support/bare-kernel.ts'
@@ -34,6 +35,10 @@ t.test('stopPropagation without a response leaves nobody to respond', async t =>
 t.test('what nobody makes a response of is an error that names it, and none of its values', async t => {
   const messages: [unknown, string][] = [
     [undefined, 'nothing: did you forget a "return" somewhere in your controller?'],
+    [
+      new globalThis.Response('text'),
+      'the "Response" of the platform: the import of "Response" from lib/http/response.ts is missing.',
+    ],
     [null, 'null'],
     ['text', 'a string of 4 characters'],
     [['a'], 'an array of 1 item'],
@@ -56,10 +61,14 @@ t.test('what nobody makes a response of is an error that names it, and none of i
       error = event.error
     })
     await kernel.handle(request)
-    t.match(error, {
-      code: 'KERNEL_NO_RESPONSE',
-      message: `The controller must return a "Response" object but it returned ${description}.`,
-    })
+    const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
+    const advice = `. Use ${way}, or a listener of kernel.view that makes a response of it.`
+    const isAdvised = result !== undefined && !(result instanceof globalThis.Response)
+    t.match(error, { code: 'KERNEL_NO_RESPONSE' })
+    t.equal(
+      (error as Error).message,
+      `The controller must return a "Response" object but it returned ${description}${isAdvised ? advice : ''}`,
+    )
   }
 })
 
@@ -70,4 +79,18 @@ t.test('a listener that throws leads to kernel.exception', async t => {
   })
   t.equal((await kernel.handle(request)).status, 500)
   t.strictSame(sequence.slice(-3), ['kernel.view', 'kernel.exception', 'kernel.finish_request'])
+})
+
+t.test('a listener that responds with the Response of the platform, or with none, fails where it does so', async t => {
+  const { kernel, dispatcher, request } = createBare()
+  const { respond } = RequestEvent.prototype
+  dispatcher.on(RequestEvent, event => Reflect.apply(respond, event, [new globalThis.Response('text')]), 0, 'own')
+  await kernel.handle(request)
+  t.match(dispatcher.last(RequestEvent), {
+    failedBy: 'own',
+    error: {
+      code: 'KERNEL_RESPONSE_INVALID',
+      message: /it is the "Response" of the platform: the import .* is missing\.$/,
+    },
+  })
 })
