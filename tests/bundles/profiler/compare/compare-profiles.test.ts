@@ -205,6 +205,19 @@ t.test('timings: what a request is made of, its events, and what was measured', 
   )
 })
 
+t.test('a fact of a body that only one record has is no difference', async t => {
+  const one = createProfile({ response: { size: 10, isStreamed: false, headers: [] } })
+  const other = createProfile({ response: { size: null, headers: [] } })
+  for (const [first, second] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const comparison = compareProfiles(first, second)
+    t.strictSame(comparison.responseBody, [])
+    t.equal(writeChanges(judgeComparison(comparison).changes), '')
+  }
+})
+
 t.test('the verdict counts what has come out another way, and tells apart what was asked another way', async t => {
   const one = createProfile({
     request: { query: [['page', '1']], headers: [['accept', 'a']], body: { type: 'a', form: [['name', 'Ada']] } },

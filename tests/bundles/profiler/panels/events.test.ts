@@ -54,7 +54,7 @@ t.test('the tree is told as it happened, with times, places, and what was done',
       duration: '1.000 ms',
       own: '0.100 ms',
       bar: { x: '0.0', width: '20.0' },
-      marks: 'node-dispatch slow slower',
+      marks: 'node-dispatch lasts-100us lasts-1ms',
       children: [
         {
           id: 'span-1',
@@ -62,7 +62,7 @@ t.test('the tree is told as it happened, with times, places, and what was done',
           priority: '8',
           own: '0.140 ms',
           site: 'src/early.ts:7',
-          marks: 'node-call changed slow',
+          marks: 'node-call changed lasts-100us',
           changes: [
             {
               action: 'set attribute',

@@ -175,6 +175,44 @@ t.test('a request whose client leaves in the middle of a large page is aborted',
   t.strictSame([summary.outcome, summary.status, summary.route], ['aborted', 200, '/large'])
 })
 
+t.test('what listeners of kernel.terminate log, behind a server, is in the profile', async t => {
+  const { only, url } = await startRecording(t, {
+    register({ dispatcher, logger }) {
+      dispatcher.on(TerminateEvent, async () => {
+        logger.info('At once.')
+        await new Promise(resolve => setTimeout(resolve, 5))
+        logger.info('A little later.')
+      })
+    },
+  })
+  await (await fetch(`${url}/text`)).text()
+  const { data } = await only()
+  const messages: string[] = Object(data.logger).records.map(({ message }: { message: string }) => message)
+  t.strictSame(messages.slice(-2), ['At once.', 'A little later.'])
+})
+
+t.test('a record is amended eight times, at most, and never when the client has left', async t => {
+  const { profiler } = createBareProfiler(pass => ({
+    summary: summarize(pass, new Redactor()),
+    data: {},
+    failures: {},
+    pending: undefined,
+  }))
+  const countAmendments = async (isSent: boolean) => {
+    const pass = profiler.begin(createRequest('/'), RequestType.Main)
+    if (pass === undefined) throw new Error('It is recorded.')
+    profiler.terminate(pass, createTerminateEvent({ isSent }))
+    await profiler.whenIdle()
+    return Array.from({ length: 10 }, () => {
+      pass.touch()
+      pass.isAmending = false
+      return pass.amendments
+    })
+  }
+  t.strictSame(await countAmendments(true), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
+  t.strictSame(await countAmendments(false), Array(10).fill(0))
+})
+
 t.test('a stream is complete when all of it was sent', async t => {
   const gate = createGate()
   async function* parts() {

@@ -34,6 +34,17 @@ t.test('a response says where its time went, and names its record', async t => {
   t.ok(Math.abs(of('total') - of('kernel') - of('ctrl')) < 0.01)
 })
 
+t.test('the time of a page has that of its partials in it, once', async t => {
+  const { client, profileOf } = await createProfiledKernel(t)
+  const response = await client.get('/star-photo-booth')
+  const { data } = await profileOf(response)
+  const renders: { parent: number; duration: number }[] = Object(data.templates).renders
+  t.ok(renders.some(({ duration, parent }) => parent !== -1 && duration > 0))
+  const pages = renders.filter(({ parent }) => parent === -1)
+  const sum = pages.reduce((sum, { duration }) => sum + duration, 0)
+  t.ok(Math.abs(parse(response.headers.get('server-timing')).of('tpl') - sum) < 0.002)
+})
+
 t.test('templates of sub-requests count; where there was no controller, there is no time of it', async t => {
   const { client } = await createProfiledKernel(t)
   const page = parse((await client.get('/star-photo-booth')).headers.get('server-timing'))
@@ -47,15 +58,19 @@ t.test('templates of sub-requests count; where there was no controller, there is
 
 t.test('a call that is not over counts until now', async t => {
   const held: (() => void)[] = []
+  let arrive = () => {}
+  const arrived = new Promise<void>(resolve => (arrive = resolve))
   const calls: Promise<string>[] = []
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/waits': async () => {
+        arrive()
         await new Promise<void>(resolve => held.push(resolve))
         return Response.text('late')
       },
       '/leaves': async ({ headers }) => {
         const call = fetch(`http://${headers.get('host')}/waits`)
+        await arrived
         await new Promise(resolve => setTimeout(resolve, 20))
         calls.push(call.then(answer => answer.text()))
         return Response.text('done')

@@ -77,3 +77,18 @@ t.test('whatever has become of a record on the disk, its HAR is one', async t =>
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
 })
+
+t.test('the value of a cookie may have an equals sign, and an outcome is told', async t => {
+  const data = {
+    request: { headers: [['cookie', 'a=b=c; d=; e']] },
+    response: { headers: [['set-cookie', 'f=g==; Path=/']] },
+  }
+  const [entry] = toHar(createProfile(data, { outcome: 'stream-failed' })).log.entries
+  t.strictSame(entry?.request.cookies, [
+    { name: 'a', value: 'b=c' },
+    { name: 'd', value: '' },
+    { name: 'e', value: '' },
+  ])
+  t.strictSame(entry?.response.cookies, [{ name: 'f', value: 'g==' }])
+  t.equal(entry?.comment, 'The request of this record: stream-failed.')
+})
