@@ -216,10 +216,10 @@ t.test('rt-throw-late: in development the log names the request of such an error
     const [, token = ''] = /What ends the process is in the record ([\da-f]{6})\./.exec(site.stdout) ?? []
     const storage = new FileProfileStorage({ directory, onProblem: () => undefined })
     const { summary, data } = (await storage.find(token))?.profile ?? {}
-    t.match(summary, { outcome: 'crashed', status: 200, exception: 'Error' })
+    t.hasStrict(summary, { outcome: 'crashed', status: 200, exception: 'Error' })
     t.match(summary?.url, /\/(throw|reject)\?/)
     t.match(data?.exception, { exceptions: [{ message: / later$/ }] })
-    t.match((await storage.search({ limit: 10 })).summaries.length, 2)
+    t.equal((await storage.search({ limit: 10 })).summaries.length, 2)
     await storage.close()
     t.notMatch(site.stdout, /hunter2/)
   }

@@ -197,10 +197,10 @@ for (const environment of ['dev', 'prod']) {
 
   t.test(`${environment}: who asks for itself ends in a 500`, async t => {
     const { ask, records } = await startSite(t, environment)
-    t.match(await ask('/self'), { status: 500 })
+    t.hasStrict(await ask('/self'), { status: 500 })
     t.match(records.find(({ level }) => level === 'critical')?.message, /more than 10 sub-requests/)
     t.ok(records.filter(({ level }) => level === 'critical').length === 1, 'it is told once')
-    t.match(await ask('/text'), { status: 200 })
+    t.hasStrict(await ask('/text'), { status: 200 })
   })
 
   t.test(`${environment}: a session that cannot be saved is logged once, and its response is complete`, async t => {
@@ -252,8 +252,8 @@ t.test('rt-throw-sync, rt-message-1m, rt-message-surrogate: what was thrown is d
 
 t.test('a request that nobody answers has a record, and is forgotten', async t => {
   const { ask, storage } = await startSite(t, 'dev', { answerTimeout: 300 })
-  t.match(await ask('/faulty?at=controller&how=hang'), { status: 503 })
-  t.match(await findSummary(storage, 'how=hang'), { status: 503, outcome: 'complete' })
+  t.hasStrict(await ask('/faulty?at=controller&how=hang'), { status: 503 })
+  t.hasStrict(await findSummary(storage, 'how=hang'), { status: 503, outcome: 'complete' })
 })
 
 async function findSummary(storage: MemoryProfileStorage, part: string): Promise<ProfileSummary | undefined> {
@@ -276,9 +276,9 @@ t.test('rt-template-throws: where the debug error page fails in the middle, the 
   const directory = createProject(t.testdir(), { 'templates/profiler/error-page.hbs': failing })
   const { ask, records } = await startSite(t, 'dev', { directory })
   t.match(await ask('/boom'), { status: 500, body: /Boom &quot;quoted&quot;/ })
-  t.match(
+  t.hasStrict(
     records.find(({ message }) => /debug error page could not be made/.test(message)),
     { level: 'error' },
   )
-  t.match(await ask('/text'), { status: 200 })
+  t.hasStrict(await ask('/text'), { status: 200 })
 })

@@ -55,7 +55,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   const none = await run('debug:routes nowhere')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'No route has "nowhere" in its name, path, host or controller.\n')
-  t.match((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
+  t.equal((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
 })
 
 t.test('debug:routes tells all of a route that is named', async t => {
@@ -181,7 +181,7 @@ t.test('debug:config tells settings, where they come from, and no secret', async
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')
-  t.match((await runInTerminal('__complete debug:config LOG', { load })).stdout, 'LOG_LEVEL\t\n')
+  t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, 'LOG_LEVEL\t\n')
 })
 
 t.test('debug:templates lists templates, and tells their mistakes', async t => {

@@ -32,7 +32,7 @@ t.test('a session on a stateless route is an error in debug', async t => {
   const production = await boot(t, { APP_ENV: 'prod' })
   t.equal((await production.client.get('/stateless')).status, 200)
   const errors = production.records.filter(({ level }) => level === 'error')
-  t.match(errors, [{ message: 'Session was used while the request was declared stateless.' }])
+  t.hasStrict(errors, [{ message: 'Session was used while the request was declared stateless.' }])
 })
 
 t.test('a session is found when the client sends its cookies in several fields', async t => {

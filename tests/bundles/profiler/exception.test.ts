@@ -29,13 +29,13 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   }
   const { client, profileOf, show } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/broken'))
-  t.match(firstOf(profile), { name: 'Error', message: 'outer', cause: { name: 'RangeError', message: 'inner' } })
+  t.hasStrict(firstOf(profile), { name: 'Error', message: 'outer', cause: { name: 'RangeError', message: 'inner' } })
   t.equal(profile.summary.exception, 'Error')
 
   const [frame] = firstOf(profile)?.frames ?? []
   t.match(frame, { file: /^tests\/bundles\/profiler\/exception\.test\.[jt]s$/, origin: 'application' })
   const excerpt = dataOf(profile)?.excerpts[0]
-  t.match(excerpt, { file: frame?.file, line: frame?.line })
+  t.hasStrict(excerpt, { file: frame?.file, line: frame?.line })
   t.match(excerpt?.lines[Number(excerpt.line) - excerpt.start], /throw new Error\('outer'/)
   t.notOk(
     dataOf(profile)?.excerpts.some(({ file }) => file.startsWith('kernel/')),
@@ -57,7 +57,7 @@ t.test('a 404 is told with its cause, and no sources of the kernel', async t => 
   const { client, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')
   const profile = await profileOf(response)
-  t.match(firstOf(profile), {
+  t.hasStrict(firstOf(profile), {
     name: 'KERNEL_NO_ROUTE',
     code: 'KERNEL_NO_ROUTE',
     status: 404,
@@ -84,7 +84,7 @@ t.test('of what a client is to blame for, one source is read', async t => {
   const { client, profileOf } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/denied-here'))
   t.ok(Number(firstOf(profile)?.frames.filter(({ origin }) => origin === 'application').length) >= 2)
-  t.match(dataOf(profile)?.excerpts, [{ lines: [] }])
+  t.hasStrict(dataOf(profile)?.excerpts, [{ lines: [] }])
   t.equal(dataOf(profile)?.excerpts.length, 1)
 })
 
@@ -93,7 +93,7 @@ t.test('an error of the kernel itself shows the kernel', async t => {
   // Called by a server: no call of this test is on the stack.
   const { url } = await serveKernel(t, { app })
   const profile = await profileOf(await fetch(`${url}/nothing`))
-  t.match(firstOf(profile), { code: 'KERNEL_NO_RESPONSE', status: 500 })
+  t.hasStrict(firstOf(profile), { code: 'KERNEL_NO_RESPONSE', status: 500 })
   t.match(dataOf(profile)?.excerpts, [{ file: /^kernel\/http-kernel/ }])
   t.match(await show('exception', profile), '<li class="frame frame-kernel">')
 })
@@ -169,7 +169,7 @@ t.test('secrets are masked in everything that an error says', async t => {
   }
   const { client, profileOf } = await createProfiledKernel(t, { handlers })
   const profile = await profileOf(await client.get('/leaky'))
-  t.match(firstOf(profile), {
+  t.hasStrict(firstOf(profile), {
     name: 'Failed?token=******',
     code: 'token=******',
     message: 'postgres://******@db/?password=******',
@@ -214,11 +214,11 @@ t.test('an error that a listener has put in the place of another is told once', 
     },
   })
   const replaced = await profileOf(await client.get('/replaced'))
-  t.match(dataOf(replaced)?.exceptions, [{ message: 'second', cause: { message: 'first' } }])
+  t.hasStrict(dataOf(replaced)?.exceptions, [{ message: 'second', cause: { message: 'first' } }])
   t.equal(dataOf(replaced)?.exceptions.length, 1)
 
   const forgotten = await profileOf(await client.get('/forgotten'))
-  t.match(dataOf(forgotten)?.exceptions, [{ message: 'first' }, { message: 'second' }])
+  t.hasStrict(dataOf(forgotten)?.exceptions, [{ message: 'first' }, { message: 'second' }])
   t.match(toText(await show('exception', forgotten)), /Error first .*Thrown later HttpError/)
 })
 

@@ -87,7 +87,14 @@ t.test('a call of fetch is told with its times, its size and who made it', async
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
   const [call, ...more] = callsOf(profile)
   t.same(more, [])
-  t.match(call, { client: 'fetch', method: 'POST', url: `${url}/slow?x=1`, status: 200, bytes: 9, error: undefined })
+  t.hasStrict(call, {
+    client: 'fetch',
+    method: 'POST',
+    url: `${url}/slow?x=1`,
+    status: 200,
+    bytes: 9,
+    error: undefined,
+  })
   const { start = 0, sent = 0, uploaded = 0, head = 0, end = 0 } = call ?? {}
   t.ok(start <= sent && sent <= uploaded && uploaded < head && head <= end)
   t.match(call?.caller, { function: 'askTheNeighbour', file: /http\.test\.[jt]s$/ })
@@ -112,7 +119,7 @@ t.test('a call of node:http is told when it is sent', async t => {
     },
   })
   const [call] = callsOf(await kernel.profileOf(await kernel.client.get('/page')))
-  t.match(call, { client: 'node:http', method: 'GET', url: `${url}/slow`, status: 200, bytes: 5 })
+  t.hasStrict(call, { client: 'node:http', method: 'GET', url: `${url}/slow`, status: 200, bytes: 5 })
   t.ok((call?.head ?? 0) > (call?.sent ?? 0) && (call?.end ?? 0) >= (call?.head ?? 0))
   const [later] = callsOf(await kernel.profileOf(await kernel.client.get('/later')))
   t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ } })
@@ -286,7 +293,7 @@ t.test('what is still under way when the profile is made is unfinished', async t
   })
   const profile = await kernel.profileOf(await kernel.client.get('/page'))
   await last
-  t.match(callsOf(profile), [{ end: undefined, status: undefined }])
+  t.hasStrict(callsOf(profile), [{ end: undefined, status: undefined }])
   t.match(await kernel.show('http', profile), '<span class="badge badge-plain">unfinished</span>')
 })
 
@@ -321,13 +328,13 @@ t.test('secrets in addresses and errors never reach the profile', async t => {
   for (const path of ['/page', '/proxied']) profiles.push(await kernel.profileOf(await kernel.client.get(path)))
   t.notMatch(JSON.stringify(profiles), secret)
   t.notMatch(JSON.stringify(profiles), 'very-secret-value')
-  t.match(callsOf(profiles[0] ?? createProfile({})), [
+  t.hasStrict(callsOf(profiles[0] ?? createProfile({})), [
     { url: `${url}/x?token=******&user%5Bpassword%5D=******` },
     { url: `${url}/x?api_key=******` },
     { url: `${url}/from-the-environment/******` },
     { error: 'cannot use https://******@host/' },
   ])
-  t.match(callsOf(profiles[1] ?? createProfile({})), [{ url: 'http://******@elsewhere.example/x' }])
+  t.hasStrict(callsOf(profiles[1] ?? createProfile({})), [{ url: 'http://******@elsewhere.example/x' }])
 })
 
 t.test('requests are sent as they are without a profiler', async t => {
@@ -359,14 +366,14 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
       },
     },
   })
-  t.match(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [
+  t.hasStrict(callsOf(await kernel.profileOf(await kernel.client.get('/page'))), [
     { url: 'http://127.0.0.1/', status: 400 },
   ])
 
   const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
   call?.send(undefined)
   call?.finish()
-  t.match(call, { sent: 0, end: 0, bytes: undefined })
+  t.hasStrict(call, { sent: 0, end: 0, bytes: undefined })
 })
 
 t.test('after two hundred calls they are only counted', async t => {

@@ -145,7 +145,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
 t.test('of many runs the first are kept', async t => {
   const usage = startUsage([])
   for (let run = 0; run < 30; run++) usage.addPause(run, 0.5, 'minor')
-  t.match(usage.pauses, { count: 30, total: 15 })
+  t.hasStrict(usage.pauses, { count: 30, total: 15 })
   t.equal(usage.pauses.first.length, 20)
 })
 

@@ -220,7 +220,7 @@ t.test('the panel tells what threw from what it went through', async t => {
   const renders = [render('page', -1, true), render('list', 0, true), render('list', 1, true), render('other', 0)]
   const subject = createSubject({ templates: { renders, omitted: 3, waited: 1500 } })
   const view = await kernel.panel('templates').toView(subject)
-  t.match(view, {
+  t.hasStrict(view, {
     calls: 7,
     renderTime: '1.000 ms',
     waited: '1.50 s',

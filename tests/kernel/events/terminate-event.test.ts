@@ -25,7 +25,7 @@ t.test('stopPropagation keeps the rest from running', async t => {
   dispatcher.on(TerminateEvent, event => event.stopPropagation(), 1, 'stopper')
   dispatcher.on(TerminateEvent, () => t.fail('must not run'), 0, 'never called')
   await createBareKernel(dispatcher).terminate(createRequest(), new Response())
-  t.match(dispatcher.last(TerminateEvent), { stoppedBy: 'stopper', skipped: ['never called'] })
+  t.hasStrict(dispatcher.last(TerminateEvent), { stoppedBy: 'stopper', skipped: ['never called'] })
 })
 
 t.test('a listener that throws is logged, and hurts nobody', async t => {
@@ -35,7 +35,7 @@ t.test('a listener that throws is logged, and hurts nobody', async t => {
     throw new Error('too late')
   })
   await createBareKernel(dispatcher, undefined, logger).terminate(createRequest(), new Response())
-  t.match(records, [
+  t.hasStrict(records, [
     {
       level: 'critical',
       message: 'A listener of kernel.terminate failed.',

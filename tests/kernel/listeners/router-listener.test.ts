@@ -31,14 +31,14 @@ t.test('route, parameters, defaults and controller become attributes', async t =
   t.equal(attributes.get('id'), '7')
   t.equal(attributes.get('_format'), 'json')
   t.equal(attributes.get('_route'), 'item')
-  t.match(attributes.get('_route_params'), { id: '7', _format: 'json' })
+  t.hasStrict(attributes.get('_route_params'), { id: '7', _format: 'json' })
   t.equal(attributes.get('_controller'), controller)
 })
 
 t.test('the match is logged', async t => {
   const { listener, records } = createListener()
   listener.onRequest(createRequestEvent({ request: createRequest('/item/7') }))
-  t.match(records, [
+  t.hasStrict(records, [
     {
       level: 'info',
       channel: 'request',
@@ -108,7 +108,7 @@ t.test('outside of debug mode a miss has its causes, but no stack', async t => {
   const listener = new RouterListener(new RouteCollection(), logger, false)
   const error = t.throws(() => listener.onRequest(createRequestEvent({ request: createRequest('/x') }))) as Error
   t.equal(error.message, 'No route found for "GET http://localhost/x"')
-  t.match(error.cause, { code: 'ROUTE_NOT_FOUND' })
+  t.hasStrict(error.cause, { code: 'ROUTE_NOT_FOUND' })
   t.notMatch(error.stack, /\n +at /)
   t.match(errorOf(t, createRequest('/x')).stack, /\n +at /)
   t.equal(Error.stackTraceLimit, stackTraceLimit)

@@ -98,7 +98,9 @@ t.test('a stateless route must not use it: an error in debug, a log line elsewhe
     code: 'SESSION_STATELESS',
     message: 'Session was used while the request was declared stateless.',
   })
-  t.match(await use(false), [{ level: 'error', message: 'Session was used while the request was declared stateless.' }])
+  t.hasStrict(await use(false), [
+    { level: 'error', message: 'Session was used while the request was declared stateless.' },
+  ])
 })
 
 t.test('a sub-request leaves the session to its main request', async t => {
@@ -127,7 +129,7 @@ t.test('each use is signalled, also one that is refused, and nothing a handler d
   request.attributes.set('_stateless', true)
   await t.rejects(request.session.get('user'), { code: 'SESSION_STATELESS' })
   t.strictSame(used, ['/here set', '/here get'])
-  t.match(records, [{ message: 'A signal handler failed.' }, { message: 'A signal handler failed.' }])
+  t.hasStrict(records, [{ message: 'A signal handler failed.' }, { message: 'A signal handler failed.' }])
   remove()
 })
 

@@ -50,7 +50,7 @@ t.test('each event is made with what a test says, and the plainest of everything
 t.test('every event can be made without saying anything', async t => {
   const resolved = createControllerArgumentsEvent()
   t.strictSame(resolved.arguments, [resolved.request])
-  t.match(resolved.controller.call(), { status: 200 })
+  t.hasStrict(resolved.controller.call(), { status: 200 })
   t.equal(createControllerEvent().controller.name, 'answer')
   t.strictSame(createViewEvent().result, {})
   t.match(createExceptionEvent().error, { message: 'Something failed.' })
@@ -73,7 +73,7 @@ t.test('a request has what a test says', async t => {
     session: { user: 'ada' },
     remoteAddress: '203.0.113.9',
   })
-  t.match(request, { url: 'https://shop.test/cart?page=2', method: 'PUT', clientIp: '203.0.113.9' })
+  t.hasStrict(request, { url: 'https://shop.test/cart?page=2', method: 'PUT', clientIp: '203.0.113.9' })
   t.strictSame(await request.json(), { a: 1 })
   t.equal(request.attributes.get('id'), '7')
   t.equal(await request.session.get('user'), 'ada')

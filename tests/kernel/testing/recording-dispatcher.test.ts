@@ -49,7 +49,7 @@ t.test('it tells who has stopped an event, and whom that has skipped', async t =
   const stopped = createRequestEvent()
   stopped.stopPropagation()
   await dispatcher.dispatch(stopped)
-  t.match(dispatcher.last(RequestEvent), { listeners: [], skipped: ['answer', 'late'], stoppedBy: undefined })
+  t.hasStrict(dispatcher.last(RequestEvent), { listeners: [], skipped: ['answer', 'late'], stoppedBy: undefined })
   t.equal(dispatcher.of(RequestEvent).length, 2)
 })
 
@@ -59,10 +59,10 @@ t.test('it tells who has thrown, at once or later', async t => {
   const remove = dispatcher.on(ResponseEvent, () => Promise.reject(error), 0, 'fails')
   dispatcher.on(ResponseEvent, () => undefined, -1, 'late')
   await t.rejects(Promise.resolve(dispatcher.dispatch(createResponseEvent())), error)
-  t.match(dispatcher.last(ResponseEvent), { failedBy: 'fails', error, skipped: ['late'] })
+  t.hasStrict(dispatcher.last(ResponseEvent), { failedBy: 'fails', error, skipped: ['late'] })
   remove()
   await dispatcher.dispatch(createResponseEvent())
-  t.match(dispatcher.last(ResponseEvent), { failedBy: undefined, listeners: ['late'] })
+  t.hasStrict(dispatcher.last(ResponseEvent), { failedBy: undefined, listeners: ['late'] })
 })
 
 t.test('an event that was not dispatched is told with those that were', async t => {
@@ -95,7 +95,7 @@ t.test('a whole application can be listened to, also with a profiler around it',
   t.teardown(close)
   await client.get('/nowhere')
   t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
-  t.match(dispatcher.of(RequestEvent)[0], {
+  t.hasStrict(dispatcher.of(RequestEvent)[0], {
     failedBy: 'RouterListener.onRequest',
     skipped: ['BodyListener.onRequest'],
   })

@@ -35,11 +35,11 @@ t.test('dotenv', async t => {
     const directory = t.testdir({ all: files, none: { '.env.dev': 'FROM=dev' } })
     const read = (folder: string, variables: Record<string, string>, name?: string) =>
       readDotenv(path.join(directory, folder), variables, name).variables
-    t.match(read('all', { APP_ENV: 'dev' }, 'test'), { APP_ENV: 'test', FROM: 'test' })
-    t.match(read('all', { APP_ENV: 'test' }), { APP_ENV: 'test', FROM: 'test' })
-    t.match(read('all', { APP_ENV: '' }), { APP_ENV: '', FROM: 'dev' })
-    t.match(read('all', {}), { APP_ENV: 'prod', FROM: 'prod' })
-    t.match(read('none', {}), { FROM: 'dev' })
+    t.strictSame(read('all', { APP_ENV: 'dev' }, 'test'), { APP_ENV: 'test', FROM: 'test' })
+    t.strictSame(read('all', { APP_ENV: 'test' }), { APP_ENV: 'test', FROM: 'test' })
+    t.strictSame(read('all', { APP_ENV: '' }), { APP_ENV: '', FROM: 'dev' })
+    t.strictSame(read('all', {}), { APP_ENV: 'prod', FROM: 'prod' })
+    t.strictSame(read('none', {}), { FROM: 'dev' })
   })
 
   t.test('tests do not depend on .env.local', async t => {
@@ -112,7 +112,7 @@ t.test('config', async t => {
     const { variables, dotenvNames } = readDotenv(process.cwd(), {}, 'dev')
     t.equal(readFileSync('.env', 'utf8').includes(`APP_SECRET=${shippedSecret}`), true)
     const config = parseConfig(variables, dotenvNames)
-    t.match(config, { environment: 'dev', isDebug: true })
+    t.hasStrict(config, { environment: 'dev', isDebug: true })
     t.ok(config.dotenvNames.includes('APP_SECRET'))
   })
 

@@ -8,8 +8,8 @@ import { describeError, type FlatError, flattenError } from '../../../lib/errors
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
   const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')
   const flat = flattenError(new NOT_FOUND(['x'], { cause: new TypeError('inner') }))
-  t.match(flat, { name: 'TEST_NOT_FOUND', code: 'TEST_NOT_FOUND', status: 404, message: 'No "x".' })
-  t.match(flat.cause, { name: 'TypeError', message: 'inner' })
+  t.hasStrict(flat, { name: 'TEST_NOT_FOUND', code: 'TEST_NOT_FOUND', status: 404, message: 'No "x".' })
+  t.hasStrict(flat.cause, { name: 'TypeError', message: 'inner' })
   t.match(flat.frames[0], { file: /flatten\.test/ })
   t.same(JSON.parse(JSON.stringify(flat)), flat)
 })
@@ -35,7 +35,7 @@ t.test('a circle of causes is cut with a note', async t => {
   const error = new Error('outer')
   error.cause = new Error('inner', { cause: error })
   const flat = flattenError(error)
-  t.match(flat.cause, { message: 'inner', note: 'It leads back to an error above, which is not repeated.' })
+  t.hasStrict(flat.cause, { message: 'inner', note: 'It leads back to an error above, which is not repeated.' })
   t.equal(flat.cause?.cause, undefined)
 })
 
@@ -66,8 +66,8 @@ t.test('what is no error is told without the values of its properties', async t 
 })
 
 t.test('errors of other realms and what behaves like one are errors', async t => {
-  t.match(flattenError(runInNewContext('new RangeError("far")')), { name: 'RangeError', message: 'far' })
-  t.match(flattenError({ message: 'alike', code: 7, status: 'no' }), { name: 'Object', message: 'alike', code: 7 })
+  t.hasStrict(flattenError(runInNewContext('new RangeError("far")')), { name: 'RangeError', message: 'far' })
+  t.hasStrict(flattenError({ message: 'alike', code: 7, status: 'no' }), { name: 'Object', message: 'alike', code: 7 })
 })
 
 t.test('a name that was lost is that of the class, or Error', async t => {

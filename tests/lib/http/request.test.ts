@@ -79,7 +79,7 @@ t.test('a target that is none is a problem, not an exception', async t => {
     '/a\x01',
   ]) {
     const request = new Request({ target })
-    t.match(request.problem, { code: 'HTTP_TARGET_INVALID', status: 400 }, JSON.stringify(target))
+    t.hasStrict(request.problem, { code: 'HTTP_TARGET_INVALID', status: 400 }, JSON.stringify(target))
     t.equal(request.path, target)
     t.equal(request.queryString, '')
   }
@@ -139,7 +139,7 @@ t.test('an invalid or repeated Host is a problem', async t => {
       ['Host', 'a'],
     ],
   })
-  t.match(repeated.problem, { code: 'HTTP_HOST_REPEATED', status: 400 })
+  t.hasStrict(repeated.problem, { code: 'HTTP_HOST_REPEATED', status: 400 })
 })
 
 t.test('a request without a Host has a URL without an origin', async t => {
@@ -273,7 +273,7 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(same.requestedStopwatch, undefined)
   same.stopwatch.start('inner')
   t.equal(same.requestedStopwatch, same.stopwatch)
-  t.match(request.stopwatch.events(), [{ name: '__section__.child' }], 'its stopwatch is a section')
+  t.hasStrict(request.stopwatch.events(), [{ name: '__section__.child' }], 'its stopwatch is a section')
   t.equal(same.body, request.body)
   t.equal(other.method, 'GET')
   t.equal(other.url, 'http://localhost/c')
@@ -321,11 +321,11 @@ t.test('a forwarded host is checked like any other, and conflicting headers are 
   const connection = { remoteAddress: '10.0.0.1' }
   const trustedProxies = new TrustedProxies(['10.0.0.1'])
   const bad = new Request({ target: '/', headers: { 'x-forwarded-host': 'a/b' }, connection, trustedProxies })
-  t.match(bad.problem, { code: 'HTTP_HOST_INVALID' })
+  t.hasStrict(bad.problem, { code: 'HTTP_HOST_INVALID' })
   const headers = { forwarded: 'for=203.0.113.1', 'x-forwarded-for': '203.0.113.2' }
   const believing = new TrustedProxies(['10.0.0.1'], trustableHeaders)
   const torn = new Request({ target: '/', headers, connection, trustedProxies: believing })
-  t.match(torn.problem, { code: 'HTTP_FORWARDING_CONFLICT', status: 400 })
+  t.hasStrict(torn.problem, { code: 'HTTP_FORWARDING_CONFLICT', status: 400 })
 })
 
 t.test('a programming error is not taken for a bad request', async t => {

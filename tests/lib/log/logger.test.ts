@@ -51,8 +51,8 @@ t.test('JSON lines', async t => {
     const { message, context } = parse(lines()[0])
     t.equal(message, 'Failed: outer')
     t.match(context.exception, { name: 'Error', message: 'outer', stack: /^at .*logger\.test.*\n *at / })
-    t.match(context.exception.cause, { name: 'TypeError', message: 'inner', code: 'E_INNER' })
-    t.match(context.other.errors, [{ message: 'inner' }])
+    t.hasStrict(context.exception.cause, { name: 'TypeError', message: 'inner', code: 'E_INNER' })
+    t.hasStrict(context.other.errors, [{ message: 'inner' }])
     t.equal(context.exception.frames, undefined)
   })
 
@@ -197,7 +197,7 @@ t.test('contexts', async t => {
       ['x'.repeat(3000), `${'x'.repeat(2047)}…`],
     ]
     for (const [value, copy] of values) t.strictSame(contextOf({ value }), { value: copy })
-    t.match(contextOf({ value: runInNewContext('new Error("far")') }), { value: { name: 'Error', message: 'far' } })
+    t.hasStrict(contextOf({ value: runInNewContext('new Error("far")') }), { value: { name: 'Error', message: 'far' } })
   })
 
   t.test('getters and hidden properties are left alone', async t => {
@@ -284,7 +284,7 @@ t.test('an error that the client is to blame for is told without its stack', asy
   const cause = new Error('why')
   const exception = new HttpError(404, 'not here', { cause })
   const { context } = record(logger => logger.error('Uncaught "{message}"', { message: 'not here', exception }))
-  t.match(context.exception, { name: 'HttpError', status: 404, stack: '', cause: { message: 'why', stack: '' } })
+  t.hasStrict(context.exception, { name: 'HttpError', status: 404, stack: '', cause: { message: 'why', stack: '' } })
   const { logger, lines } = createTestLogger({ format: 'readable' })
   logger.error('Uncaught "{message}"', { message: 'not here', exception })
   t.equal(lines().length, 1, 'the message says it all')

@@ -106,7 +106,7 @@ t.test('the same text is nearer than a variable, and of equals the one tried fir
 
 t.test('only the nearest are told, with their place in the order in which routes are tried', async t => {
   const found = probes.find(request('GET /noslsh'), 2)
-  t.match(found, [{ name: 'noslash', path: '/noslash', reason: 'path', text: 'Path does not match' }, {}])
+  t.hasStrict(found, [{ name: 'noslash', path: '/noslash', reason: 'path', text: 'Path does not match' }, {}])
   t.equal(found.length, 2)
   t.equal([...probeRoutes].filter(({ priority = 0 }) => priority > 0).length, 1)
   t.equal(

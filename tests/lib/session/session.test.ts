@@ -341,7 +341,7 @@ t.test('regenerate draws a new id, keeps the data and ends the old id', async t 
     ['cart', [1]],
     ['user', 7],
   ])
-  t.match(await next.metadata(), { createdAt: 1_000_000 })
+  t.hasStrict(await next.metadata(), { createdAt: 1_000_000 })
   t.strictSame(await next.flashes('notice'), ['Welcome.'])
   t.equal(await store.read(id), undefined)
 })
@@ -390,7 +390,7 @@ t.test('what is set after invalidate begins another session', async t => {
   const next = open(idOf(await session.save()))
   t.equal(await store.read(id), undefined)
   t.strictSame(Object.entries(await next.all()), [])
-  t.match(await next.metadata(), { createdAt: 1_001_000 })
+  t.hasStrict(await next.metadata(), { createdAt: 1_001_000 })
   t.strictSame(await next.flashes('notice'), ['Goodbye.'])
 })
 
@@ -408,7 +408,7 @@ t.test('a session that is only read is renewed at most once a minute', async t =
   t.notOk(due.isChanged)
   t.strictSame(await due.save(), { id, maxAge: 1440 })
   t.strictSame(store.takeCalls(), [`read ${id}`, `read ${id}`, `write ${id}`])
-  t.match(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 1_060_000 })
+  t.hasStrict(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 1_060_000 })
 })
 
 t.test('a short lifetime is renewed before it is over', async t => {
@@ -502,7 +502,7 @@ t.test('each use is counted and told before it happens; looking is neither', asy
   await session.peekFlashes()
   await session.metadata()
   const view = session.peek()
-  t.match(view, { id, metadata: { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 } })
+  t.hasStrict(view, { id, metadata: { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 } })
   t.equal(JSON.stringify(view?.attributes), '{"b":2}')
   t.equal(JSON.stringify(view?.flashes), '{"notice":["hi"]}')
   await session.flashes()
@@ -556,7 +556,7 @@ t.test('outside debug a use by a stateless request is only reported', async t =>
   const report = (use: SessionUse): void => void reported.push(use)
   const onUse = createStatelessCheck({ isStateless: () => true, isDebug: false, report })
   t.equal(await open(await begin(), { onUse }).get('begun'), true)
-  t.match(reported, [{ method: 'get' }])
+  t.hasStrict(reported, [{ method: 'get' }])
 })
 
 t.test('a store that fails is told to every use until it works again', async t => {

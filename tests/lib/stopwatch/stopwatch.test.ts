@@ -68,7 +68,7 @@ t.test('a name started twice nests: stop ends the start that came last', async t
     { start: 0, end: 10 },
     { start: 1, end: 2 },
   ])
-  t.match(event, { start: 0, end: 10, duration: 11 })
+  t.hasStrict(event, { start: 0, end: 10, duration: 11 })
   t.notOk(stopwatch.isStarted('render'))
 })
 
@@ -104,9 +104,9 @@ t.test('what still runs is shown up to now, and says so', async t => {
   const stopwatch = new Stopwatch(clock.now)
   stopwatch.start('terminate')
   clock.pass(7)
-  t.match(stopwatch.events(), [{ name: 'terminate', isRunning: true, duration: 7, end: 7 }])
+  t.hasStrict(stopwatch.events(), [{ name: 'terminate', isRunning: true, duration: 7, end: 7 }])
   clock.pass(1)
-  t.match(stopwatch.stop('terminate'), { isRunning: false, duration: 8 })
+  t.hasStrict(stopwatch.stop('terminate'), { isRunning: false, duration: 8 })
 })
 
 t.test('stopping what was not started names it and lists what runs', async t => {
@@ -141,7 +141,7 @@ t.test('measure gives what the function gives, and ends with it', async t => {
       }),
     { message: 'no sum' },
   )
-  t.match(stopwatch.events(), [{ isRunning: false, duration: 5 }])
+  t.hasStrict(stopwatch.events(), [{ isRunning: false, duration: 5 }])
 })
 
 t.test('measure waits for a promise, also for one that is rejected', async t => {
@@ -159,7 +159,7 @@ t.test('measure waits for a promise, also for one that is rejected', async t => 
     throw new Error('no answer')
   })
   await t.rejects(failing, { message: 'no answer' })
-  t.match(stopwatch.events(), [{ isRunning: false, duration: 5 }])
+  t.hasStrict(stopwatch.events(), [{ isRunning: false, duration: 5 }])
 })
 
 t.test('a section is a stopwatch with an origin and events of its own', async t => {
@@ -173,10 +173,10 @@ t.test('a section is a stopwatch with an origin and events of its own', async t 
   section.stop('render')
   stopwatch.stopSection('abc123')
 
-  t.match(stopwatch.events(), [
+  t.hasStrict(stopwatch.events(), [
     { name: '__section__.child', category: 'section', origin: 0, periods: [{ start: 10, end: 13 }] },
   ])
-  t.match(stopwatch.events('abc123'), [
+  t.hasStrict(stopwatch.events('abc123'), [
     { name: '__section__', category: 'section', origin: 10, periods: [{ start: 0, end: 3 }] },
     { name: 'render', category: 'template', origin: 10, periods: [{ start: 1, end: 3 }] },
   ])
@@ -192,8 +192,8 @@ t.test('a section can be closed by whoever has it; what is no section, or closed
   clock.pass(5)
   section.close()
   stopwatch.close()
-  t.match(stopwatch.events(), [{ name: '__section__.child', duration: 5, isRunning: false }])
-  t.match(section.events(), [{ name: '__section__', duration: 5, isRunning: false }])
+  t.hasStrict(stopwatch.events(), [{ name: '__section__.child', duration: 5, isRunning: false }])
+  t.hasStrict(section.events(), [{ name: '__section__', duration: 5, isRunning: false }])
   t.throws(() => stopwatch.stopSection('inner'), { code: 'STOPWATCH_SECTION_NOT_OPEN' })
   t.equal(stopwatch.openSection('inner'), section, 'it may be opened again')
 })
@@ -230,8 +230,8 @@ t.test('sections of one stopwatch overlap and nest without mixing their events',
     { start: 0, end: 2 },
     { start: 1, end: 3 },
   ])
-  t.match(stopwatch.events('section 3'), [{ name: '__section__', duration: 2 }, { name: 'work' }])
-  t.match(stopwatch.events('second'), [{ name: '__section__' }, { name: '__section__.child', duration: 2 }])
+  t.hasStrict(stopwatch.events('section 3'), [{ name: '__section__', duration: 2 }, { name: 'work' }])
+  t.hasStrict(stopwatch.events('second'), [{ name: '__section__' }, { name: '__section__.child', duration: 2 }])
 })
 
 t.test('opening a section twice, or stopping one that is not open, is an error that names it', async t => {

@@ -201,7 +201,7 @@ t.test('the body', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
     const file = { name: 'cv.txt', type: 'text/plain', content: 'hunter2' }
     const stored = await storedOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
-    t.match(dataOf<RequestData>(stored, 'request').body, {
+    t.hasStrict(dataOf<RequestData>(stored, 'request').body, {
       type: 'multipart/form-data',
       state: 'read',
       form: [
@@ -343,13 +343,13 @@ t.test('the session', async t => {
     t.notOk(JSON.stringify(stored).includes('hunter2'))
 
     const child = await waitForProfile(storage, String(stored.profile.children[0]))
-    t.match(child.data.session, { uses: [{ method: 'has' }] })
+    t.hasStrict(child.data.session, { uses: [{ method: 'has' }] })
     t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
   })
 
   t.test('a use that is refused on a stateless route is told', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
-    t.match(dataOf<SessionData>(await storedOf(await client.get('/stateless')), 'session'), {
+    t.hasStrict(dataOf<SessionData>(await storedOf(await client.get('/stateless')), 'session'), {
       isStateless: true,
       useCount: 1,
       uses: [{ method: 'get' }],
@@ -417,7 +417,7 @@ t.test('facts of the process', async t => {
       versions: { sinfonietta: /^\d+\.\d+\.\d+$/, node: versions.node, handlebars: /^4\./ },
     })
     const elsewhere = new ServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
-    t.match(elsewhere.describeProcess().process, { 'working directory': 'ada' })
+    t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
   })
 

@@ -49,7 +49,7 @@ t.test('it arms the servers of the project, tells what is waited for, and takes 
   t.equal((await run('')).stdout, armed.stdout)
   t.equal((await run('--path /primes?page=2 --method post', {})).code, 64, 'methods are chosen from a list')
   await run('--path /primes?page=2 --method POST')
-  t.match(JSON.parse((await run('--json')).stdout), { target: { method: 'POST', path: '/primes' } })
+  t.hasStrict(JSON.parse((await run('--json')).stdout), { target: { method: 'POST', path: '/primes' } })
   t.equal((await run('--off')).stdout, 'Nothing is waited for.\n')
   t.notOk(existsSync(armFile))
   t.equal((await run('--json')).stdout, 'null\n')

@@ -59,7 +59,7 @@ t.test('a sample stands for the time until the next one; waiting is no work', as
     ],
   )
   const data = summarize(profile)
-  t.match(data, { busy: 150, idle: 40, samples: 4, startup: 1500, omitted: 0 })
+  t.hasStrict(data, { busy: 150, idle: 40, samples: 4, startup: 1500, omitted: 0 })
   t.strictSame(
     data.functions.map(({ name, origin, self, total }) => [name, origin, self, total]),
     [
@@ -92,7 +92,7 @@ t.test('a function that calls itself has not taken more time than there was', as
     ],
   )
   const [walk] = summarize(profile).functions
-  t.match(walk, { name: 'walk', self: 300, total: 400 })
+  t.hasStrict(walk, { name: 'walk', self: 300, total: 400 })
 })
 
 t.test('calls of one function by another are one, whatever V8 has kept apart', async t => {
@@ -156,8 +156,8 @@ t.test('of the hottest functions the sources are kept', async t => {
   const { excerpts, functions } = summarize({ ...profile, nodes })
   t.equal(functions.length, 9)
   t.equal(excerpts.length, 5)
-  t.match(functions[0], { name: 'f8', line: 10, hot: 14 })
-  t.match(excerpts[0], { file: 'tests/fixtures/busy-bundle.ts', line: 14, start: 9 })
+  t.hasStrict(functions[0], { name: 'f8', line: 10, hot: 14 })
+  t.hasStrict(excerpts[0], { file: 'tests/fixtures/busy-bundle.ts', line: 14, start: 9 })
 })
 
 t.test('no samples, or none that V8 explains, are an empty tree', async t => {
@@ -165,7 +165,7 @@ t.test('no samples, or none that V8 explains, are an empty tree', async t => {
     { nodes: [], startTime: 0, endTime: 0 },
     { nodes: [], startTime: 0, endTime: 0, samples: [7, 8], timeDeltas: [1] },
   ]) {
-    t.match(summarize(profile), { busy: 0, idle: 0, calls: [], functions: [], excerpts: [] })
+    t.hasStrict(summarize(profile), { busy: 0, idle: 0, calls: [], functions: [], excerpts: [] })
   }
 })
 

@@ -63,7 +63,7 @@ t.test(
     const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
     const cpu = readCpu(await read(`${tokens[0]}.json`))
     const [guilty] = cpu?.functions ?? []
-    t.match(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
+    t.hasStrict(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
     t.equal(guilty?.line, lineOf('export function countPrimes'), 'where it was written')
     t.ok(
       [lineOf('for (let divisor'), lineOf('% divisor')].includes(Number(guilty?.hot)),
@@ -93,7 +93,7 @@ t.test('it is told what is waited for, and what came of it', async t => {
   }
   const profile = await profileOf(await client.get('/primes'))
   const cpu = readCpu(profile)
-  t.match(cpu, { others: 0, isCut: false })
+  t.hasStrict(cpu, { others: 0, isCut: false })
   t.ok(Number(cpu?.samples) > 10 && Number(cpu?.startup) > 0)
   t.equal(await cpuOf('/primes'), undefined, 'once')
   const { text } = await client.get('/_profiler/cpu')

@@ -45,7 +45,7 @@ t.test('requests are looked at only from arming until the sampled one is over', 
   t.equal(inspections.length, 1)
   t.equal(inspect('/other'), undefined)
   const sampled = recording?.stop()
-  t.match(sampled, { others: 3, isCut: false })
+  t.hasStrict(sampled, { others: 3, isCut: false })
   t.equal(recording?.stop(), sampled, 'the same, whenever it is asked for')
   t.equal(inspections.length, 0)
   t.equal(cpu.last, 'abc123')
@@ -57,7 +57,7 @@ t.test('nobody is sampled for ever', async t => {
   const recording = inspect('/asked')
   await delay(60)
   t.equal(inspections.length, 0)
-  t.match(recording?.stop(), { isCut: true })
+  t.hasStrict(recording?.stop(), { isCut: true })
 })
 
 t.test('one at a time: who is asked for meanwhile waits until the sampled request is over', async t => {
@@ -127,7 +127,7 @@ t.test('where nothing can be watched the log says what does not work', async t =
   const folder = t.testdir({ file: 'no folder' })
   const { cpu, records } = create(t, path.join(folder, 'file/below/armed.json'))
   cpu.listen()()
-  t.match(records, [{ level: 'warning', message: 'The console cannot ask for CPU profiles.' }])
+  t.hasStrict(records, [{ level: 'warning', message: 'The console cannot ask for CPU profiles.' }])
   t.throws(() => cpu.arm(target))
 })
 

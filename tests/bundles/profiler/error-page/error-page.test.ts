@@ -256,7 +256,7 @@ t.test('problem details stay as they are', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers, json } = await client.get('/teapot', { headers: { accept: 'application/json' } })
   t.equal(headers.get('content-type'), 'application/problem+json')
-  t.match(json(), { status: 418, detail: 'short and stout' })
+  t.hasStrict(json(), { status: 418, detail: 'short and stout' })
 })
 
 t.test('strangers get the page of production, in any form', async t => {

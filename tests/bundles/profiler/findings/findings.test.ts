@@ -77,7 +77,7 @@ t.test('who waited is told who has kept it waiting', async t => {
   const culprit = await ask('/flawed/block')
   const profile = await waiting
   const finding = findFindings(profile).find(({ rule }) => rule === 'blocked-loop')
-  t.match(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
+  t.hasStrict(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
   const own = findFindings(await waitForProfile(storage, culprit))
   t.match(own, [{ rule: 'blocked-loop', problem: /^This request kept the process busy/ }])
 })

@@ -59,8 +59,8 @@ t.test('an agent lists the tools, finds the last 500 and reads its exception wit
   const { tools } = await client.listTools()
   t.ok(tools.length > 5)
   for (const { annotations, inputSchema } of tools) {
-    t.match(annotations, { readOnlyHint: true })
-    t.match(inputSchema, { type: 'object', additionalProperties: false })
+    t.hasStrict(annotations, { readOnlyHint: true })
+    t.hasStrict(inputSchema, { type: 'object', additionalProperties: false })
   }
   const found = await ask('find_records', { status: '500' })
   const [, token = ''] = /^- `([\da-f]{6})` 500 `POST /m.exec(found.text) ?? []
@@ -124,7 +124,7 @@ t.test('it is off unless it is turned on, and says so', async t => {
   for (const method of ['GET', 'POST', 'DELETE']) {
     const { status, text } = await kernel.client.request(method, path, { headers: { accept: 'application/json' } })
     t.equal(status, 404)
-    t.match(JSON.parse(text), { detail: 'Coding agents are not answered here: PROFILER_MCP=1 turns it on.' })
+    t.hasStrict(JSON.parse(text), { detail: 'Coding agents are not answered here: PROFILER_MCP=1 turns it on.' })
   }
   await turns()
   t.equal((await kernel.storage.usage()).profiles, 0)
@@ -218,7 +218,7 @@ t.test('without the package it says what to install; a tool that fails is logged
     content: [{ type: 'text', text: 'The tool has failed; the log of the server says why.' }],
     isError: true,
   })
-  t.match(records.at(-1), { level: 'error', message: 'The tool "break_down" has failed.' })
+  t.hasStrict(records.at(-1), { level: 'error', message: 'The tool "break_down" has failed.' })
 
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const { status, text } = await post(await createKernel(() => loadSdk(() => Promise.reject(missing))))
@@ -238,9 +238,9 @@ t.test('where it is allowed, an agent has safe requests replayed', async t => {
   const sold = await tokenOf('/sell', sale)
   const { ask, client } = await connect()
   const { tools } = await client.listTools()
-  t.match(tools.find(({ name }) => name === 'replay_request')?.annotations, { readOnlyHint: false })
+  t.hasStrict(tools.find(({ name }) => name === 'replay_request')?.annotations, { readOnlyHint: false })
   t.match((await ask('replay_request', { token: fine })).text, /^Nothing changed but times\./m)
-  t.match(JSON.parse((await ask('replay_request', { token: fine, format: 'json' })).text), {
+  t.hasStrict(JSON.parse((await ask('replay_request', { token: fine, format: 'json' })).text), {
     verdict: { isSame: true },
   })
   const refused = await ask('replay_request', { token: sold })

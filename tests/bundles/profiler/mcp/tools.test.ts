@@ -71,7 +71,7 @@ t.test('every tool says what it is for and what it takes, and only reads', async
     t.match(name, /^[a-z_]+$/)
     t.ok(title.length < 40)
     t.ok(description.length < 250, name)
-    t.match(annotations, { readOnlyHint: true, destructiveHint: false, openWorldHint: false })
+    t.hasStrict(annotations, { readOnlyHint: true, destructiveHint: false, openWorldHint: false })
     for (const { schema } of Object.values(parameters)) t.type(schema.description, 'string')
     t.ok('max_length' in parameters && 'format' in parameters)
   }
@@ -93,7 +93,7 @@ t.test('find_records has every filter of the console and the web', async t => {
   await storage.pin('00000b', true)
   t.strictSame(await find({ pinned: true }), ['00000b'])
   t.match(await ask('find_records', { limit: 2 }), /\n\nThere are more: ask for page 2\.$/)
-  t.match(JSON.parse(await ask('find_records', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
+  t.hasStrict(JSON.parse(await ask('find_records', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
 })
 
 t.test('a record is read as Markdown or as JSON, and says which panels it has', async t => {
@@ -104,7 +104,7 @@ t.test('a record is read as Markdown or as JSON, and says which panels it has', 
   t.equal(panels, 'For read_panel there are: request, time, exception, config.')
   t.strictSame(awaited, ['00000c'], 'what is about to be kept is waited for')
   const [json = ''] = await call('read_record', { token: '00000c', format: 'json' })
-  t.match(JSON.parse(json), { summary: { token: '00000c' }, data: { demo: { a: 1 } } })
+  t.hasStrict(JSON.parse(json), { summary: { token: '00000c' }, data: { demo: { a: 1 } } })
   t.match(await ask('read_record', { token: 'latest' }), 'Token: `00000d`', 'sub-requests are not the latest request')
 })
 
@@ -144,7 +144,7 @@ t.test('two records are compared: one that is named, or the one before that aske
   t.match(before, '- B: 00000b')
   t.match(before, '| page | 1 | 2 |')
   t.equal(await ask('compare_records', { token: '00000b', with: '00000a' }), before)
-  t.match(JSON.parse(await ask('compare_records', { token: '00000b', format: 'json' })), {
+  t.hasStrict(JSON.parse(await ask('compare_records', { token: '00000b', format: 'json' })), {
     second: { token: '00000b' },
   })
   await t.rejects(ask('compare_records', { token: '00000a' }), { message: /no record before "00000a"/ })
@@ -164,7 +164,7 @@ t.test('statistics tell of main requests by route', async t => {
   t.match(await ask('route_statistics', { sort: 'p99', limit: 1 }), /routes\n\n- `buy`.*\n- … and 2 more\n$/)
   t.equal(await ask('route_statistics', { route: 'none' }), '# 0 requests of 0 routes\n')
   const json = JSON.parse(await ask('route_statistics', { format: 'json', limit: 1 }))
-  t.match(json, { requests: 4, total: 3, routes: [{ route: 'shop', count: 2 }] })
+  t.hasStrict(json, { requests: 4, total: 3, routes: [{ route: 'shop', count: 2 }] })
   t.equal(json.routes.length, 1)
 })
 

@@ -82,13 +82,13 @@ t.test('the list has every filter of the pages, and leads on', async t => {
   for (const path of ['/star-photo-booth', '/partnership', '/text', '/json']) await client.get(path)
   const search = async (query: string) => JSON.parse((await client.get(`/_profiler/search.json?${query}`)).text)
   const first = await search('limit=3&sort=url&order=asc&method=get')
-  t.match(first, { total: 4, page: 1, limit: 3, notes: [], links: { previous: null } })
+  t.hasStrict(first, { total: 4, page: 1, limit: 3, notes: [], links: { previous: null } })
   t.strictSame(
     first.records.map(({ summary }: { summary: { url: string } }) => summary.url.replace(/.*\//, '')),
     ['json', 'partnership', 'star-photo-booth'],
   )
   const second = JSON.parse((await client.get(first.links.next)).text)
-  t.match(second, { total: 4, page: 2, links: { next: null } })
+  t.hasStrict(second, { total: 4, page: 2, links: { next: null } })
   t.equal(second.records.length, 1)
   t.equal((await client.get(second.links.previous)).status, 200)
   t.match((await search('limit=x')).notes, [/limit/])
@@ -136,7 +136,7 @@ t.test('what is not there is said in the form that was asked for', async t => {
   t.equal((await ask('ffffff/export/har')).type, 'application/problem+json')
   t.equal((await ask('ffffff/export/curl')).type, 'text/markdown; charset=UTF-8')
   t.match((await ask('ffffff/export/html')).text, 'Token not found')
-  t.match(JSON.parse((await ask(`${token}.json?panel=nope`)).text), { detail: 'The record has no panel nope' })
+  t.hasStrict(JSON.parse((await ask(`${token}.json?panel=nope`)).text), { detail: 'The record has no panel nope' })
   t.match((await ask(`${token}.md?panel=nope`)).text, 'The record has no panel `nope`')
   t.match((await ask(`${token}.txt`)).text, 'Token not found')
   await ask(`${token}/export/exe`)

@@ -58,9 +58,9 @@ t.test('each route tells how it went, and which records are the worst', async t 
   )
   t.match(shop, { name: 'shop', p50: '3.000 ms', errors: '60.0 %', hasErrors: true, share: '100.0' })
   t.equal(shop?.link, '/_profiler/empty/search/results?route=shop&limit=25')
-  t.match(shop?.slowest, [{ token: '100001', text: '9.000 ms' }, { token: '100000' }, { token: '100004' }])
-  t.match(shop?.failed, [{ text: 'crashed' }, { text: '503', link: '/_profiler/100003' }, { text: '500' }])
-  t.match(none, { name: '', link: '', hasErrors: false, failed: [] })
+  t.hasStrict(shop?.slowest, [{ token: '100001', text: '9.000 ms' }, { token: '100000' }, { token: '100004' }])
+  t.hasStrict(shop?.failed, [{ text: 'crashed' }, { text: '503', link: '/_profiler/100003' }, { text: '500' }])
+  t.hasStrict(none, { name: '', link: '', hasErrors: false, failed: [] })
 })
 
 t.test('what has changed since the restart is told only where there is enough of it', async t => {
@@ -115,13 +115,13 @@ t.test('what has changed since the restart is told only where there is enough of
       ask(10, 'since', { duration: 10.1, status: 500 }),
     ),
   )
-  t.match(fewer.view.rows[0]?.changes, [
+  t.hasStrict(fewer.view.rows[0]?.changes, [
     { difference: '+1 %', tone: 'plain' },
     { tone: 'plain' },
     { before: '100.0 %', since: '50.0 %', difference: '−50.0 points', tone: 'ok' },
   ])
   const alike = await gather(createStorage(ask(20, 'before', {}), ask(20, 'since', {})))
-  t.match(alike.view.rows[0]?.changes[2], { difference: '±0.0 points', tone: 'plain' })
+  t.hasStrict(alike.view.rows[0]?.changes[2], { difference: '±0.0 points', tone: 'plain' })
 })
 
 t.test('routes are sorted and filtered', async t => {
@@ -143,12 +143,19 @@ t.test('routes are sorted and filtered', async t => {
   t.equal(wanted.notes.length, 2)
   t.match(wanted.notes[1], 'Routes cannot be sorted by “nope”')
   t.strictSame(wanted.parameters, { status_code: '2', start: 'never', route: 'b' })
-  t.match(view.form, { route: 'b', kept: [{ name: 'status_code', value: '2' }, { name: 'start' }], isFiltering: true })
+  t.hasStrict(view.form, {
+    route: 'b',
+    kept: [{ name: 'status_code', value: '2' }, { name: 'start' }],
+    isFiltering: true,
+  })
   const link = (query: string, label: string) =>
     gather(storage, query).then(({ view }) => view.columns.find(column => column.label === label))
-  t.match(await link('', 'Requests'), { sorted: 'descending', link: '/_profiler/routes?sort=count&order=asc' })
+  t.hasStrict(await link('', 'Requests'), { sorted: 'descending', link: '/_profiler/routes?sort=count&order=asc' })
   t.match(await link('sort=count&order=asc', 'Requests'), { sorted: 'ascending', link: /order=desc$/ })
-  t.match(await link('method=get', 'Route'), { sorted: '', link: '/_profiler/routes?method=get&sort=route&order=asc' })
+  t.hasStrict(await link('method=get', 'Route'), {
+    sorted: '',
+    link: '/_profiler/routes?method=get&sort=route&order=asc',
+  })
   t.match(await link('sort=route', 'Route'), { sorted: 'ascending', link: /order=desc$/ })
 })
 
@@ -184,7 +191,7 @@ t.test('the same is there as JSON and as Markdown', async t => {
   const { client, storage } = await createProfiledKernel(t)
   storage.append(createRecord({ token: '00000a', route: '`a`\n# b', duration: 2, status: 500 }), '{}')
   const json = (await client.get('/_profiler/routes.json?sort=p95')).json()
-  t.match(json, {
+  t.hasStrict(json, {
     schemaVersion: 1,
     requests: 1,
     notes: [],

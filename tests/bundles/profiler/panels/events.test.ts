@@ -47,7 +47,7 @@ const subject = createSubject({ events: { spans, dropped: 7 } }, { facts })
 
 t.test('the tree is told as it happened, with times, places, and what was done', async t => {
   const view = await createEventsPanel().toView(subject)
-  t.match(view.nodes, [
+  t.hasStrict(view.nodes, [
     {
       id: 'span-0',
       name: 'kernel.request',
@@ -102,7 +102,7 @@ t.test('the controller stands where it was called, with what it has dispatched, 
     ['request', 'abcdef', 300, 500],
   ]
   const answer = [null, 'kernel.response', 1030, 10, -1, 0, [], ['changed attribute a']]
-  t.match(await nodesOf([...before, ...within, answer]), [
+  t.hasStrict(await nodesOf([...before, ...within, answer]), [
     { id: 'span-0' },
     { id: 'span-1', by: 'The kernel, before this event:', changes: [{ name: 'by-the-resolver' }] },
     {
@@ -117,11 +117,11 @@ t.test('the controller stands where it was called, with what it has dispatched, 
     { name: 'kernel.response', by: '', changes: [] },
   ])
   const failed = [...before, [null, 'kernel.exception', 130, 10]]
-  t.match(await nodesOf(failed, [{ name: 'TypeError' }]), [{}, {}, { thrown: 'threw TypeError' }, {}])
-  t.match(await nodesOf(failed, [{}, {}]), [{}, {}, { thrown: 'threw an error' }, {}])
-  t.match(await nodesOf([...before, ...within]), [{}, {}, { remark: 'was not over', children: [{}, {}] }])
+  t.hasStrict(await nodesOf(failed, [{ name: 'TypeError' }]), [{}, {}, { thrown: 'threw TypeError' }, {}])
+  t.hasStrict(await nodesOf(failed, [{}, {}]), [{}, {}, { thrown: 'threw an error' }, {}])
+  t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'was not over', children: [{}, {}] }])
   const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
-  t.match(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
+  t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
   const { show } = await createProfiledKernel(t)
   const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
   const html = await show(createEventsPanel(), { profile: { ...nameless, data: { events: { spans: failed } } } })
@@ -131,7 +131,7 @@ t.test('the controller stands where it was called, with what it has dispatched, 
 t.test('an event that was stopped before it was dispatched says whom that has skipped', async t => {
   const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
   const view = await createEventsPanel().toView(createSubject({ events: { spans } }))
-  t.match(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
+  t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
 })
 
 t.test('what repeats itself, short and without consequence, is one line', async t => {
@@ -179,7 +179,7 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
 
 t.test('called, not called with the reason, and orphaned', async t => {
   const view = await createEventsPanel().toView(subject)
-  t.match(view.called, [
+  t.hasStrict(view.called, [
     {
       event: 'kernel.request',
       name: 'Early.onRequest',
@@ -270,8 +270,8 @@ t.test('rows that make no sense are left out, and nothing refers to them', async
     tree.nodes.map(({ name }) => name),
     ['a', 'in a dispatch', 'a call'],
   )
-  t.match(tree, { roots: [{ name: 'a', start: 0, duration: 0 }, { name: 'in a dispatch' }], dropped: 0 })
-  t.match(tree.nodes[2], { start: 0, duration: undefined, details: [] })
+  t.hasStrict(tree, { roots: [{ name: 'a', start: 0, duration: 0 }, { name: 'in a dispatch' }], dropped: 0 })
+  t.hasStrict(tree.nodes[2], { start: 0, duration: undefined, details: [] })
 })
 
 t.test('a tree of any depth is shown', async t => {

@@ -141,7 +141,7 @@ t.test('the request panel', async t => {
   t.test('a summary that lacks something still makes a page', async t => {
     const empty = Object.fromEntries(Object.keys(summary).map(field => [field, null])) as unknown as ProfileSummary
     const { forwardedTo, isSubRequest, response } = await view({ summary: empty }, { children: [empty], parent: empty })
-    t.match(response, { status: 'none', contentType: 'n/a' })
+    t.hasStrict(response, { status: 'none', contentType: 'n/a' })
     t.strictSame(forwardedTo, { token: '', controller: 'n/a' })
     t.equal(isSubRequest, false)
   })
@@ -198,7 +198,7 @@ t.test('a cookie that was set is read as browsers read it', async t => {
     ['a=b; Secure; SameSite=None; Partitioned', { flags: 'Secure, SameSite=None, Partitioned' }],
     ['', { name: '', value: '' }],
   ]
-  for (const [field, cookie] of cases) t.match(readSetCookie(field), cookie, field)
+  for (const [field, cookie] of cases) t.hasStrict(readSetCookie(field), cookie, field)
 })
 
 t.test('what is no moment and no number is empty', async t => {

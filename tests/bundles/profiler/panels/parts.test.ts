@@ -43,7 +43,7 @@ t.test('bars lie within their picture, and can be seen', async t => {
 })
 
 t.test('long values are folded', async t => {
-  t.match(toValueRow({ name: 'a', value: 'short' }), { name: 'a', value: 'short', start: '' })
+  t.hasStrict(toValueRow({ name: 'a', value: 'short' }), { name: 'a', value: 'short', start: '' })
   t.match(toValueRow({ name: 'a', value: 'x'.repeat(1401) }), { start: /^x{120} …$/, size: '1,401 characters' })
   t.match(toValueRow({ name: 'a', value: '{\n  1\n}'.repeat(10) }), { start: /^\{ 1 \}\{ 1 / })
 })
@@ -71,11 +71,17 @@ t.test('what was asked for before is marked, unless it may have changed somethin
   const call = (method: string, url: string) => ({ method, url, start: 1 })
   const calls = [call('GET', '/a'), call('POST', '/a'), call('GET', '/a'), call('POST', '/a'), call('GET', '/a')]
   const { calls: rows, repeated } = await createHttpPanel('/').toView(createSubject({ http: { calls } }))
-  t.match(rows, [{ twin: '' }, { twin: '' }, { twin: 'same as 1', twinIndex: 0 }, { twin: '' }, { twin: 'same as 1' }])
+  t.hasStrict(rows, [
+    { twin: '' },
+    { twin: '' },
+    { twin: 'same as 1', twinIndex: 0 },
+    { twin: '' },
+    { twin: 'same as 1' },
+  ])
   t.equal(repeated, 2)
 })
 
 t.test('most of a long address is folded', async t => {
   const { calls } = await createHttpPanel('/').toView(createSubject({ http: { calls: [{ url: 'x'.repeat(500) }] } }))
-  t.match(calls, [{ url: 'x'.repeat(500), lead: `${'x'.repeat(160)}…` }])
+  t.hasStrict(calls, [{ url: 'x'.repeat(500), lead: `${'x'.repeat(160)}…` }])
 })

@@ -77,15 +77,15 @@ t.test('who has set a header', async t => {
     'the controller',
   )
   t.match(link(headerOf('x-own')), /./)
-  t.match(headerOf('x-robots-tag'), { how: '', who: 'RobotsListener.onResponse', earlier: [] }, 'a listener')
+  t.hasStrict(headerOf('x-robots-tag'), { how: '', who: 'RobotsListener.onResponse', earlier: [] }, 'a listener')
   t.equal(link(headerOf('x-robots-tag')), 'RobotsListener.onResponse')
-  t.match(
+  t.hasStrict(
     headerOf('x-first'),
     { how: 'changed by', who: 'second', earlier: [{ who: 'First.onResponse' }] },
     'a second one',
   )
-  t.match(headerOf('x-both'), { how: 'changed by', who: 'second', earlier: [{ how: 'the response of' }] })
-  t.match(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
+  t.hasStrict(headerOf('x-both'), { how: 'changed by', who: 'second', earlier: [{ how: 'the response of' }] })
+  t.hasStrict(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
   t.match(
     html,
     /Removed: <code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\/_profiler\/\w{6}\?panel=events#span-\d+">second</,
@@ -105,7 +105,7 @@ t.test('a header that came with the response of a listener, or was replaced with
     }
     dispatcher.on(RequestEvent, answer, 500, 'Early.onRequest')
   })
-  t.match(early.headerOf('x-a'), { how: 'the response of', who: 'Early.onRequest' })
+  t.hasStrict(early.headerOf('x-a'), { how: 'the response of', who: 'Early.onRequest' })
 
   const replaced = await ask(t, ({ dispatcher }) => {
     dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-lost', '1'), 10, 'First.onResponse')
@@ -114,7 +114,7 @@ t.test('a header that came with the response of a listener, or was replaced with
     }
     dispatcher.on(ResponseEvent, replace, 9, 'Replacer.onResponse')
   })
-  t.match(replaced.headerOf('x-a'), { how: 'the response of', who: 'Replacer.onResponse' })
+  t.hasStrict(replaced.headerOf('x-a'), { how: 'the response of', who: 'Replacer.onResponse' })
   t.strictSame(replaced.view.removedHeaders, [])
 })
 
@@ -130,10 +130,10 @@ t.test('of an error page, the kernel adds the headers of the error, and the rest
     },
     { '/page': fail },
   )
-  t.match(own.headerOf('x-tea'), { how: '', who: 'the kernel' })
+  t.hasStrict(own.headerOf('x-tea'), { how: '', who: 'the kernel' })
   const { link } = own.headerOf('x-tea') as Origin
   t.equal(own.rowOf(link), 'kernel.response')
-  t.match(own.headerOf('x-sorry'), { who: 'Sorry.onException', subLink: '' })
+  t.hasStrict(own.headerOf('x-sorry'), { who: 'Sorry.onException', subLink: '' })
 
   const { headerOf } = await ask(t, () => {}, { '/page': fail })
   t.match(headerOf('content-type'), {
@@ -156,10 +156,10 @@ t.test('who has set an attribute', async t => {
       },
     },
   )
-  t.match(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
+  t.hasStrict(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
   t.match(attributeOf('mine'), { who: /^controller /, link: /^\/_profiler\/\w{6}\?panel=events#controller$/ })
   t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
-  t.match(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
+  t.hasStrict(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
 })
 
 t.test('attributes of a sub-request came with it; what a controller dispatches is heard meanwhile', async t => {
@@ -206,7 +206,7 @@ t.test('the length of a body is computed by the server, but that of a stream', a
     const view = await requestPanel.toView(createSubject({ response: { headers, ...response } }))
     return (view.headers as Rows)[0]?.origin
   }
-  t.match(await originOf({ isStreamed: false }), { who: 'the server', link: '' })
+  t.hasStrict(await originOf({ isStreamed: false }), { who: 'the server', link: '' })
   t.equal(await originOf({ isStreamed: true }), false)
 })
 
@@ -223,18 +223,20 @@ t.test('where it is not known, nobody is named', async t => {
   ]
   const data = { events: { spans }, response: { headers: pairs }, request: { attributes: pairs } }
   const view = await requestPanel.toView(createSubject(data))
-  t.match(view.headers, [
+  t.hasStrict(view.headers, [
     { id: 'header-a', origin: { who: 'A.onRequest' } },
     { id: '', origin: false },
     { id: 'header-set-cookie', origin: false },
     { id: '', origin: false },
   ])
-  t.match(view.request, { attributes: [{ origin: false }, { origin: false }, { origin: false }, { origin: false }] })
+  t.hasStrict(view.request, {
+    attributes: [{ origin: false }, { origin: false }, { origin: false }, { origin: false }],
+  })
   const { show } = await createProfiledKernel(t)
   t.match(await show('request', createSubject(data)), '<td class="set-by"></td>')
   t.match((await requestPanel.toView(createSubject({ response: { headers: pairs } }))).headers, [{ origin: false }])
   const hostile = [[1, '', 0, 5, 0, 0, ['removed header x']]]
-  t.match(
+  t.hasStrict(
     (await requestPanel.toView(createSubject({ events: { spans: [[null, 'kernel.response', 0, 10], ...hostile] } })))
       .removedHeaders,
     [{ by: { who: 'the controller' } }],

@@ -130,20 +130,20 @@ t.test('rows lead to the thing, and say what went wrong', async t => {
   const { lines } = await view(all)
   const find = (name: string) => lines.filter(line => line.name === name)
   const record = '/_profiler/abc123?panel='
-  t.match(find('listen'), [{ link: `${record}events#span-5`, problem: 'threw', isBad: true }])
-  t.match(find('part'), [{ link: `${record}templates#render-1`, problem: 'failed', times: '2 times' }])
+  t.hasStrict(find('listen'), [{ link: `${record}events#span-5`, problem: 'threw', isBad: true }])
+  t.hasStrict(find('part'), [{ link: `${record}templates#render-1`, problem: 'failed', times: '2 times' }])
   t.match(find('GET shop.test/a'), [
     { link: `${record}http#call-0`, note: '200', problem: '' },
     { link: `${record}http#call-1`, note: '', problem: 'was not over', isBad: false, className: /is-open/ },
   ])
-  t.match(find('PUT shop.test/b'), [{ problem: 'failed' }])
-  t.match(find('Sub-Request inner'), [{ link: '/_profiler/bcd234?panel=time' }])
-  t.match(find('kernel.request'), [
+  t.hasStrict(find('PUT shop.test/b'), [{ problem: 'failed' }])
+  t.hasStrict(find('Sub-Request inner'), [{ link: '/_profiler/bcd234?panel=time' }])
+  t.hasStrict(find('kernel.request'), [
     { detail: '0.000 ms to 1.000 ms' },
     { link: '/_profiler/bcd234?panel=events#span-0', detail: '2.000 ms to 2.300 ms' },
   ])
-  t.match(find('query'), [{ link: '', note: 'database', detail: '1.150 ms to 1.500 ms' }])
-  t.match(find('open'), [{ note: '', problem: 'was not stopped' }])
+  t.hasStrict(find('query'), [{ link: '', note: 'database', detail: '1.150 ms to 1.500 ms' }])
+  t.hasStrict(find('open'), [{ note: '', problem: 'was not stopped' }])
 })
 
 t.test('there is a lane for each category, one for warnings, and one for the garbage collector', async t => {
@@ -161,13 +161,13 @@ t.test('there is a lane for each category, one for warnings, and one for the gar
       ['request', '1.000 ms'],
     ],
   )
-  t.match(marks, [
+  t.hasStrict(marks, [
     { isError: false, title: 'warning at 1.500 ms: slow', link: '/_profiler/abc123?panel=logger#log-1' },
     { isError: true, title: 'critical at 2.000 ms: down', link: '/_profiler/abc123?panel=logger#log-2' },
     { isError: true, title: 'error at 1.950 ms: within', link: '/_profiler/bcd234?panel=logger#log-0' },
   ])
   t.equal(moreMarks, 0)
-  t.match({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.100 ms', pauses: 2 })
+  t.strictSame({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.100 ms', pauses: 2 })
 })
 
 t.test('a threshold and categories are chosen in the address', async t => {
@@ -187,7 +187,7 @@ t.test('a threshold and categories are chosen in the address', async t => {
   t.equal(calls.folded, 0)
   t.equal(calls.names.length, 25 - 5)
   const view1 = await timePanel.toView({ ...subject, query: new URLSearchParams('threshold=1&show=http') })
-  t.match(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
+  t.hasStrict(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
   t.match((view1.timeline as TimelineView).lanes, [
     { isShown: false },
     {},
@@ -224,14 +224,14 @@ t.test('a long record has its longest rows, as long as not all are asked for', a
 
 t.test('what had not returned lasts until the record was made', async t => {
   const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
-  t.match((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'was not over' })
+  t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'was not over' })
   const within = [
     [null, 'kernel.request', 0, null],
     [0, 'Hanging.onRequest', 10, null],
     ['request', 'no token', 20, null, 1],
   ]
   const { lines } = await view(createSubject({ events: { spans: within } }))
-  t.match(lines.slice(1), [
+  t.hasStrict(lines.slice(1), [
     { name: 'kernel.request', duration: '5.000 ms', problem: 'was not over' },
     { name: 'Hanging.onRequest', duration: '4.990 ms' },
     { name: 'Sub-Request', link: '' },
@@ -283,7 +283,7 @@ t.test('without any data there is the request itself', async t => {
   const { show } = await createProfiledKernel(t)
   t.ok(timePanel.hasContent(createSubject({}).profile))
   const { lines } = await view(createSubject({}))
-  t.match(lines, [{ name: 'GET /somewhere?q=1', own: [{ x: '0%', width: '100%' }], bars: [] }])
+  t.hasStrict(lines, [{ name: 'GET /somewhere?q=1', own: [{ x: '0%', width: '100%' }], bars: [] }])
   const text = toText(await show(timePanel, createSubject({})))
   t.notMatch(text, 'after the response')
   t.match(await show(timePanel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')

@@ -61,7 +61,7 @@ t.test('what comes long after the response has a part of the width, and a scale 
     ticks.map(({ label }) => label),
     ['0', '0.5 ms', ''],
   )
-  t.match(createScale(0, 0), { boundary: 100, isCompressed: false }, 'nothing at all')
+  t.hasStrict(createScale(0, 0), { boundary: 100, isCompressed: false }, 'nothing at all')
 })
 
 t.test('bars can always be seen, never leave the chart, and are joined rather than left out', async t => {
@@ -97,7 +97,7 @@ t.test('spans of one name in one place are a row, with what happened within each
     { name: 'all', category: 'request', periods: [{ start: 0, duration: 100 }] },
     { children: [part(50, 'threw'), never, part(10)] },
   )
-  t.match(
+  t.strictSame(
     createRows(root).map(({ depth, duration, name, own, periods, problem }) => [
       depth,
       name,

@@ -56,11 +56,11 @@ for (const [target, message] of [
     t.equal(slow, 'cut off')
 
     const culprit = findProfile(target)
-    t.match(culprit?.summary, { outcome: 'crashed', status: isAnswered ? 200 : 0, exception: 'Error' })
-    t.match(culprit?.data.exception, {
+    t.hasStrict(culprit?.summary, { outcome: 'crashed', status: isAnswered ? 200 : 0, exception: 'Error' })
+    t.hasStrict(culprit?.data.exception, {
       exceptions: [{ message, frames: [{ file: 'tests/fixtures/crashing-server.ts' }] }],
       excerpts: [{ lines: [] }],
     })
-    t.match(findProfile('/slow')?.summary, { outcome: 'crashed', status: 0, exception: null, route: '/slow' })
+    t.hasStrict(findProfile('/slow')?.summary, { outcome: 'crashed', status: 0, exception: null, route: '/slow' })
   })
 }

@@ -82,10 +82,10 @@ t.test('a sub-request that outlives its request is unfinished, and amended when 
   const main = await profileOf(await client.get('/detached'))
   const [token = ''] = main.children
   const before = await waitForProfile(storage, token)
-  t.match(before.summary, { outcome: 'unfinished', status: 0, parent: main.summary.token, controller: 'late' })
+  t.hasStrict(before.summary, { outcome: 'unfinished', status: 0, parent: main.summary.token, controller: 'late' })
   gate.open()
   const after = await waitForProfile(storage, token, ({ summary }) => summary.outcome === 'complete')
-  t.match(after.summary, { status: 200, parent: main.summary.token })
+  t.hasStrict(after.summary, { status: 200, parent: main.summary.token })
 })
 
 t.test('a sub-request that begins when its request is over is recorded, and its parent knows of it', async t => {
@@ -104,7 +104,10 @@ t.test('a sub-request that begins when its request is over is recorded, and its 
   gate.open()
   const amended = await waitForProfile(storage, main.summary.token, ({ children }) => children.length === 1)
   t.equal(amended.summary.subRequests, 1)
-  t.match((await waitForProfile(storage, String(amended.children[0]))).summary, { outcome: 'complete', status: 200 })
+  t.hasStrict((await waitForProfile(storage, String(amended.children[0]))).summary, {
+    outcome: 'complete',
+    status: 200,
+  })
 })
 
 t.test("one of the profiler's own pages is in nobody's way while its body is still read", async t => {
@@ -118,7 +121,7 @@ t.test("one of the profiler's own pages is in nobody's way while its body is sti
   })
   const own = client.get('/_profiler/latest')
   const { data } = await profileOf(await client.get('/text'))
-  t.match(data.memory, { requests: { others: 0, most: 0 } })
+  t.hasStrict(data.memory, { requests: { others: 0, most: 0 } })
   gate.open()
   t.equal((await own).headers.get('x-debug-token'), null)
 })
@@ -162,7 +165,7 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
   // It takes some turns of the event loop rather than some time.
   for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
   gate.open()
-  t.match((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
+  t.hasStrict((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
 })
 
 t.test('a request whose client leaves in the middle of a large page is aborted', async t => {
@@ -227,7 +230,7 @@ t.test('a stream is complete when all of it was sent', async t => {
   t.notOk(storage.has(String(token)), 'it is not over')
   gate.open()
   t.equal(await response.text(), 'one two')
-  t.match((await only()).summary, { token, outcome: 'complete', status: 200 })
+  t.hasStrict((await only()).summary, { token, outcome: 'complete', status: 200 })
 })
 
 t.test('a stream whose client leaves is aborted', async t => {
@@ -357,7 +360,7 @@ t.test('a listener that fails once is told like any other error', async t => {
       },
     })
     const profile = await profileOf(await client.get('/text'))
-    t.match(profile.summary, { outcome: 'complete', status: 500, exception: 'Error', subRequests: 1 })
+    t.hasStrict(profile.summary, { outcome: 'complete', status: 500, exception: 'Error', subRequests: 1 })
     t.strictSame(messagesOf(profile), [`failed in ${type.eventName}`])
   }
 })
@@ -377,13 +380,13 @@ t.test('a listener that fails always, also on the error page, costs no profile',
     await turns()
     const { summaries } = await storage.search({ limit: 10 })
     const [main] = summaries.filter(({ parent }) => parent === null)
-    t.match(
+    t.hasStrict(
       main,
       { outcome: 'complete', status: type === TerminateEvent ? 200 : 500, exception: 'Error' },
       type.eventName,
     )
     const profile = await waitForProfile(storage, String(main?.token))
-    t.match(messagesOf(profile)[0], 'failure 1')
+    t.equal(messagesOf(profile)[0], 'failure 1')
     t.equal(profile.summary.subRequests, type === TerminateEvent ? 0 : 1)
     for (const child of profile.children) t.ok(storage.has(child))
   }
@@ -400,10 +403,10 @@ t.test('an error inside the error controller is told beside the one that it was 
   await turns()
   const { summaries } = await storage.search({ limit: 10 })
   const [main] = summaries.filter(({ parent }) => parent === null)
-  t.match(main, { outcome: 'complete', status: 500, subRequests: 1, route: 'boom' })
+  t.hasStrict(main, { outcome: 'complete', status: 500, subRequests: 1, route: 'boom' })
   const profile = await waitForProfile(storage, String(main?.token))
   t.strictSame(messagesOf(profile), ['Boom "quoted" <b>é</b> & 100%', 'the error page is broken'])
-  t.match((await waitForProfile(storage, String(profile.children[0]))).summary, { controller: 'broken', status: 0 })
+  t.hasStrict((await waitForProfile(storage, String(profile.children[0]))).summary, { controller: 'broken', status: 0 })
 })
 
 t.test('a request that is not recorded has no sub-requests that are', async t => {
@@ -427,7 +430,7 @@ t.test('where only exceptions are wanted, only they are kept', async t => {
   t.equal((await client.get('/text')).headers.get('x-debug-token'), null)
   t.equal((await storage.search({ limit: 10 })).total, 0)
   const token = (await client.get('/nothing-thrown')).headers.get('x-debug-token')
-  t.match((await waitForProfile(storage, token)).summary, { exception: 'Thrown value', status: 500 })
+  t.hasStrict((await waitForProfile(storage, token)).summary, { exception: 'Thrown value', status: 500 })
   t.equal((await storage.search({ limit: 10 })).total, 2)
 })
 
@@ -469,19 +472,19 @@ t.test('a crash is recorded before the process ends, with the one whose work has
   const find = async (token?: string) => (await storage.find(String(token)))?.profile
   for (const token of [culprit, main.summary.token]) {
     const profile = await find(token)
-    t.match(profile?.summary, { outcome: 'crashed', status: 200, exception: 'Error' })
-    t.match(profile?.data.exception, { exceptions: [{ message: 'late failure' }] })
+    t.hasStrict(profile?.summary, { outcome: 'crashed', status: 200, exception: 'Error' })
+    t.hasStrict(profile?.data.exception, { exceptions: [{ message: 'late failure' }] })
   }
-  t.match((await find(late))?.summary, { outcome: 'crashed', exception: null })
+  t.hasStrict((await find(late))?.summary, { outcome: 'crashed', exception: null })
   const { summaries } = await storage.search({ limit: 1 })
-  t.match(summaries, [{ url: 'http://localhost/waits', outcome: 'crashed', exception: null, status: 0 }])
+  t.hasStrict(summaries, [{ url: 'http://localhost/waits', outcome: 'crashed', exception: null, status: 0 }])
 
   gate.open()
   const response = await waiting
   await turns()
   const { summary } = await profileOf(response)
-  t.match(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
-  t.match((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
+  t.hasStrict(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
+  t.hasStrict((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
 })
 
 t.test(
@@ -544,7 +547,7 @@ t.test('what is collected late of a request that is not over does not replace wh
   gate.open()
   await profiler.whenIdle()
   const { profile } = (await storage.find(pass.token)) ?? {}
-  t.match(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
+  t.hasStrict(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
 })
 
 t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
@@ -555,7 +558,7 @@ t.test('profiles are kept in var/profiler, and what is wrong there is logged', a
   t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
   await close()
   const [problem] = records.filter(({ level }) => level === 'warning')
-  t.match(problem, { message: 'Profiles are dropped because they cannot be written.' })
+  t.hasStrict(problem, { message: 'Profiles are dropped because they cannot be written.' })
   t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
 })
 
@@ -571,7 +574,7 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   profiler.crash(new Error('x'), pass.request)
   profiler.terminate(pass, createTerminateEvent())
   await profiler.whenIdle()
-  t.match(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
+  t.hasStrict(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
   t.notOk(storage.has(pass.token))
   t.strictSame([...profiler.open], [])
 })
@@ -599,5 +602,5 @@ t.test('without a free token a request is not profiled', async t => {
   }
   const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
   t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
-  t.match(records, [{ level: 'warning' }])
+  t.hasStrict(records, [{ level: 'warning' }])
 })

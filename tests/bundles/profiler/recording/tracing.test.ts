@@ -161,9 +161,9 @@ t.test('requests that are handled at once do not mix up their events, logs and m
     t.equal(response.text, String(index))
     const profile = await expectProfile(response)
     profile.called('waiting', 1).logged('info', undefined, 2).logged('warning', `Busy with ${index}.`, 1)
-    t.match(profile.dataOf('time'), { measured: [{ name: `work ${index}` }], dropped: 0 })
+    t.hasStrict(profile.dataOf('time'), { measured: [{ name: `work ${index}` }], dropped: 0 })
     t.match(profile.dataOf('logger'), { records: [{}, { site: { file: /tests/ } }] })
-    t.match(profile.profile.summary, { warnings: 1, errors: 0 })
+    t.hasStrict(profile.profile.summary, { warnings: 1, errors: 0 })
   }
 })
 
@@ -183,11 +183,11 @@ t.test('a sub-request that measures something is a section, closed when it is ha
   })
   const { headers, request } = await client.get('/outer')
   const [section] = request.requestedStopwatch?.events() ?? []
-  t.match(section, { name: '__section__.child', isRunning: false })
+  t.hasStrict(section, { name: '__section__.child', isRunning: false })
   const main = await storedOf({ headers })
   t.notHas(main.profile.data, 'time', 'it has measured nothing itself')
   const sub = await storedOf({ headers }, 'x-previous-debug-token')
-  t.match(sub.profile.data.time, { measured: [{ name: 'left running', isRunning: true }] })
+  t.hasStrict(sub.profile.data.time, { measured: [{ name: 'left running', isRunning: true }] })
 })
 
 t.test('a request has the mark of its stopwatch section, and one that is not recorded has none', async t => {

@@ -22,16 +22,20 @@ t.test('a HAR has the request, and then those that the application has sent', as
     return har.log.entries
   }
   const [form, ...calls] = await read(tokens.form)
-  t.match(form.request, { method: 'POST', httpVersion: 'HTTP/1.1', bodySize: 435 })
+  t.hasStrict(form.request, { method: 'POST', httpVersion: 'HTTP/1.1', bodySize: 435 })
   t.strictSame(form.request.cookies, [
     { name: 'theme', value: '******' },
     { name: 'seen', value: '******' },
   ])
   t.match(form.request.queryString, [{ name: 'page', value: '2' }])
   t.equal(form.request.postData.mimeType, 'application/x-www-form-urlencoded')
-  t.match(form.request.postData.params, [{}, {}, { name: 'password', value: '******' }])
+  t.hasStrict(form.request.postData.params, [{}, {}, { name: 'password', value: '******' }])
   t.notMatch(JSON.stringify(form), 'hunter2')
-  t.match(form.response, { status: 200, statusText: 'OK', content: { mimeType: 'text/html; charset=UTF-8', text: '' } })
+  t.hasStrict(form.response, {
+    status: 200,
+    statusText: 'OK',
+    content: { mimeType: 'text/html; charset=UTF-8', text: '' },
+  })
   t.match(form.response.cookies, [{ name: 'theme', value: '******' }])
   t.strictSame(
     calls.map(({ request, response }: { request: object; response: { status: number } }) => [request, response.status])
@@ -44,19 +48,19 @@ t.test('a HAR has the request, and then those that the application has sent', as
     comment: /^Sent by/,
   })
   t.equal(calls[0].request.queryString.length, 1)
-  t.match(calls[2], { request: { url: 'http://127.0.0.1:6/refused' }, response: { status: 0, statusText: '' } })
+  t.hasStrict(calls[2], { request: { url: 'http://127.0.0.1:6/refused' }, response: { status: 0, statusText: '' } })
   for (const { time, timings } of calls) {
     t.ok(Math.abs(timings.blocked + timings.send + timings.wait + timings.receive - time) < 0.001)
   }
   const [json] = await read(tokens.json)
   t.strictSame(JSON.parse(json.request.postData.text), { name: 'Ada', list: [1, { deep: 'text' }] })
   const [upload] = await read(tokens.upload)
-  t.match(upload.request.postData.params, [
+  t.strictSame(upload.request.postData.params, [
     { name: 'name', value: 'Ada' },
     { name: 'document', fileName: 'cv.txt', contentType: 'text/plain' },
   ])
   const [missing] = await read(tokens.missing)
-  t.match(missing, { request: { bodySize: 0 }, response: { status: 404 } })
+  t.hasStrict(missing, { request: { bodySize: 0 }, response: { status: 404 } })
   const redirect = await fetch(`${url}/redir`, { redirect: 'manual' })
   const [redirected] = await read(String(redirect.headers.get('x-debug-token')))
   t.equal(redirected.response.redirectURL, '/noslash')

@@ -273,7 +273,7 @@ t.test('a replay with its session is the same, and its redirect leads nobody any
   t.match(verdictOf(await replay(kernel, tokenOf(counted))), /response header.*set-cookie/, 'it is somebody else')
 
   const redirected = tokenOf(await client.get('/redir'))
-  t.match((await profileOf(await client.get('/noslash'))).data.redirects, [{ token: redirected }])
+  t.hasStrict((await profileOf(await client.get('/noslash'))).data.redirects, [{ token: redirected }])
   await replay(kernel, redirected)
   t.equal((await profileOf(await client.get('/noslash'))).data.redirects, undefined)
 })
@@ -301,7 +301,7 @@ t.test('replays are recorded while recording is paused, and where only failures 
   const { storage, ...picky } = await createProfiledKernel(t, { onlyExceptions: true })
   storage.append(createRecord({ token: '00000a', url: 'http://localhost/partnership' }), '{}')
   const page = await replay(picky, '00000a')
-  t.match((await storage.find(replayOf(page)))?.profile.summary, { status: 200, route: 'partnership' })
+  t.hasStrict((await storage.find(replayOf(page)))?.profile.summary, { status: 200, route: 'partnership' })
 })
 
 /** A replayer of a kernel with one route, which answers as is told. */
@@ -327,7 +327,7 @@ async function createReplayer(
 t.test('nobody waits for an answer that does not come', async t => {
   const { kept, plan, replayer } = await createReplayer(t, () => pause(60, Response.text('late')), { patience: 20 })
   const result = await replayer.replay(plan)
-  t.match(result, { problem: 'It was not answered in time. Its record comes when it is over.' })
+  t.strictSame(result, { problem: 'It was not answered in time. Its record comes when it is over.' })
   await until(() => kept.length !== 0)
   t.match(kept, [/ complete$/], 'it is over later')
 })

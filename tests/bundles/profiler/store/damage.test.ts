@@ -223,7 +223,7 @@ t.test('facts that are not where the index says cost only themselves', async t =
     const { directory, index } = await leaveSegment(t)
     changeLines(line => line.replace(/"facts":\[.*?\]/, `"facts":${place}`))(index)
     const { storage } = createFileStorage(t, { directory })
-    t.match(await storage.find('000002'), { facts: {}, profile: { summary: { token: '000002' } } }, place)
+    t.hasStrict(await storage.find('000002'), { facts: {}, profile: { summary: { token: '000002' } } }, place)
   }
 })
 

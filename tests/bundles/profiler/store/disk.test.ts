@@ -84,7 +84,7 @@ t.test('fs-enospc-recover: a disk that fails drops profiles, says so once, and i
     const { dropped, problem, profiles } = await storage.usage()
     t.strictSame({ dropped, profiles }, { dropped: 40, profiles: 0 }, code)
     t.match(problem, code)
-    t.match(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
+    t.hasStrict(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
     t.equal(problems.length, 1)
     t.equal(storage.has(tokenOf(3)), false)
     isFailing = false
@@ -201,7 +201,7 @@ t.test('fs-slow-shim: nobody waits for a slow disk, and what waits for it is bou
   const { dropped, problem, profiles } = await storage.usage()
   t.strictSame({ profiles, dropped }, { profiles: kept, dropped: 200 - kept })
   t.match(problem, /faster than the disk/)
-  t.match(problems, [{ message: problem, error: undefined }])
+  t.strictSame(problems, [{ message: problem, error: undefined }])
   t.ok(await storage.find(tokenOf(kept - 1)))
   t.equal(storage.has(tokenOf(kept)), false)
   await storage.flush()
@@ -215,7 +215,7 @@ t.test('fs-hang-shim: a disk that never answers costs nobody more than two secon
     fileSystem: createDisk({ before: () => new Promise(() => undefined) }),
   })
   for (const record of createRecords(500)) storage.append(record, facts)
-  t.match(await storage.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } } })
+  t.hasStrict(await storage.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } } })
   const [found, { total }, usage] = await Promise.all([
     storage.find('abcdef'),
     storage.search({ limit: 1 }),
@@ -263,7 +263,7 @@ t.test('an amended profile that cannot be written is what it was before', async 
       [tokenOf(0), 200],
     ],
   )
-  t.match(await storage.find(tokenOf(0)), { profile: { summary: { status: 200 } } })
+  t.hasStrict(await storage.find(tokenOf(0)), { profile: { summary: { status: 200 } } })
   t.equal((await storage.usage()).dropped, 4)
 })
 

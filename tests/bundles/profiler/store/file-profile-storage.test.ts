@@ -25,13 +25,13 @@ t.test('a process finds what another one writes, whether it is still there or no
   const { storage, directory } = createFileStorage(t)
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 2)
-  t.match(await other.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } }, facts: JSON.parse(facts) })
+  t.hasStrict(await other.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } }, facts: JSON.parse(facts) })
   await append(storage, 2, 2)
   t.strictSame(await list(other), [3, 2, 1, 0])
   t.equal(other.has(tokenOf(3)), true)
   storage.amend(createRecord({ token: tokenOf(2), status: 500 }), '{"changed":true}')
   await storage.flush()
-  t.match(await other.find(tokenOf(2)), { profile: { summary: { status: 500 } }, facts: { changed: true } })
+  t.hasStrict(await other.find(tokenOf(2)), { profile: { summary: { status: 500 } }, facts: { changed: true } })
   t.strictSame(await list(other), [3, 2, 1, 0])
   await storage.close()
   abandon(directory)
@@ -65,18 +65,18 @@ t.test('of a token that two processes have drawn, the newest is found and both a
   await keep(other, 202)
   const third = createFileStorage(t, { directory }).storage
   for (const each of [storage, other, third]) {
-    t.match((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 201 }])
+    t.hasStrict((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 201 }])
   }
-  t.match(await third.find('abcdef'), { profile: { summary: { status: 202 } } })
-  t.match(await other.find('abcdef'), { profile: { summary: { status: 202 } } })
+  t.hasStrict(await third.find('abcdef'), { profile: { summary: { status: 202 } } })
+  t.hasStrict(await other.find('abcdef'), { profile: { summary: { status: 202 } } })
   storage.amend(createRecord({ token: 'abcdef', status: 203 }), facts)
   await storage.flush()
   for (const each of [storage, other, third]) {
-    t.match((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 203 }], 'each has its own')
+    t.hasStrict((await each.search({ limit: 9 })).summaries, [{ status: 202 }, { status: 203 }], 'each has its own')
   }
   now += 10
   await append(storage, 100)
-  t.match(await storage.find('abcdef'), { profile: { summary: { status: 202 } } }, 'retention took the older one')
+  t.hasStrict(await storage.find('abcdef'), { profile: { summary: { status: 202 } } }, 'retention took the older one')
 })
 
 t.test('a token that another process is about to write is waited for, and only then', async t => {
@@ -92,7 +92,7 @@ t.test('a token that another process is about to write is waited for, and only t
   const found = other.find('00000a')
   await until(() => looks > 1)
   await append(storage, 1, 10)
-  t.match(await found, { profile: { summary: { token: '00000a' } } })
+  t.hasStrict(await found, { profile: { summary: { token: '00000a' } } })
   looks = 0
   t.equal(await other.find('00000b'), undefined)
   t.ok(looks > 1, 'for a second')
@@ -121,9 +121,9 @@ t.test('a pinned profile outlives retention and restarts, for every process', as
   const { storage: third } = createFileStorage(t, { directory })
   for (const each of [storage, other, third]) {
     for (const token of [1, 2].map(tokenOf)) {
-      t.match(await each.find(token), { profile: { summary: { token } }, facts: JSON.parse(facts), isPinned: true })
+      t.hasStrict(await each.find(token), { profile: { summary: { token } }, facts: JSON.parse(facts), isPinned: true })
     }
-    t.match(await each.find(tokenOf(199)), { isPinned: false })
+    t.hasStrict(await each.find(tokenOf(199)), { isPinned: false })
   }
   const { bytes, profiles } = await storage.usage()
   t.equal(profiles, (await list(storage)).length)
@@ -148,12 +148,12 @@ t.test('the copy of a pinned profile is amended with it', async t => {
   await storage.flush()
   await storage.purge()
   for (const each of [storage, createFileStorage(t, { directory }).storage]) {
-    t.match(await each.find(tokenOf(1)), {
+    t.hasStrict(await each.find(tokenOf(1)), {
       profile: { summary: { status: 500 } },
       facts: { changed: true },
       isPinned: true,
     })
-    t.match((await each.search({ limit: 9 })).summaries, [{ token: tokenOf(1), status: 500 }])
+    t.hasStrict((await each.search({ limit: 9 })).summaries, [{ token: tokenOf(1), status: 500 }])
   }
 })
 
@@ -174,7 +174,7 @@ t.test('a copy that is damaged does not exist', async t => {
   copyFileSync(whole, path.join(directory, 'pinned', 'foreign.json'))
   const { storage: other } = createFileStorage(t, { directory })
   t.strictSame(await list(other), [5])
-  t.match(await other.find(tokenOf(5)), { isPinned: true })
+  t.hasStrict(await other.find(tokenOf(5)), { isPinned: true })
   unlinkSync(whole)
   t.strictSame(await list(other), [])
 })
@@ -191,9 +191,9 @@ t.test('what cannot be pinned or unpinned is told', async t => {
   for (const name of ['mkdir', 'open', 'write', 'rename']) {
     failing = name
     t.equal(await storage.pin(tokenOf(0), true), false, name)
-    t.match(await storage.find(tokenOf(0)), { isPinned: false })
+    t.hasStrict(await storage.find(tokenOf(0)), { isPinned: false })
   }
-  t.match(problems, [{ message: 'Profiles cannot be pinned or unpinned.', error: { code: 'EACCES' } }])
+  t.hasStrict(problems, [{ message: 'Profiles cannot be pinned or unpinned.', error: { code: 'EACCES' } }])
   t.equal(problems.length, 1)
   t.strictSame(readdirSync(path.join(directory, 'pinned')), [])
   failing = ''
@@ -201,7 +201,7 @@ t.test('what cannot be pinned or unpinned is told', async t => {
   failing = 'unlink'
   t.equal(await storage.pin(tokenOf(0), false), false)
   failing = 'readdir'
-  t.match(await storage.find(tokenOf(0)), { isPinned: true })
+  t.hasStrict(await storage.find(tokenOf(0)), { isPinned: true })
   t.strictSame(await list(storage), [0])
 })
 
@@ -221,7 +221,7 @@ t.test('whoever listens is told of what other processes write, and not of the pa
   await append(storage, 1, 11)
   await until(() => told.length === 3)
   t.strictSame(told, [tokenOf(10), tokenOf(20), tokenOf(11)])
-  t.match(problems, [{ message: 'Who listens to new profiles has failed.' }])
+  t.hasStrict(problems, [{ message: 'Who listens to new profiles has failed.' }])
   stop()
   await append(storage, 1, 12)
   await list(other)

@@ -231,7 +231,7 @@ t.test('a segment that cannot be removed stays, which is told once, and keeps no
   const { storage, problems } = createFileStorage(t, { fileSystem, limits: { count: 20 } })
   await append(storage, 100)
   t.equal((await list(storage)).length, 100)
-  t.match(problems, [{ message: 'Old profiles cannot be removed.', error: { code: 'EACCES' } }])
+  t.hasStrict(problems, [{ message: 'Old profiles cannot be removed.', error: { code: 'EACCES' } }])
   t.equal(problems.length, 1)
   const { storage: other } = createFileStorage(t, {
     fileSystem: { ...nodeFileSystem, readdir: async () => Promise.reject(createError('EACCES')) },

@@ -55,13 +55,13 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
         ],
       )
       t.equal(total, 3)
-      t.match(await storage.find(tokenOf(1)), { profile: { data: { late: true } }, facts: { version: 2 } })
+      t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: true } }, facts: { version: 2 } })
     }
     await check()
     await storage.flush()
     await check()
     storage.amend(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
-    t.match(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
+    t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
     storage.amend(createRecord({ token: tokenOf(7) }), facts)
     t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'what is not known is appended')
   },
@@ -144,9 +144,9 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
     t.equal(await storage.pin(tokenOf(1), true), true)
-    t.match(await storage.find(tokenOf(1)), { isPinned: true })
+    t.hasStrict(await storage.find(tokenOf(1)), { isPinned: true })
     t.strictSame(await storage.pinned(), new Set([tokenOf(1)]))
-    t.match(await storage.find(tokenOf(2)), { isPinned: false })
+    t.hasStrict(await storage.find(tokenOf(2)), { isPinned: false })
     await storage.flush()
     await storage.purge()
     t.strictSame(tokensOf(await storage.search({ limit: 10 })), [tokenOf(1)])

@@ -277,7 +277,7 @@ t.test('a failure is an AssertionError with a difference, the record, and a stac
   t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
   t.ok(Object.keys(failure).includes('record'), 'test runners show it')
   const negated = fail(() => profile.not.answered(200))
-  t.match(negated, { expected: { not: 200 }, actual: 200 })
+  t.hasStrict(negated, { expected: { not: 200 }, actual: 200 })
   t.ok(fail(() => profile.not.startedSession()).record.includes('## Session'))
   t.equal(profile.not.not, profile)
 })
