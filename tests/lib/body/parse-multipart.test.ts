@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { isUtf8 } from 'node:buffer'
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -73,6 +74,33 @@ t.test('whatever is sent, reading ends, and leaves nothing behind', async t => {
     assert.deepEqual(await readdir(directory), [])
   })
   await t.resolves(fc.assert(property, { numRuns: 300 }))
+})
+
+t.test('of a damaged form the same is accepted, and the same refused, as by the slow and obvious parser', async t => {
+  const directory = t.testdir()
+  const name = fc.string({ unit: 'grapheme', maxLength: 5 })
+  const content = fc
+    .array(fc.constantFrom('x', 'ü', '\r\n', '--', '--line', '\n', ' '), { maxLength: 8 })
+    .map(pieces => Buffer.from(pieces.join('')))
+  const fileName = fc.constantFrom(undefined, 'a.txt', '')
+  const parts = fc.array(fc.record({ name, fileName, content }, { noNullPrototype: true }), { maxLength: 4 })
+  const damage = fc.constantFrom('cut', 'drop', 'flip', 'repeat', 'break', 'blank')
+  const form = fc.tuple(parts, fc.array(fc.tuple(fc.nat(), damage), { maxLength: 2 }))
+  const count = { accepted: 0, refused: 0 }
+  const property = fc.asyncProperty(form, fc.array(fc.nat(60), { minLength: 1 }), async ([parts, damages], cuts) => {
+    const bytes = damages.reduce((sent, [place, how]) => inflict(sent, place % (sent.length + 1), how), encode(parts))
+    const body = bodyOf(slice(bytes, cuts), directory)
+    const received = body.formData().then(
+      form => Array.from(form, ([name, value]) => [name, typeof value === 'string' ? value : value.size]),
+      error => error.status,
+    )
+    const expected = parseSlowly(bytes)
+    assert.deepEqual(await received, expected, JSON.stringify(bytes.toString()))
+    count[expected === 400 ? 'refused' : 'accepted']++
+    await body.dispose()
+  })
+  await t.resolves(fc.assert(property, { numRuns: 500 }))
+  t.ok(count.accepted > 50 && count.refused > 50, JSON.stringify(count))
 })
 
 t.test('a file lies under a random name that only this user can read, and may be kept elsewhere', async t => {
@@ -342,6 +370,52 @@ function head(name: string, fileName?: string): string {
 
 function part(headers: string): string {
   return `--line\r\n${headers}\r\n\r\nx`
+}
+
+/** The names with the texts, or with the sizes of files; or the status of the refusal. */
+function parseSlowly(sent: Buffer): [string, string | number][] | 400 {
+  const parts: [string, string | number][] = []
+  // A character is a byte.
+  const form = `\r\n${sent.toString('latin1')}`
+  const start = form.indexOf('\r\n--line')
+  let rest = start === -1 ? '' : form.slice(start + '\r\n--line'.length)
+  while (!rest.startsWith('--')) {
+    const [, bytes, content, next] = /^[ \t]*\r\n(.*?)\r\n\r\n(.*?)\r\n--line(.*)$/s.exec(rest) ?? []
+    if (bytes === undefined || content === undefined || next === undefined) return 400
+    rest = next
+    const head = Buffer.from(bytes, 'latin1')
+    const lines = head
+      .toString()
+      .replace(/\r\n(?=[ \t])/g, '')
+      .split('\r\n')
+    const names = lines.map(line => /^([\w-]+):[^\r\n]*$/.exec(line)?.[1]?.toLowerCase())
+    if (!isUtf8(head) || names.includes(undefined) || new Set(names).size < names.length) return 400
+    const disposition = lines[names.indexOf('content-disposition')] ?? ''
+    const parameters = [...disposition.matchAll(/;[ \t]*([^\s=;"]+)=(?:"([^"]*)"|([^\s;"]+))[ \t]*/g)]
+    const values = new Map(parameters.map(([, key, quoted, token]) => [key?.toLowerCase(), quoted ?? token]))
+    const type = disposition.slice(0, disposition.indexOf(';'))
+    const whole = [type, ...parameters.map(([text]) => text)].join('')
+    const isWhole = disposition.slice(whole.length).match(/^(?:;[ \t]*)?$/) !== null && disposition.startsWith(whole)
+    const isFormData = /^[^:]*:[ \t]*form-data[ \t]*$/i.test(type)
+    const name = values.get('name')
+    if (!isWhole || !isFormData || values.size < parameters.length || name === undefined) return 400
+    const isFile = values.has('filename')
+    const text = Buffer.from(content, 'latin1')
+    if (!isFile && !isUtf8(text)) return 400
+    const unescaped = name.replace(/%(?:22|0D|0A)/g, decodeURIComponent)
+    parts.push([unescaped, isFile ? text.length : text.toString()])
+  }
+  return parts
+}
+
+/** Damages a form in one place. */
+function inflict(sent: Buffer, at: number, how: string): Buffer {
+  const [before, after] = [sent.subarray(0, at), sent.subarray(at)]
+  if (how === 'cut') return before
+  if (how === 'drop') return Buffer.concat([before, after.subarray(1)])
+  if (how === 'flip') return Buffer.concat([before, after.subarray(0, 1).map(byte => byte ^ 1), after.subarray(1)])
+  if (how === 'repeat') return Buffer.concat([before, sent.subarray(Math.max(0, at - 9))])
+  return Buffer.concat([before, Buffer.from(how === 'break' ? '\r\n' : ' '), after])
 }
 
 /** As the Fetch Standard encodes a form. */
