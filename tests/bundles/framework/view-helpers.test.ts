@@ -63,10 +63,11 @@ t.test('render puts in what a sub-request answers', async t => {
 })
 
 t.test('behind a proxy that cuts a prefix off, all links have it', async t => {
-  const template = `{{path 'page'}} {{url 'item' id=7}} {{asset 'own/a.css'}} {{render (path 'item' id=8)}}`
+  const template = `{{path 'page'}} {{url 'item' id=7}} {{asset 'own/a.css'}} {{render (path 'item' id=8)}} {{render '/item/9'}}`
   const { text } = await render(t, template, { 'x-forwarded-prefix': '/shop' })
-  const [page, item, asset, fragment] = text.split(' ')
-  t.strictSame([page, item, fragment], ['/shop/page', 'http://localhost/shop/item/7', '<i>8</i>'])
+  const [page, item, asset, ...fragments] = text.split(' ')
+  t.strictSame([page, item], ['/shop/page', 'http://localhost/shop/item/7'])
+  t.strictSame(fragments, ['<i>8</i>', '<i>9</i>'])
   t.match(asset, /^\/shop\/assets\/[0-9a-f]{8}\/own\/a\.css$/)
 })
 
