@@ -142,6 +142,11 @@ export class DebugGate {
     return isAllowed
   }
 
+  /** Refuses a request whatever else is true of it, before it is handled: it repeats one that was refused. */
+  refuse(request: Request): void {
+    this.#decisions.set(request, false)
+  }
+
   /** All but the key. */
   #admits(request: Request): boolean {
     const decision = decideDebugAccess(request, this.#policy, this.#userOf(request))

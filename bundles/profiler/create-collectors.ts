@@ -17,11 +17,11 @@ import type { ProfileCollector } from './recording/profile-collector.ts'
 
 /** Creates the profiler's own collectors, in the order in which they are asked. */
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
-  const { directory, dispatcher, redactor } = app
+  const { debugGate, directory, dispatcher, redactor } = app
   return [
     // First: what the others do is not the request's.
     createCpuCollector(directory, redactor),
-    new RequestCollector(redactor),
+    new RequestCollector(redactor, debugGate),
     new ResponseCollector(redactor),
     new SessionCollector(redactor, directory),
     createEventsCollector(dispatcher, listener => sites.find(listener, directory)),

@@ -233,6 +233,15 @@ t.test('while debug is off, nobody is asked and nothing is logged', async t => {
   t.strictSame([asked, records], [[], []])
 })
 
+t.test('a request that is refused from the start stays refused, with its sub-requests', async t => {
+  const { gate } = createGate()
+  const [refused, other] = [createRequest(), createRequest()]
+  gate.refuse(refused)
+  t.notOk(gate.allows(refused))
+  t.notOk(gate.allows(refused.duplicate()))
+  t.ok(gate.allows(other))
+})
+
 t.test('a sub-request is for the client of the main request', async t => {
   const { gate } = createGate()
   const main = over(socket, { host: 'a/b' })

@@ -1,3 +1,4 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
@@ -13,6 +14,8 @@ export interface RequestData {
   readonly httpVersion: string
   readonly headers: Pairs
   readonly attributes: Pairs
+  /** Whether its client may see debug output: a replay may do so only then. */
+  readonly isDebugAllowed: boolean
   readonly query?: Pairs
   readonly body?: BodyData
 }
@@ -21,9 +24,11 @@ export interface RequestData {
 export class RequestCollector implements ProfileCollector {
   readonly name = 'request'
   readonly #redactor: Redactor
+  readonly #debugGate: Pick<DebugGate, 'allows'>
 
-  constructor(redactor: Redactor) {
+  constructor(redactor: Redactor, debugGate: Pick<DebugGate, 'allows'>) {
     this.#redactor = redactor
+    this.#debugGate = debugGate
   }
 
   collect({ request }: Pass): RequestData {
@@ -32,6 +37,7 @@ export class RequestCollector implements ProfileCollector {
       httpVersion: request.httpVersion,
       headers: copyHeaders(request.headers, createCopier(redactor)),
       attributes: copyAttributes(request, createCopier(redactor)),
+      isDebugAllowed: this.#debugGate.allows(request),
     }
     if (request.queryString !== '') data.query = createCopier(redactor).pairs(request.query)
     const body = describeBody(request, redactor)

@@ -20,6 +20,8 @@ export interface PossibleReplay {
   readonly scheme: 'http' | 'https'
   readonly ip: string
   readonly httpVersion: string
+  /** Whether its client was allowed to see debug output; not, where a record does not say it. */
+  readonly isDebugAllowed: boolean
   /** Without those whose values were never stored. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** Headers whose values were masked: they are not sent, unless somebody supplies them. */
@@ -54,6 +56,9 @@ const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
 
+const refusedNote =
+  'The client may not see debug output: the profiler answers the replay as it has answered the request.'
+
 /** Plans how a recorded request is made once more. The record may be damaged. */
 export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>): ReplayPlan {
   const { ip, method, outcome, parent, token, url } = summary
@@ -66,6 +71,7 @@ export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>)
 
   const request = asObject(asObject(data).request)
   const { headers, notes, secrets } = planHeaders(request.headers, parts.host)
+  const isDebugAllowed = request.isDebugAllowed === true
   const contentType = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
   return {
     isPossible: true,
@@ -75,11 +81,12 @@ export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>)
     scheme: parts.scheme,
     ip,
     httpVersion: request.httpVersion === '1.0' ? '1.0' : '1.1',
+    isDebugAllowed,
     headers,
     secrets,
     isTargetMasked: parts.target.includes(mask),
     body: planBody(request.body, contentType),
-    notes,
+    notes: isDebugAllowed ? notes : [...notes, refusedNote],
     caution: cautionOf(method, outcome),
   }
 }

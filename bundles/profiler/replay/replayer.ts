@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { HttpKernel } from '../../../kernel/http-kernel.ts'
 import { setContentLength } from '../../../kernel/server/to-node.ts'
 import { discard } from '../../../lib/http/discard.ts'
@@ -14,6 +15,7 @@ import type { PossibleReplay } from './plan-replay.ts'
 export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
   readonly profiler: Pick<Profiler, 'find' | 'whenKept'>
+  readonly debugGate: Pick<DebugGate, 'refuse'>
   /** Milliseconds after which an answer is not waited for any more; half a minute unless told else. */
   readonly patience?: number
   /** Milliseconds after which a stream is left, as by a client; 5 seconds unless told else. */
@@ -33,8 +35,10 @@ export class Replayer {
 
   /** Makes a request once more, and waits for its record. @throws HTTP_HEADER_INVALID before anything is sent */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
-    const { patience = 30_000, profiler } = this.#services
+    const { debugGate, patience = 30_000, profiler } = this.#services
     const request = createReplayRequest(plan, input)
+    // Headers of proxies are left out, and there is no connection: the gate would let it in.
+    if (!plan.isDebugAllowed) debugGate.refuse(request)
     const isOver = await within(patience, this.#exchange(request))
     const token = profiler.find(request)?.token
     if (!isOver) return { problem: 'It was not answered in time. Its record comes when it is over.' }

@@ -33,8 +33,8 @@ function passOf(request: Request, response?: Response): Pass {
   return pass
 }
 
-function collectRequest(request: Request): RequestData {
-  return new RequestCollector(redactor).collect(passOf(request))
+function collectRequest(request: Request, isAllowed = true): RequestData {
+  return new RequestCollector(redactor, { allows: () => isAllowed }).collect(passOf(request))
 }
 
 function collectResponse(response: Response): ResponseData | undefined {
@@ -71,7 +71,9 @@ t.test('the request', async t => {
         ['x-twice', 'b'],
       ],
       attributes: [],
+      isDebugAllowed: true,
     })
+    t.equal(collectRequest(request, false).isDebugAllowed, false)
   })
 
   t.test('query values are kept one by one, and masked by name and form', async t => {

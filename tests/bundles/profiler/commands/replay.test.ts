@@ -146,7 +146,8 @@ t.test('it says why it cannot', async t => {
   t.match((await replay(storage, 'ffffff')).stderr, 'Nothing is kept of "ffffff"')
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')
   t.match((await replay(storage, '00000a')).stderr, /^What was recorded is no URL\.\n$/)
-  storage.append(createRecord({ token: '00000b', url: 'http://localhost/told' }), '{}')
+  const data = { request: { isDebugAllowed: true } }
+  storage.append(createRecord({ token: '00000b', url: 'http://localhost/told', data }), '{}')
   storage.append = () => undefined
   t.match((await replay(storage, '00000b')).stderr, /^Nothing is kept of "(?!00000b)/, 'a full disk, say')
   storage.has = () => true

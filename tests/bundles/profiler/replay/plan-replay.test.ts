@@ -39,6 +39,11 @@ t.test('a replay asks for the same, of the same client, and says what it is', as
   t.strictSame([...request.headers], headers)
   t.notOk(request.body.isPresent)
   t.equal(request.attributes.get('_replay_of'), 'abc123')
+  const note = /^The client may not see debug output/
+  for (const isDebugAllowed of [undefined, 'true', false]) {
+    t.match(plan({ isDebugAllowed }), { isDebugAllowed: false, notes: [note] })
+  }
+  t.match(plan({ isDebugAllowed: true }), { isDebugAllowed: true, notes: [] })
   const recorded = { request: { attributes: [['_replay_of', 'abc123']] } }
   t.equal(readOriginal(createProfile(recorded)), 'abc123')
   for (const attributes of [undefined, [['_replay_of', 'nope']], [['_replay_of']], ['x'], {}]) {
@@ -83,7 +88,7 @@ t.test('what cannot be sent as it was is named', async t => {
     ['…', '…'],
     'damaged',
   ]
-  const planned = plan({ headers }, { url: 'https://outer.example/x' })
+  const planned = plan({ headers, isDebugAllowed: true }, { url: 'https://outer.example/x' })
   t.strictSame(planned.headers, [['host', 'outer.example']])
   t.strictSame(planned.notes, [
     'Headers of proxies are left out (x-forwarded-for, via); what they told is kept.',

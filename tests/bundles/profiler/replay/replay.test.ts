@@ -292,6 +292,37 @@ t.test('other sites replay nothing', async t => {
   t.equal(summaries.length, 1)
 })
 
+t.test('a request that the debug gate has refused is refused when it is replayed', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { client, storage } = kernel
+  const { port, raw } = await serveKernel(t, kernel)
+  const isRecording = async () => (await client.get('/partnership')).headers.has('x-debug-token')
+  const pauseWith = (...fields: string[]) =>
+    raw(
+      ['POST /_profiler/pause HTTP/1.1', `Host: localhost:${port}`, `Origin: http://localhost:${port}`, ...fields]
+        .concat('Sec-Fetch-Site: same-origin', 'Connection: close', 'Content-Length: 0', '\r\n')
+        .join('\r\n'),
+    )
+  const latest = async () => (await storage.search({ limit: 1 })).summaries[0]
+
+  t.match(await pauseWith('X-Forwarded-For: 127.0.0.1'), /^HTTP\/1\.1 404 /)
+  const refused = await latest()
+  t.match(refused, { method: 'POST', status: 404, url: /\/_profiler\/pause$/ })
+  const token = String(refused?.token)
+  t.match((await storage.find(token))?.profile.data.request, { isDebugAllowed: false })
+  const form = await client.get(`/_profiler/${token}/replay`)
+  t.match(textOf(form.text), 'The client may not see debug output')
+  const page = await replay(kernel, token, { form: { confirmed: '1' } })
+  t.match(textOf(page.text), /A original Error 404 Not Found .* B replay Error 404 Not Found/)
+  t.ok(await isRecording(), 'the replay has paused nothing')
+  t.match((await storage.find(replayOf(page)))?.profile.data.request, { isDebugAllowed: false }, 'nor would its replay')
+
+  const { profile } = await kernel.storedOf(await client.get('/partnership'))
+  t.match(profile.data.request, { isDebugAllowed: true })
+  t.match(await pauseWith(), /^HTTP\/1\.1 303 /, 'without the header of a proxy it would')
+  t.notOk(await isRecording())
+})
+
 t.test('replays are recorded while recording is paused, and where only failures are', async t => {
   const kernel = await createProfiledKernel(t)
   const { client } = kernel
@@ -318,7 +349,8 @@ async function createReplayer(
     find: () => ({ token: 'abcdef' }) as never,
     whenKept: async (token: string) => void tokens.push(token),
   }
-  const replayer = new Replayer({ kernel: app.kernel, profiler, ...patience })
+  const { debugGate, kernel } = app
+  const replayer = new Replayer({ kernel, profiler, debugGate, ...patience })
   const plan = planReplay(createProfile({}, { url: 'http://localhost/answer' }))
   if (!plan.isPossible) throw new Error('It is possible.')
   return { kept, plan, replayer, storage, tokens }
