@@ -10,8 +10,10 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { findUnknownSettings } from '../lib/env/unknown-settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
+import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { describeFailure } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
@@ -67,6 +69,8 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const redactor = new Redactor(variables)
   const format = isDevelopment ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
+  const isFirst = cluster.isPrimary || cluster.worker?.id === 1
+  if (isFirst && !options.isRestarted) warnOfUnknownSettings(config, logger)
 
   const bundles = await load(config)
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
@@ -91,6 +95,13 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   await kernel.close()
   await leavePrimary()
   return code
+}
+
+/** A mistyped name would otherwise leave a setting as it is, without a word. */
+function warnOfUnknownSettings({ dotenvNames }: Config, logger: Logger): void {
+  for (const { name, suggestion } of findUnknownSettings(dotenvNames)) {
+    logger.warning('A .env file sets {name}, which no setting has as its name{suggestion}.', { name, suggestion })
+  }
 }
 
 /** As with `node --inspect`, each worker has a port of its own. */

@@ -15,6 +15,7 @@ import { SessionListener } from '../../kernel/listeners/session-listener.ts'
 import { StaticFileListener } from '../../kernel/listeners/static-file-listener.ts'
 import { ValidateRequestListener } from '../../kernel/listeners/validate-request-listener.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
+import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/find-hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createErrorController } from './error-controller.ts'
 import { createErrorPreview } from './error-preview.ts'
@@ -30,6 +31,7 @@ export const frameworkBundle: Bundle = {
     addViewHelpers(app)
     addListeners(app)
     app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
+    app.signals.on('kernel.booted', () => warnOfHiddenRoutes(app))
     app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
     if (app.debugGate.isDebug) addDebugHelp(app)
   },
@@ -56,6 +58,12 @@ function addListeners(app: Application): void {
   for (const listener of listeners) listener.subscribe(dispatcher)
   // In development whoever may see debug output has a host of this machine.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
+}
+
+function warnOfHiddenRoutes({ logger, routes }: Application): void {
+  for (const hidden of findHiddenRoutes(routes)) {
+    logger.warning('{problem}.', { problem: describeHiddenRoute(hidden) })
+  }
 }
 
 function addDebugHelp(app: Application): void {

@@ -27,6 +27,7 @@ import { collectData, collectLate } from './recording/collect-data.ts'
 import { createRenderTracer } from './recording/create-render-tracer.ts'
 import { findCallSite } from './recording/find-call-site.ts'
 import { GcWatch } from './recording/gc-watch.ts'
+import { HangWatch } from './recording/hang-watch.ts'
 import { ListenerSites } from './recording/listener-sites.ts'
 import { LoopWatch } from './recording/loop-watch.ts'
 import { observeSessions } from './recording/observe-sessions.ts'
@@ -86,12 +87,16 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           return collectData(pass, all, redactor)
         },
         collectLate: pass => collectLate(pass, collectors, redactor),
-        watchLoop: loop.start,
+        watchLoop() {
+          loop.start()
+          hangs.start()
+        },
         facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),
         signals,
       })
+      const hangs = new HangWatch({ open: () => profiler.open, context, logger: logger.channel('profiler') })
       context.enable()
       const locate = () => findCallSite(foundation.directory)
       const observe = (record: LogRecord) => {
@@ -99,7 +104,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         pass?.logs.add(record, locate)
         pass?.touch()
       }
-      watches.push(logger.observe(observe), loop.stop)
+      watches.push(logger.observe(observe), loop.stop, hangs.stop)
       const isOwn = (controller: unknown) => controllers.has(controller)
       const tracer = new ProfilerTracer({ ...foundation, profiler, sites, isOwn })
       const renders = createRenderTracer(request => profiler.find(request ?? context.current))

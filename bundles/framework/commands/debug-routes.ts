@@ -1,6 +1,7 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { nameOfHandler } from '../../../kernel/controller/controller.ts'
 import type { Document } from '../../../lib/console/document.ts'
+import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/find-hidden-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 
@@ -31,6 +32,10 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
         return exitCodes.failure
       }
       output.print(named === undefined ? listRoutes(found) : describeRoute(named, all.indexOf(named) + 1))
+      const shown = named === undefined ? found : [named]
+      for (const hidden of findHiddenRoutes(all).filter(({ route }) => shown.includes(route))) {
+        output.note(`${describeHiddenRoute(hidden)}.`)
+      }
       return exitCodes.success
     },
   }

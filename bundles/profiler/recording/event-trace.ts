@@ -87,6 +87,11 @@ export class EventTrace {
     }
   }
 
+  /** The call that began last and is not over. */
+  get openCall(): OpenCall | undefined {
+    return this.#calls.at(-1)?.toOpenCall()
+  }
+
   /** The pass is handled. */
   finish(): void {
     this.#inParent?.end(false)
@@ -128,6 +133,13 @@ export class EventTrace {
     }
     return undefined
   }
+}
+
+/** A call of a listener that is not over. */
+export interface OpenCall {
+  readonly listener: string
+  /** The name of the event. */
+  readonly event: string
 }
 
 /** Stands for what is not traced. */
@@ -192,6 +204,10 @@ class CallSpan implements Span {
       row[5] = toFlags(isStopped, hasFailed)
     }
     this.#trace.endCall(this)
+  }
+
+  toOpenCall(): OpenCall {
+    return { listener: String(this.#row[1]), event: nameOf(this.#dispatch.event) }
   }
 
   addChanges(changes: readonly string[]): void {

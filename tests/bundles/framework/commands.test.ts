@@ -4,6 +4,7 @@ import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.
 import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import type { Bundle } from '../../../kernel/bundle.ts'
+import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { type RunInit, runInTerminal } from '../../support/fake-terminal.ts'
 import { createProject } from '../../support/project.ts'
 
@@ -66,6 +67,29 @@ t.test('debug:routes tells all of a route that is named', async t => {
   t.match(stdout, /^Condition +request => request\.query\.has\('yes'\)$/m)
   t.match(stdout, /^Position +1$/m)
   t.match((await run('debug:routes wild')).stdout, /^Methods +any$/m)
+})
+
+t.test('routes that are never reached are named at start and by debug:routes', async t => {
+  const double: Bundle = {
+    name: 'double',
+    register({ routes }) {
+      for (const name of ['first', 'second']) {
+        routes.add({ name, path: '/double', methods: ['GET'], controller: () => undefined })
+      }
+    },
+  }
+  const problem =
+    'The route "second" is never reached by any request: "first" has the same path, /double, and comes first.'
+  const { close, records } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, double] })
+  t.teardown(close)
+  t.strictSame(
+    records.filter(({ level }) => level === 'warning').map(({ message }) => message),
+    [problem],
+  )
+  const load = async () => [frameworkBundle, siteBundle, double]
+  t.match((await run('debug:routes', { load })).stderr, problem)
+  t.match((await run('debug:routes second', { load })).stderr, problem)
+  t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
 })
 
 t.test('debug:route-match tells which route takes a request, and why each other does not', async t => {

@@ -5,6 +5,14 @@ import t from 'tap'
 import { parseConfig } from '../../../lib/env/config.ts'
 import { readDotenv } from '../../../lib/env/dotenv.ts'
 import { shippedSecret } from '../../../lib/env/settings.ts'
+import { findUnknownSettings } from '../../../lib/env/unknown-settings.ts'
+
+t.test('variables of .env files that no setting reads are found, with the names that they may stand for', async t => {
+  t.strictSame(findUnknownSettings(['APP_ENV', 'APP_HOST', 'DEBUG_KEY', 'LIBRARY_PAGE_SIZE', 'NODE_ENV']), [
+    { name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' },
+    { name: 'LIBRARY_PAGE_SIZE', suggestion: '' },
+  ])
+})
 
 const APP_SECRET = 'a secret of more than thirty-two characters'
 

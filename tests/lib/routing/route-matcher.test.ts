@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '../../../lib/http/request.ts'
+import { findHiddenRoutes } from '../../../lib/routing/find-hidden-routes.ts'
 import type { RouteDefinition, RouteMethod, RouteScheme } from '../../../lib/routing/route.ts'
 import { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -333,4 +334,35 @@ t.test('a look-up gives what trying every route in order gives', async t => {
   const total = Object.values(outcomes).reduce((sum, count) => sum + count)
   t.ok(total >= 30_000, `${total} look-ups`)
   for (const [outcome, count] of Object.entries(outcomes)) t.ok(count > total / 100, `${outcome}: ${count}`)
+})
+
+t.test('a route that another one hides is found, with the methods for which it is', async t => {
+  const controller = () => undefined
+  const condition = () => true
+  const hidden = (...definitions: Partial<RouteDefinition>[]) => {
+    const named = definitions.map((other, index) => ({ name: 'abc'[index] ?? '', path: '/x', controller, ...other }))
+    return findHiddenRoutes(collect(named)).map(({ by, methods, route }) =>
+      [route.name, by.name, methods.join()].join(' '),
+    )
+  }
+  t.strictSame(hidden({}, {}), ['b a '])
+  t.strictSame(hidden({}, { priority: 1 }), ['a b '])
+  t.strictSame(hidden({ methods: ['GET'] }, { methods: ['GET'] }, { methods: ['POST'] }), ['b a '])
+  t.strictSame(hidden({ methods: ['GET'] }, { methods: ['GET', 'POST'] }), ['b a GET'])
+  t.strictSame(hidden({ methods: ['GET'] }, {}), ['b a GET'])
+  t.strictSame(hidden({ path: '/x/:id/*rest' }, { path: '/x/:slug/*more' }), ['b a '])
+  t.strictSame(hidden({ path: '/x/:"odd name"' }, { path: '/x/:id' }), ['b a '])
+  const numbers = { id: /\d+/ }
+  t.strictSame(hidden({ path: '/x/:id', requirements: numbers }, { path: '/x/:id' }), [])
+  t.strictSame(hidden({ path: '/x/:id', requirements: numbers }, { path: '/x/:id', requirements: numbers }), ['b a '])
+  t.strictSame(hidden({ path: '/x' }, { path: '/y' }), [])
+  t.strictSame(hidden({ condition }, {}), [])
+  t.strictSame(hidden({ condition }, { condition }), ['b a '])
+  t.strictSame(hidden({}, { condition }), ['b a '])
+  t.strictSame(hidden({ host: 'a.example' }, {}), [])
+  t.strictSame(hidden({ host: 'a.example' }, { host: 'b.example' }), [])
+  t.strictSame(hidden({ host: ':tenant.example' }, { host: ':owner.example' }), ['b a '])
+  t.strictSame(hidden({ schemes: ['https'] }, {}), [])
+  t.strictSame(hidden({ schemes: ['https'] }, { schemes: ['http'] }), [])
+  t.strictSame(hidden({ schemes: ['https'] }, { schemes: ['https'] }), ['b a '])
 })

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
+import { createPanels } from '../../../../bundles/profiler/create-panels.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
 import { readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
@@ -12,6 +13,7 @@ import { Profiler } from '../../../../bundles/profiler/recording/profiler.ts'
 import { RecordingPolicy } from '../../../../bundles/profiler/recording/recording-policy.ts'
 import { summarize } from '../../../../bundles/profiler/recording/summarize.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import type { Bundle } from '../../../../kernel/bundle.ts'
 import { defineController } from '../../../../kernel/controller/controller.ts'
 import { FinishRequestEvent } from '../../../../kernel/events/finish-request-event.ts'
 import { RequestEvent } from '../../../../kernel/events/request-event.ts'
@@ -557,8 +559,8 @@ t.test('profiles are kept in var/profiler, and what is wrong there is logged', a
   const { client, close, records } = await createTestKernel({ bundles, directory })
   t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
   await close()
-  const [problem] = records.filter(({ level }) => level === 'warning')
-  t.hasStrict(problem, { message: 'Profiles are dropped because they cannot be written.' })
+  const problem = records.find(({ message }) => message === 'Profiles are dropped because they cannot be written.')
+  t.equal(problem?.level, 'warning')
   t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
 })
 
@@ -603,4 +605,17 @@ t.test('without a free token a request is not profiled', async t => {
   const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
   t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
   t.hasStrict(records, [{ level: 'warning' }])
+})
+
+t.test('a collector of a bundle cannot take the name of one of the profiler, or of a panel', async t => {
+  const { panel, app } = await createProfiledKernel(t)
+  for (const name of ['events', 'findings', 'time']) {
+    t.equal(panel(name).name, name)
+    t.ok(app.reservedCollectors.includes(name))
+    const register: Bundle['register'] = ({ collectors }) => void collectors.push({ name, collect: () => 1 })
+    const message = `The bundle "own" has a collector "${name}", but the profiler itself has one of that name: give it another name.`
+    await t.rejects(createProfiledKernel(t, { register }), { code: 'KERNEL_COLLECTOR_TAKEN', message })
+  }
+  const panels = createPanels(app)
+  t.ok(panels.every(({ name }) => app.reservedCollectors.includes(name)))
 })

@@ -1,0 +1,18 @@
+import { parse } from 'valibot'
+import { suggestNames } from '../text/nearest-names.ts'
+import { createSettingsSchema, shippedSecret } from './settings.ts'
+
+/** A variable of a `.env` file that is no setting. */
+export interface UnknownSetting {
+  readonly name: string
+  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
+  readonly suggestion: string
+}
+
+/** Finds the variables of `.env` files that nothing reads. Those of the process are not looked at: it has many for others. */
+export function findUnknownSettings(dotenvNames: readonly string[]): UnknownSetting[] {
+  // The schema gives each setting a value, also where there is none.
+  const settingNames = Object.keys(parse(createSettingsSchema(), { APP_SECRET: shippedSecret }))
+  const unknown = dotenvNames.filter(name => !settingNames.includes(name))
+  return unknown.map(name => ({ name, suggestion: suggestNames(name, settingNames) }))
+}
