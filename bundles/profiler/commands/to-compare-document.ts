@@ -2,7 +2,7 @@ import type { Block, Document } from '../../../lib/console/document.ts'
 import type { Column } from '../../../lib/console/table.ts'
 import { compareProfiles } from '../compare/compare-profiles.ts'
 import { type Verdict, writeChanges } from '../compare/judge-comparison.ts'
-import { toCompareView } from '../pages/to-compare-view.ts'
+import { type Delta, toCompareView } from '../pages/to-compare-view.ts'
 import type { Profile } from '../profile.ts'
 
 /** What is told of two records, and the verdict that it begins with. */
@@ -42,9 +42,14 @@ function toBlocks({ hasDeltas, rows, title }: View['parts'][number]): Block[] {
     note === '' ? name : `${name} (${note})`,
     oneLine(first) || (label && '–'),
     oneLine(second) || (label && '–'),
-    ...(delta ? [{ text: delta.text, tone: delta.tone === 'slower' ? 'warning' : 'ok' } as const] : []),
+    ...(delta ? [{ text: [delta.text, delta.share].join(' ').trim(), tone: toneOf(delta) }] : []),
   ])
   return [{ kind: 'table', table: { columns, rows: texts } }]
+}
+
+function toneOf({ bar, tone }: Delta): 'muted' | 'ok' | 'warning' {
+  if (!bar) return 'muted'
+  return tone === 'slower' ? 'warning' : 'ok'
 }
 
 function oneLine(text: string): string {

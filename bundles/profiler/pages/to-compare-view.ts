@@ -7,6 +7,7 @@ import type { LogUse } from '../compare/read-log-uses.ts'
 import type { Timing } from '../compare/read-timings.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatMicroseconds } from '../format/format-microseconds.ts'
+import { formatShare } from '../format/format-share.ts'
 import { compareLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
 import { readOriginal } from '../replay/replay-mark.ts'
@@ -77,11 +78,13 @@ interface PartRow extends Row {
 }
 
 /** The difference of two times, and its bar: from the middle to the right when it became slower. */
-interface Delta {
+export interface Delta {
   readonly text: string
+  /** In percent of the first; empty where there is no first. */
+  readonly share: string
   readonly tone: 'slower' | 'faster'
-  readonly x: string
-  readonly width: string
+  /** Nothing is drawn of what is within the usual spread. */
+  readonly bar: { readonly x: string; readonly width: string } | undefined
 }
 
 interface Part {
@@ -174,24 +177,24 @@ const viewLog: View<LogUse> = {
   text: ({ times }) => viewTimes('logged').text(times),
 }
 
-/** Of the longer total: what differs less is noise. */
-const noticed = 0.02
+/** What differs less than both, of the longer time and in microseconds, is within the usual spread. */
+const leastShare = 0.05
+const leastTime = 2_000
 
 /** What makes the most difference comes first, below what a request is made of; what hardly makes any is folded. */
 function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
   const widest = Math.max(1, ...differences.map(Math.abs))
-  const total = Math.max(durationOf(timings[0]?.first), durationOf(timings[0]?.second))
   const all = timings.map((timing, index) => {
     const difference = Number(differences[index])
     const { kind, times } = (timing.second ?? timing.first) as Timing
     const note = kind === 'main' || times === 1 ? '' : `${times} times`
     const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
-    return { row: { ...row, note, delta: toDelta(difference, widest) }, kind, difference: Math.abs(difference) }
+    return { row: { ...row, note, delta: toDelta(timing, widest) }, kind, difference: Math.abs(difference) }
   })
   const main = all.filter(({ kind }) => kind === 'main')
   const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
-  const isNoticed = ({ difference }: { readonly difference: number }) => difference > noticed * total
+  const isNoticed = ({ row }: { readonly row: PartRow }) => row.delta !== false && row.delta.bar !== undefined
   const rest = others.filter(each => !isNoticed(each))
   return {
     id: 'part-timings',
@@ -209,12 +212,17 @@ function durationOf(timing: Timing | undefined): number {
 }
 
 /** Bars go from -100 to 100. */
-function toDelta(difference: number, widest: number): Delta {
-  const width = (100 * Math.abs(difference)) / widest
+function toDelta(timing: Compared<Timing>, widest: number): Delta {
+  const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
+  const difference = second - first
+  const distance = Math.abs(difference)
+  const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
+  const width = (100 * distance) / widest
+  const isNoise = distance < Math.max(leastTime, leastShare * Math.max(first, second))
   return {
-    text: `${difference > 0 ? '+' : difference < 0 ? '−' : '±'}${formatMicroseconds(Math.abs(difference))}`,
+    text: `${sign}${formatMicroseconds(distance)}`,
+    share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
     tone: difference > 0 ? 'slower' : 'faster',
-    x: (difference > 0 ? 0 : -width).toFixed(1),
-    width: width.toFixed(1),
+    bar: isNoise ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
   }
 }

@@ -1,5 +1,7 @@
 import { t } from 'tap'
-import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
+import { compareProfiles } from '../../../../bundles/profiler/compare/compare-profiles.ts'
+import { toCompareView } from '../../../../bundles/profiler/pages/to-compare-view.ts'
+import { createProfile, createRecord, type RecordInit } from '../../../support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '../../../support/html.ts'
 import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
 
@@ -31,6 +33,25 @@ t.test('two records stand side by side, the differences first', async t => {
   t.notMatch(html, 'style=')
   t.match(text, /\d+ things changed: status \(404 → 200\)/)
   t.match(text, /Asked another way: URL \(/)
+})
+
+t.test('a difference of times has its percent, and a bar when it is more than noise', async t => {
+  const measured = (...times: number[]) => ({
+    time: { measured: times.map((duration, at) => ({ name: `m${at}`, duration: duration * 1000 })) },
+  })
+  const first = createProfile(measured(10, 1, 400, 60, 0), { duration: 398 })
+  const second = createProfile(measured(25, 2.9, 415, 57, 3), { duration: 396.8 })
+  const { parts } = toCompareView(first, second, compareProfiles(first, second))
+  const rows = parts[0] && [...parts[0].rows, ...parts[0].rest]
+  const seen = rows?.map(({ delta, name }) => delta && [name, delta.text, delta.share, delta.bar?.width])
+  t.strictSame(seen, [
+    ['Total', '−1.200 ms', '−0.3 %', undefined],
+    ['m0', '+15.0 ms', '+150.0 %', '100.0'],
+    ['m3', '−3.000 ms', '−5.0 %', '20.0'],
+    ['m4', '+3.000 ms', '', '20.0'],
+    ['m2', '+15.0 ms', '+3.8 %', undefined],
+    ['m1', '+1.900 ms', '+190.0 %', undefined],
+  ])
 })
 
 t.test('of the same record nothing differs', async t => {
