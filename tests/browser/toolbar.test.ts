@@ -29,6 +29,7 @@ const policies: Readonly<Record<string, string>> = {
 
 const handlers: Readonly<Record<string, RequestHandler>> = {
   ...Object.fromEntries(Object.entries(policies).map(([path, policy]) => [path, guarded(policy)])),
+  '/no-icon': () => Response.html('<!doctype html><title>No icon</title><body>no icon</body>'),
   '/plain': page('<h1>plain</h1><p>The end.</p>'),
   '/other': page('<h1>other</h1>'),
   '/tall': page(`${'<p>text</p>'.repeat(100)}<p id="end">The end.</p>`),
@@ -296,4 +297,18 @@ t.test('while the server is away, the bar waits', needsBrowser, async t => {
   await page.goto(`${url}/plain`)
   await bar.waitFor()
   t.match(await bar.innerText(), 'There is no record of this page.')
+})
+
+t.test('an icon that is not there is no failed request of the page', needsBrowser, async t => {
+  const { page, toggle, url, visit } = await open(t)
+  await visit('/no-icon')
+  await toggle.waitFor()
+  // Asked for like an icon, which a browser without a window leaves out.
+  const answer = page.waitForResponse(`${url}/favicon.ico`)
+  await page.evaluate(`document.body.append(Object.assign(new Image(), { src: '/favicon.ico' }))`)
+  t.equal((await answer).status(), 404)
+  await page.evaluate(`fetch('/etag')`)
+  const calls = page.locator('.toolbar-item-calls .toolbar-text')
+  await calls.filter({ hasText: '1 request' }).waitFor({ state: 'attached' })
+  t.equal(await calls.textContent(), '1 request')
 })

@@ -13,6 +13,9 @@ export interface Call {
 /** More are forgotten, the oldest first. */
 const callLimit = 100
 
+/** What browsers ask for by themselves: that it is missing is no failure of the page. */
+const probePath = /^\/(?:favicon\.ico|robots\.txt|apple-touch-icon[^/]*|\.well-known\/.*)$/
+
 /** What asks for something by itself; whatever else is loaded counts when there is a record of it. */
 const callers: readonly string[] = ['fetch', 'xmlhttprequest', 'beacon']
 
@@ -49,6 +52,7 @@ export class CallList {
     const url = new URL(entry.name)
     url.hash = ''
     if (url.origin !== location.origin || isOwn(url.pathname)) return
+    if (entry.responseStatus === 404 && probePath.test(url.pathname)) return
     const token = tokenOf(entry)
     if (token === undefined && !callers.includes(entry.initiatorType)) return
     const call = { url: url.href, status: entry.responseStatus, duration: entry.duration, token }

@@ -1,5 +1,6 @@
 import type { CommandArgument } from '../../../kernel/console-command.ts'
 import { CommandUsageError } from '../../../kernel/console-command.ts'
+import { findLatest } from '../reading/find-latest.ts'
 import { isToken } from '../store/parse-summary.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 
@@ -12,7 +13,7 @@ export async function findRecord(
   word: string,
 ): Promise<StoredProfile | undefined> {
   if (word === latest) {
-    const [newest] = await searchMain(storage, 1)
+    const newest = await findLatest(storage)
     return newest && storage.find(newest.token)
   }
   if (!isToken(word))

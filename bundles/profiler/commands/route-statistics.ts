@@ -1,4 +1,5 @@
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { isBrowserProbe } from '../reading/find-latest.ts'
 
 /** How the requests of a route went. Times are in milliseconds. */
 export interface RouteStatistics {
@@ -38,10 +39,11 @@ export function measureStatistics(statistics: RouteStatistics, field: StatisticF
   return field === 'worst' ? statistics.worst.duration : statistics[field]
 }
 
-/** Gathers summaries of main requests by route; most requests first. */
+/** Gathers summaries of main requests by route, without those that browsers make by themselves; most requests first. */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
   const groups = new Map<string | null, ProfileSummary[]>()
   for (const summary of summaries) {
+    if (isBrowserProbe(summary)) continue
     const group = groups.get(summary.route)
     if (group === undefined) groups.set(summary.route, [summary])
     else group.push(summary)

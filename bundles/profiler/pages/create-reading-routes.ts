@@ -3,6 +3,7 @@ import { defineController } from '../../../kernel/controller/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { home, listLink, recordLink, routesLink } from '../links.ts'
+import { findLatest } from '../reading/find-latest.ts'
 import { PROFILER_FILE_CLOSED } from './errors.ts'
 import { negotiate } from './form.ts'
 import type { PageRoute } from './page-route.ts'
@@ -106,8 +107,7 @@ async function renderMissing(token: string | undefined, request: Request, servic
 }
 
 async function renderLatest(request: Request, services: PageServices): Promise<Response> {
-  const { summaries } = await services.storage.search({ limit: 1 })
-  const [latest] = summaries
+  const latest = await findLatest(services.storage)
   if (latest === undefined) return renderMissing(undefined, request, services)
   return renderRecord(latest.token, request, services)
 }

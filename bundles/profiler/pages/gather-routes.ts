@@ -46,7 +46,7 @@ export async function gatherRoutes(
     const spells = [before.get(statistics.route), since.get(statistics.route)] as const
     return { ...statistics, ...compareSpells(...spells) }
   })
-  return { startedAt, requests: summaries.length, routes: sortRoutes(routes, sort) }
+  return { startedAt, requests: routes.reduce((sum, { count }) => sum + count, 0), routes: sortRoutes(routes, sort) }
 }
 
 function compareSpells(

@@ -1,6 +1,7 @@
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { DataForm } from '../links.ts'
+import { findLatest } from '../reading/find-latest.ts'
 import { listPanels } from '../renderings/list-panels.ts'
 import { listToJson } from '../renderings/list-to-json.ts'
 import { listToMarkdown } from '../renderings/list-to-markdown.ts'
@@ -30,8 +31,7 @@ export async function renderRecordData(
 
 /** Answers with the data of the latest record. */
 export async function renderLatestData(form: DataForm, request: Request, services: PageServices): Promise<Response> {
-  const { summaries } = await services.storage.search({ limit: 1 })
-  const [latest] = summaries
+  const latest = await findLatest(services.storage)
   if (latest === undefined) return respondMissing(form, 'Nothing was recorded yet.')
   return renderRecordData(latest.token, form, request, services)
 }

@@ -6,6 +6,7 @@ import { type FormattedTime, formatTime } from '../format/format-time.ts'
 import { toTarget } from '../format/to-target.ts'
 import { listLink, recordLink } from '../links.ts'
 import type { Outcome, ProfileSummary } from '../profile.ts'
+import { isBrowserProbe } from '../reading/find-latest.ts'
 
 /** How much something wants to be looked at. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'
@@ -55,7 +56,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     link: recordLink(token),
     status: status === 0 ? '–' : String(status),
     statusText: describeStatus(status),
-    tone: outcome === 'stream-failed' ? 'error' : toneOf(status),
+    tone: outcome === 'stream-failed' ? 'error' : isBrowserProbe(summary) ? 'plain' : toneOf(status),
     method,
     address: url,
     target: toTarget(url),
@@ -95,7 +96,9 @@ export function toneOf(status: number): Tone {
   return status >= 300 ? 'warning' : 'ok'
 }
 
-function badgesOf({ calls, errors, exception, outcome, subRequests, warnings }: ProfileSummary): Badge[] {
+function badgesOf(summary: ProfileSummary): Badge[] {
+  if (isBrowserProbe(summary)) return [{ text: 'asked for by the browser', tone: 'plain' }]
+  const { calls, errors, exception, outcome, subRequests, warnings } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })

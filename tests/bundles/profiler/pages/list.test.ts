@@ -4,7 +4,8 @@ import { groupByParent } from '../../../../bundles/profiler/pages/group-by-paren
 import { parseListRequest } from '../../../../bundles/profiler/pages/parse-list-request.ts'
 import { parseMoment } from '../../../../bundles/profiler/pages/parse-moment.ts'
 import type { ProfileSummary } from '../../../../bundles/profiler/profile.ts'
-import type { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { findLatest } from '../../../../bundles/profiler/reading/find-latest.ts'
+import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
 import type { TestClient } from '../../../../kernel/testing/client.ts'
 import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
 import { plainEquals, textOf } from '../../../support/html.ts'
@@ -175,6 +176,40 @@ t.test('rows tell what is worth a look', async t => {
   t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
   for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
     t.match(html, text)
+})
+
+t.test('what browsers ask for by themselves is marked, never the latest, and in no statistics', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const none = { route: null, status: 404, contentType: 'text/html' }
+  const at = (time: number) => Date.parse('2026-11-20T23:15Z') + time
+  keep(storage, { token: 'aaaaaa', url: 'http://localhost/page', time: at(0) })
+  keep(storage, { token: 'bbbbbb', url: 'http://localhost/api', contentType: 'application/json', time: at(1_000) })
+  const probes = ['/favicon.ico', '/robots.txt?a=1', '/apple-touch-icon-120x120.png', '/.well-known/x/y.json']
+  for (const [index, path] of probes.entries()) {
+    keep(storage, {
+      ...none,
+      token: `00000${index}`,
+      url: `http://localhost${path}`,
+      exception: 'NotFoundError',
+      time: at(2_000),
+    })
+  }
+  const latest = async () => (await findLatest(storage))?.token
+  t.equal(await latest(), 'aaaaaa', 'the page of the call')
+  const html = await show(client)
+  t.equal(html.match(/asked for by the browser/g)?.length, 4)
+  t.notMatch(html, 'NotFoundError')
+  t.equal(textOf((await client.get('/_profiler/latest')).text).includes('/page'), true)
+  const { requests, routes } = (await client.get('/_profiler/routes.json')).json() as {
+    requests: number
+    routes: { route: string | null }[]
+  }
+  t.strictSame([requests, routes.map(({ route }) => route)], [2, ['somewhere']])
+  keep(storage, { token: 'cccccc', url: 'http://localhost/api', contentType: 'application/json', time: at(9_000) })
+  t.equal(await latest(), 'cccccc', 'a call without a page')
+  keep(storage, { token: 'dddddd', url: 'http://localhost/favicon.ico', time: at(20_000) })
+  t.equal(await latest(), 'dddddd', 'an icon that is there')
+  t.equal(await findLatest(new MemoryProfileStorage()), undefined)
 })
 
 t.test('a list that finds nothing says what is there, and how to get at it', async t => {
