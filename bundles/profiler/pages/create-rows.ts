@@ -19,21 +19,25 @@ export interface RowOptions {
   readonly isGrouped?: boolean
   /** What was found in records, by their tokens. */
   readonly badges?: ReadonlyMap<string, Badge>
+  /** Tokens of records that are only in memory, because the disk takes nothing. */
+  readonly unstored?: ReadonlySet<string> | undefined
   /** Which records are pinned, and the parameters of the list that leads to pinning and back. */
   readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
 }
 
+const notStored: Badge = { text: 'not stored', tone: 'warning' }
+
 /** Makes the rows of records. */
 export function createRows(
   summaries: readonly ProfileSummary[],
-  { badges, isGrouped = true, list }: RowOptions = {},
+  { badges, isGrouped = true, list, unstored }: RowOptions = {},
 ): RowView[] {
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
   const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   return listed.map(({ summary, isBelowParent }) => {
     const { duration, token } = summary
     return {
-      ...withBadge(toSummaryView(summary), badges?.get(token)),
+      ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
       isBelowParent,
       share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
       actions: list !== undefined && createActions(token, list),

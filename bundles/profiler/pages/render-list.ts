@@ -16,7 +16,10 @@ export async function renderList(request: Request, services: PageServices): Prom
   const { pages, policy, storage } = services
   const wanted = parseListRequest(request.query)
   const { isPinned, notes, page, parameters, query } = wanted
-  const [{ pinned, summaries, total }, usage] = await Promise.all([searchList(storage, wanted), storage.usage()])
+  const [{ pinned, summaries, total, unstored }, usage] = await Promise.all([
+    searchList(storage, wanted),
+    storage.usage(),
+  ])
   const isGrouped = query.sort === undefined || query.sort.field === 'time'
   const count = summaries.length
   const badges = await services.badges.find(summaries.map(({ token }) => token))
@@ -25,6 +28,7 @@ export async function renderList(request: Request, services: PageServices): Prom
     rows: createRows(summaries, {
       badges,
       isGrouped,
+      unstored,
       list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
     }),
     // What is pinned later is no news, and other pages than the first only move.

@@ -22,6 +22,8 @@ export interface ListedRecord {
   readonly token: string
   readonly link: string
   readonly isPinned: boolean
+  /** False while it is only in memory, because the disk takes nothing. */
+  readonly isStored: boolean
   readonly summary: ProfileSummary
 }
 
@@ -35,7 +37,7 @@ export interface ListLinks {
 }
 
 /** Makes the public shape of what a search has found. */
-export function listToJson({ pinned, summaries, total }: ListResult, wanted: ListRequest): PublicList {
+export function listToJson({ pinned, summaries, total, unstored }: ListResult, wanted: ListRequest): PublicList {
   const { notes, page, parameters, query } = wanted
   const turn = (page: number) => listDataLink('json', { ...parameters, page: String(page) })
   const hasNext = summaries.length > 0 && query.offset + summaries.length < total
@@ -49,6 +51,7 @@ export function listToJson({ pinned, summaries, total }: ListResult, wanted: Lis
       token: summary.token,
       link: recordDataLink(summary.token, 'json'),
       isPinned: pinned.has(summary.token),
+      isStored: !unstored?.has(summary.token),
       summary,
     })),
     links: {

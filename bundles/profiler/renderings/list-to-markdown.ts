@@ -14,7 +14,7 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeRecord({ isPinned, summary }: ListedRecord): string {
+function writeRecord({ isPinned, isStored, summary }: ListedRecord): string {
   const { duration, errors, exception, method, outcome, parent, route, status, time, token, url, warnings } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
@@ -27,6 +27,7 @@ function writeRecord({ isPinned, summary }: ListedRecord): string {
     ...(warnings === 0 ? [] : [`warnings: ${warnings}`]),
     ...(parent === null ? [] : [`sub-request of ${toSpan(parent)}`]),
     ...(isPinned ? ['pinned'] : []),
+    ...(isStored ? [] : ['not stored']),
   ]
   return facts.join('; ')
 }

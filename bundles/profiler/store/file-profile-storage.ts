@@ -134,7 +134,10 @@ export class FileProfileStorage implements ProfileStorage {
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
     await within(diskPatience, this.#catalog.refresh())
-    return searchSummaries(this.#catalog.index.entries, query)
+    const result = searchSummaries(this.#catalog.index.entries, query)
+    if (!this.#recorder.isFailing) return result
+    const tokens = result.summaries.map(({ token }) => token)
+    return { ...result, unstored: new Set(tokens.filter(token => this.#recorder.isWaiting(token))) }
   }
 
   async load(onProgress: (done: number, total: number) => void): Promise<void> {

@@ -43,6 +43,8 @@ export interface ProfileSearchResult {
   readonly summaries: readonly ProfileSummary[]
   /** How many match, on all pages together. */
   readonly total: number
+  /** Tokens of this page whose profiles are only in memory, because the disk takes nothing; absent where there are none. */
+  readonly unstored?: ReadonlySet<string>
 }
 
 /** What a store holds, and what it could not. */

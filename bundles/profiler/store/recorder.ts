@@ -32,6 +32,9 @@ export class Recorder {
     this.#queue = new CommitQueue({ limit: options.queueBytes, commit: group => this.#commit(group) })
   }
 
+  /** Whether the disk took nothing when it was tried last. */
+  isFailing = false
+
   /** Characters that wait to be written. */
   get waiting(): number {
     return this.#queue.length
@@ -51,6 +54,15 @@ export class Recorder {
     if (known === undefined) index.push(entry)
     else known.show(version)
     return true
+  }
+
+  /** Whether no version of the profile was written yet. */
+  isWaiting(token: string): boolean {
+    const { index, writer } = this.#options
+    let version = index.find(token, writer.id)?.version
+    if (version === undefined) return false
+    while (version !== undefined && version.place === undefined) version = version.previous
+    return version === undefined
   }
 
   /** Resolves when everything kept so far was written or dropped. */
@@ -78,8 +90,10 @@ export class Recorder {
   async #commit(group: readonly QueueItem[]): Promise<boolean> {
     try {
       await this.#options.writer.write(group, settle)
+      this.isFailing = false
       return true
     } catch (error) {
+      this.isFailing = true
       this.#withdraw(group.filter(isWaiting), error)
       return false
     }

@@ -212,6 +212,27 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
   t.equal(await findLatest(new MemoryProfileStorage()), undefined)
 })
 
+t.test('a record that is only in memory is marked', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const search = storage.search.bind(storage)
+  storage.search = async query => ({ ...(await search(query)), unstored: new Set(['bbbbbb']) })
+  keep(storage, { token: 'aaaaaa' })
+  keep(storage, { token: 'bbbbbb' })
+  const html = await show(client)
+  t.equal(html.match(/not stored/g)?.length, 1)
+  const { records } = (await client.get('/_profiler/search.json')).json() as {
+    records: { token: string; isStored: boolean }[]
+  }
+  t.strictSame(
+    records.map(({ isStored, token }) => [token, isStored]),
+    [
+      ['bbbbbb', false],
+      ['aaaaaa', true],
+    ],
+  )
+  t.match((await client.get('/_profiler/search.md')).text, /bbbbbb[^\n]*; not stored/)
+})
+
 t.test('a list that finds nothing says what is there, and how to get at it', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const fresh = textOf(await show(client))

@@ -97,6 +97,30 @@ t.test('fs-enospc-recover: a disk that fails drops profiles, says so once, and i
   }
 })
 
+t.test('what the disk does not take is found as not stored, until it does', async t => {
+  let isFailing = false
+  const before = ({ name }: Operation) => {
+    if (isFailing && name === 'write') throw createError('ENOSPC')
+  }
+  const { storage } = createFileStorage(t, { fileSystem: createDisk({ before }) })
+  const search = async () => {
+    const { summaries, unstored } = await storage.search({ limit: 10 })
+    return [summaries.map(({ token }) => token), unstored && [...unstored]]
+  }
+  storage.append(createRecord({ token: '000001' }), facts)
+  await storage.flush()
+  t.strictSame(await search(), [['000001'], undefined])
+  isFailing = true
+  storage.append(createRecord({ token: '000002' }), facts)
+  await until(async () => (await storage.usage()).dropped === 1)
+  storage.append(createRecord({ token: '000003' }), facts)
+  storage.amend(createRecord({ token: '000001', status: 500 }), facts)
+  t.strictSame(await search(), [['000003', '000001'], ['000003']])
+  isFailing = false
+  await storage.flush()
+  t.strictSame(await search(), [['000003', '000001'], undefined])
+})
+
 t.test('what is not written yet can be read while the disk is not tried again', async t => {
   let isFailing = true
   const before = ({ name }: Operation) => {
