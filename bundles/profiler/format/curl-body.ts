@@ -63,11 +63,11 @@ const plainName = /^[^\p{C}\p{Zl}\p{Zp}"%,;=\\]+$/u
 const plainType = /^(?:[\w.+-]+\/[\w.+-]+)?$/
 
 function isPlain({ field, file }: FormPart): boolean {
-  return plainName.test(field) && (file === undefined || (plainName.test(file.name) && plainType.test(file.type ?? '')))
+  return plainName.test(field) && (file === undefined || (plainName.test(file.name) && plainType.test(file.type)))
 }
 
 function writePart({ content, field, file }: FormPart): string {
   if (file === undefined) return `--form-string ${quoteForShell(`${field}=${content}`)}`
-  const type = file.type ? `;type=${file.type}` : ''
+  const type = file.type === '' ? '' : `;type=${file.type}`
   return `--form ${quoteForShell(`${field}=;filename="${file.name}"${type}`)}`
 }

@@ -5,6 +5,7 @@ import { formatText } from './format-soft.ts'
 /** A field of a recorded form, or a file in it, which is always empty. */
 export interface FormPart extends MultipartPart {
   readonly content: string
+  readonly file?: { readonly name: string; readonly type: string }
 }
 
 /** Reads the parts of a recorded form: fields first, then files, whose content is never kept. */
