@@ -67,8 +67,8 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const flat = flattenError(error)
   const exceptions = errorChain(flat).map(({ name, code, message, frames }) => ({
-    name,
-    code: code === undefined || code === name ? '' : String(code),
+    name: redactor.text(name),
+    code: code === undefined || code === name ? '' : redactor.text(String(code)),
     message: redactor.text(message),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))

@@ -53,6 +53,8 @@ export interface ProfilerOptions extends RecordingOptions {
   readonly storage?: ProfileStorage
   /** Tells all processes of the project which request is to be sampled; `var/cpu-profile.json` unless told else. */
   readonly armFile?: string
+  /** Names whose values may be seen although they look like a secret's: `email`, say. Also in the log. */
+  readonly revealedNames?: readonly string[]
   /** One that discards compiled code, for exact names, unless told else. */
   readonly cpuSampler?: CpuSampler
 }
@@ -75,6 +77,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 
     decorate(foundation) {
       const { context, logger, redactor, signals } = foundation
+      redactor.reveal(options.revealedNames ?? [])
       let facts: string | undefined
       // With the first request all bundles have added theirs.
       let all: Collector<Pass>[] | undefined

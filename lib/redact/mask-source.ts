@@ -1,19 +1,51 @@
 import { mask } from './mask.ts'
-import { isSecretName } from './secret-names.ts'
+import { maskTokens } from './mask-credentials.ts'
+import { maskUserinfo } from './mask-userinfo.ts'
+import { isSecretName, type NameTest } from './secret-names.ts'
 
 /**
- * Masks the text literals of a program that stand for a secret by the name before them: `const apiKey = '…'`,
- * `password: "…"`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`. One whose end is out of sight is masked to the end of
- * its line. Takes linear time.
+ * Masks the text literals of a program that are a secret by what they look like: with a secret name before them
+ * (`const apiKey = '…'`, `password: "…"`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`) those that look random, and wherever
+ * they stand tokens of known providers and secrets of URLs. Words stay: who reads the source has written it. A literal
+ * whose end is out of sight is masked to the end of its line. Takes linear time.
  */
-export function maskSource(source: string): string {
-  return source.replace(
+export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
+  const named = source.replace(
     literalWithName,
     (found, name: string, between: string, quote: string, value: string, end: string) =>
-      value === '' || !isSecretName(name) ? found : `${name}${between}${quote}${mask}${end}`,
+      looksRandom(value) && isSecret(name) ? `${name}${between}${quote}${mask}${end}` : found,
   )
+  const queried = named.replace(queryPair, (pair, name: string, value: string) =>
+    value.startsWith('$') || !isSecret(name) ? pair : `${name}=${mask}`,
+  )
+  return maskUserinfo(maskTokens(queried))
 }
 
 /** Every repetition is bounded, so that no line takes long: the name, what may be its type, an operator, the literal. */
 const literalWithName =
   /(?<![\w$-])([\w$-]{1,100})(["'`]?[)\]]?\s{0,9}(?::\s{0,9}[\w<>[\]| ]{1,40})?(?:[:=]|[=!]==?|\?\?=?|\|\|=?|(?<=["'`]),)\s{0,9})(["'`])((?:\\.|(?!\3)[^\\\r\n])*)(\3|$)/gm
+
+const queryPair = /(?<=[?&])([\w.%[\]-]{1,100})=([^\s&#"'`<>]+)/g
+
+/** Words with digits in them that are known to everyone: algorithms, encodings, versions. */
+const knownWord =
+  /^(?:sha-?\d+|md5|utf-?\d+|base\d+|aes\b.*|[hrep]s\d+|es\d+|ed\d+|p-?\d+|x\d+|oauth\d?|http\/?\d.*|v\d.*|iso-?\d.*|i18n|id_ed25519)$/i
+const shortest = 6
+
+/** Digits among letters, or capital letters within words, as nobody writes them who means words. */
+function looksRandom(text: string): boolean {
+  if (text.length < shortest || text.includes('${')) return false
+  return text.split(/[\s/.:,;_-]+/).some(part => part !== '' && !knownWord.test(part) && isMixed(part))
+}
+
+function isMixed(part: string): boolean {
+  const hasDigits = /\d/.test(part) && /\p{L}/u.test(part)
+  const humps = part.match(/[a-z][A-Z]|[A-Z]{2}[a-z]/g)?.length ?? 0
+  const hasMarks = /\p{L}[!$%^&*#+~]+\p{L}/u.test(part)
+  return (
+    hasMarks ||
+    (hasDigits && part.length >= 4) ||
+    (part.length >= 20 && humps > part.length / 6) ||
+    /^\d{6,}$/.test(part)
+  )
+}

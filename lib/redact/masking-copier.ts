@@ -1,8 +1,8 @@
 import { types } from 'node:util'
 import { readProperty } from '../stack/read-property.ts'
 import { mask } from './mask.ts'
+import { secretUnder } from './named-value.ts'
 import type { Redactor } from './redactor.ts'
-import { isSecretName } from './secret-names.ts'
 
 /** How much is copied; what exceeds it is left out, and `…` stands in its place. */
 export interface CopyBounds {
@@ -83,9 +83,11 @@ export class MaskingCopier {
 
   #record(value: object, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
+    const named = secretUnder(value, this.#redactor.isSecret)
     for (const name of Object.keys(value)) {
       const property = Object.getOwnPropertyDescriptor(value, name)
-      if (!this.#put(copies, name, property?.get ? '[getter]' : property?.value, depth)) break
+      const own = property?.get ? '[getter]' : property?.value
+      if (!this.#put(copies, name, name === named && own !== '' ? mask : own, depth)) break
     }
     return copies
   }
@@ -124,7 +126,7 @@ export class MaskingCopier {
 
   #copy(name: string, value: unknown, depth: number): unknown {
     if (value === undefined || value === null || value === '') return value
-    if (isSecretName(name)) return mask
+    if (this.#redactor.isSecret(name)) return mask
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'boolean' || Number.isFinite(value)) return value
     if (typeof value === 'function') return '[function]'

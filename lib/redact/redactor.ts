@@ -1,13 +1,27 @@
 import { mask } from './mask.ts'
+import { maskSource } from './mask-source.ts'
 import { maskText } from './mask-text.ts'
-import { isSecretName } from './secret-names.ts'
+import { secretUnder } from './named-value.ts'
+import { isSecretName, type NameTest } from './secret-names.ts'
 import { TextMemo } from './text-memo.ts'
 
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** The environment variables whose values may be seen. */
-const shownVariables: readonly string[] = ['APP_ENV', 'APP_DEBUG', 'NODE_ENV', 'TZ', 'LANG', 'LOG_LEVEL']
+/** The environment variables whose values may be seen: those that `debug:config` shows, too, and two that are no secret. */
+const shownVariables: readonly string[] = [
+  ...['APP_ENV', 'APP_DEBUG', 'NODE_ENV', 'LOG_LEVEL', 'APP_HOSTS', 'TRUSTED_PROXIES', 'TRUSTED_HEADERS'],
+  ...[
+    'DEBUG_ALLOWED_IPS',
+    'DEBUG_ALLOWED_USERS',
+    'EDITOR_URL',
+    'EDITOR_PATHS',
+    'PROFILER_MCP',
+    'PROFILER_MCP_REPLAY',
+    'TZ',
+    'LANG',
+  ],
+]
 
 /** What a shell calls the working directory reads like a password. */
 const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
@@ -29,24 +43,42 @@ const separator = /[=@:%]/
 export class Redactor {
   readonly #variables: Variables
   readonly #shown: ReadonlySet<string>
-  readonly #secrets: RegExp | undefined
+  #secrets: RegExp | undefined
+  readonly #revealed = new Set<string>()
   /** Texts without a secret, which are most of those that come again. What has one is not kept. */
   readonly #harmless = new TextMemo<true>()
 
   constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
     this.#variables = variables
     this.#shown = new Set(shown)
-    this.#secrets = createPattern(Object.entries(variables).flatMap(entry => this.#secretsOf(...entry)))
+    this.#secrets = this.#createPattern()
   }
+
+  /**
+   * Has values under these names shown from now on, also where they are environment variables; case does not count. Of a
+   * name in brackets, such as `user[email]`, what is in the last ones counts.
+   */
+  reveal(names: Iterable<string>): void {
+    for (const name of names) this.#revealed.add(name.toLowerCase())
+    this.#secrets = this.#createPattern()
+  }
+
+  /** Whether a name gives its value away as a secret. */
+  readonly isSecret: NameTest = name => isSecretName(name) && !this.#isRevealed(name)
 
   /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
   text(text: string): string {
     // Too short for a secret of the environment, and without what any other is recognised by.
     if (text.length < shortestSecret && !separator.test(text)) return text
     if (this.#harmless.get(text)) return text
-    const masked = maskText(this.knownSecrets(text))
+    const masked = maskText(this.knownSecrets(text), this.isSecret)
     if (masked === text) this.#harmless.set(text, true)
     return masked
+  }
+
+  /** Masks the secrets inside a program: see {@link maskSource}, and values of secret environment variables. */
+  source(text: string): string {
+    return maskSource(this.knownSecrets(text), this.isSecret)
   }
 
   /** Masks the values of secret environment variables alone; JSON stays JSON. */
@@ -66,30 +98,48 @@ export class Redactor {
   environment(): Record<string, string> {
     const masked = Object.entries(this.#variables).map(([name, value = '']): [string, string] => [
       name,
-      value === '' || this.#shown.has(name) ? value : mask,
+      value === '' ? value : this.#isShown(name) ? this.text(value) : mask,
     ])
     return Object.fromEntries(masked.sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 
   #copy(name: string, value: unknown, depth: number, entries: { left: number }): unknown {
     if (value === undefined || value === null || value === '') return value
-    if (isSecretName(name)) return mask
+    if (this.isSecret(name)) return mask
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'number' || typeof value === 'boolean') return value
     if (depth === 0) return '…'
     const isWithin = () => entries.left-- > 0
     if (Array.isArray(value)) return value.filter(isWithin).map(item => this.#copy('', item, depth - 1, entries))
     if (!isRecord(value)) return '…'
+    const named = secretUnder(value, this.isSecret)
     const pairs = Object.entries(value)
       .filter(isWithin)
-      .map(([key, item]) => [this.text(key), this.#copy(key, item, depth - 1, entries)])
+      .map(([key, item]) => [
+        this.text(key),
+        key === named && item !== '' ? mask : this.#copy(key, item, depth - 1, entries),
+      ])
     return Object.fromEntries(pairs)
+  }
+
+  #isShown(name: string): boolean {
+    return this.#shown.has(name) || this.#isRevealed(name)
+  }
+
+  #isRevealed(name: string): boolean {
+    if (this.#revealed.size === 0) return false
+    const [last = name] = /[^[\]]+(?=\]*$)/.exec(name) ?? []
+    return this.#revealed.has(name.toLowerCase()) || this.#revealed.has(last.toLowerCase())
+  }
+
+  #createPattern(): RegExp | undefined {
+    return createPattern(Object.entries(this.#variables).flatMap(entry => this.#secretsOf(...entry)))
   }
 
   #secretsOf(name: string, value = ''): string[] {
     const passwords = passwordOf(value)
     const isSecret = isSecretName(name) && !workingDirectories.has(name)
-    if (this.#shown.has(name) || (!isSecret && passwords.length === 0 && maskText(value) === value)) return []
+    if (this.#isShown(name) || (!isSecret && passwords.length === 0 && maskText(value) === value)) return []
     return [value, ...passwords]
   }
 }

@@ -1,6 +1,5 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { maskSource } from '../redact/mask-source.ts'
 import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
@@ -63,7 +62,7 @@ export class SourceExcerpts {
     if (line < 1 || line > lines.length) return undefined
     const start = Math.max(1, line - linesAround)
     const shown = lines.slice(start - 1, line + linesAround).map(text => text.slice(0, readLimit))
-    const masked = this.#redactor.text(maskSource(shown.join('\n'))).split('\n')
+    const masked = this.#redactor.source(shown.join('\n')).split('\n')
     // A secret of several lines was masked: which line is which can no longer be told.
     return masked.length === shown.length ? { start, lines: masked.map(text => cut(text, lengthLimit)) } : undefined
   }

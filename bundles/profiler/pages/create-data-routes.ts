@@ -42,11 +42,11 @@ export function createDataRoutes(services: PageServices): PageRoute[] {
     },
     {
       name: '_profiler_data',
-      path: `${home}:token.:form`,
+      path: `${home}:record.:form`,
       requirements,
       controller: defineController(
         'profiler_data',
-        [routeParameter('token'), form, currentRequest],
+        [routeParameter('record'), form, currentRequest],
         async (token, form, request) => {
           const { renderRecordData } = await import('./render-data.ts')
           return renderRecordData(token, form, request, services)

@@ -38,10 +38,10 @@ export function createExportRoutes(services: PageServices, assets: Assets): Page
   return [
     {
       name: '_profiler_export',
-      path: `${home}:token/export/:kind`,
+      path: `${home}:record/export/:kind`,
       controller: defineController(
         'profiler_export',
-        [routeParameter('token'), kind, currentRequest],
+        [routeParameter('record'), kind, currentRequest],
         async (token, kind, request) => {
           const found = await findRecord(token, services)
           const { extension, missing, type } = files[kind]

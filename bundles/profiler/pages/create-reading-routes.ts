@@ -14,7 +14,7 @@ import { searchList } from './search-list.ts'
 
 /** Creates what only reads records: the list, and the pages of one or two of them. Their code is loaded with the first use. */
 export function createReadingRoutes(services: PageServices): PageRoute[] {
-  const token = routeParameter('token')
+  const token = routeParameter('record')
   return [
     {
       name: '_profiler_home',
@@ -57,7 +57,7 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
     },
     {
       name: '_profiler_replay_form',
-      path: `${home}:token/replay`,
+      path: `${home}:record/replay`,
       controller: defineController('profiler_replay_form', [token, currentRequest], async (token, request) => {
         const { renderReplay } = await import('./render-replay.ts')
         return renderReplay(token, request, services)
@@ -73,7 +73,7 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
     },
     {
       name: '_profiler_search_results',
-      path: `${home}:token/search/results`,
+      path: `${home}:record/search/results`,
       controller: defineController('profiler_search_results', [currentRequest], request =>
         negotiate(request, async form => {
           if (form === 'html') return (await import('./render-list.ts')).renderList(request, services)
@@ -84,7 +84,7 @@ export function createReadingRoutes(services: PageServices): PageRoute[] {
     {
       // The name and the parameter are Symfony's.
       name: '_profiler',
-      path: `${home}:token`,
+      path: `${home}:record`,
       controller: defineController('profiler', [token, currentRequest], (token, request) =>
         negotiate(request, async form => {
           if (form === 'html') return renderRecord(token, request, services)

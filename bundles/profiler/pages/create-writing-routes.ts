@@ -20,10 +20,10 @@ export function createWritingRoutes(services: PageServices, replayer: Replayer):
   })
   const pin = (name: string, isPinned: boolean): PageRoute => ({
     name: `_profiler_${name}`,
-    path: `${home}:token/${name}`,
+    path: `${home}:record/${name}`,
     controller: defineController(
       `profiler_${name}`,
-      [currentRequest, routeParameter('token')],
+      [currentRequest, routeParameter('record')],
       async (request, token) => {
         if (!(await storage.pin(token, isPinned))) {
           const { renderMissing } = await import('./render-missing.ts')
@@ -47,10 +47,10 @@ export function createWritingRoutes(services: PageServices, replayer: Replayer):
     pin('unpin', false),
     {
       name: '_profiler_replay',
-      path: `${home}:token/replay`,
+      path: `${home}:record/replay`,
       controller: defineController(
         'profiler_replay',
-        [routeParameter('token'), currentRequest],
+        [routeParameter('record'), currentRequest],
         async (token, request) => {
           const { replay } = await import('./replay.ts')
           const answer = await replay(token, request, { ...services, replayer })

@@ -1,4 +1,3 @@
-import { maskSource } from '../../../lib/redact/mask-source.ts'
 import { cut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
@@ -9,6 +8,6 @@ const textLimit = 500
 export function maskNearRoute(near: NearRoute, redactor: Redactor): NearRoute {
   // Of most routes it is one and the same constant sentence.
   if (near.reason === 'path') return near
-  const text = near.reason === 'condition' ? maskSource(near.text) : near.text
-  return { ...near, text: cut(redactor.text(text), textLimit) }
+  const text = near.reason === 'condition' ? redactor.source(near.text) : redactor.text(near.text)
+  return { ...near, text: cut(text, textLimit) }
 }

@@ -11,8 +11,8 @@ import { protect } from '../pages/protect.ts'
 export function createToolbarRoute(services: PageServices): PageRoute {
   return {
     name: '_wdt',
-    path: '/_wdt/:token',
-    controller: defineController('profiler_toolbar', [routeParameter('token'), currentRequest], (token, request) =>
+    path: '/_wdt/:record',
+    controller: defineController('profiler_toolbar', [routeParameter('record'), currentRequest], (token, request) =>
       renderToolbar(token, request, services),
     ),
   }

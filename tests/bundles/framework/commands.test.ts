@@ -5,6 +5,7 @@ import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-pro
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import type { Bundle } from '../../../kernel/bundle.ts'
 import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { Redactor } from '../../../lib/redact/redactor.ts'
 import { type RunInit, runInTerminal } from '../../support/fake-terminal.ts'
 import { createProject } from '../../support/project.ts'
 
@@ -206,6 +207,31 @@ t.test('debug:config tells settings, where they come from, and no secret', async
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')
   t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, 'LOG_LEVEL\t\n')
+})
+
+/** All others are public. */
+const secretSettings = [
+  ...[
+    'ADMIN_STATUS_TOKEN',
+    'APP_SECRET',
+    'DATABASE_URL',
+    'DEBUG_KEY',
+    'MAILER_DSN',
+    'RECAPTCHA3_KEY',
+    'RECAPTCHA3_SECRET',
+  ],
+]
+
+t.test('what debug:config shows of a setting, pages show of its variable', async t => {
+  const { settings } = JSON.parse((await run('debug:config --json', { env: {} })).stdout)
+  const names: string[] = settings.map(({ name }: { name: string }) => name)
+  t.ok(names.length > 15)
+  const values = Object.fromEntries(names.map(name => [name, 'a-value']))
+  const secrets = names.filter(name => new Redactor(values).environment()[name] === '******')
+  t.strictSame(
+    secrets.sort(),
+    secretSettings.filter(name => names.includes(name)),
+  )
 })
 
 t.test('debug:templates lists templates, and tells their mistakes', async t => {

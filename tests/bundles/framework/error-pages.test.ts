@@ -1,9 +1,12 @@
+import assert from 'node:assert'
+import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
 import { createErrorController } from '../../../bundles/framework/error-controller.ts'
 import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
 import { siteBundle } from '../../../bundles/site/site-bundle.ts'
 import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
+import { createLogger } from '../../../lib/log/create-logger.ts'
 import { probeBundle } from '../../support/probe-bundle.ts'
 
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel> {
@@ -191,6 +194,51 @@ t.test('secrets of the environment and of URLs are masked in what a developer se
   const { headers, text } = await client.get('/leak?api_key=opensesame')
   const all = text + [...headers].join()
   for (const secret of ['canary-canary-canary', 'hunter2', 'swordfish', 'opensesame']) t.notMatch(all, secret)
+})
+
+t.test('names and codes of errors are masked as their messages are, in every form', async t => {
+  const { app, client } = await boot(t)
+  app.routes.add({
+    name: 'named',
+    path: '/named',
+    controller: () => {
+      throw Object.assign(new Error('x'), { name: 'Bearer hunter2-name', code: 'token=hunter2-code' })
+    },
+  })
+  for (const accept of ['application/json', 'text/html', 'text/plain', 'text/markdown']) {
+    const { headers, text } = await client.get('/named', { headers: { accept } })
+    t.notMatch(text + [...headers].join(), /hunter2/, accept)
+  }
+  const { exceptions } = (await client.get('/named', { headers: { accept: 'application/json' } })).json() as {
+    exceptions: unknown[]
+  }
+  t.match(exceptions[0], { name: 'Bearer ******', code: 'token=******' })
+})
+
+t.test('what a controller has returned by mistake is named by its keys, in answers and in both logs', async t => {
+  const wrong = { user: 'ada', password: 'hunter2-x', apiKey: 'hunter2-y' }
+  const returned = 'an object with the keys "user", "password", "apiKey"'
+  for (const [environment, format] of [
+    ['dev', 'readable'],
+    ['prod', 'json'],
+  ] as const) {
+    const log: string[] = []
+    const { app, client, records } = await boot(t, { APP_ENV: environment })
+    const stream = { write: (text: string) => log.push(text) > 0 }
+    const logger = createLogger({ level: 'debug', format, stream, redactor: app.redactor })
+    app.routes.add({ name: 'wrong', path: '/wrong', controller: () => wrong })
+    app.routes.add({ name: 'inspected', path: '/inspected', controller: () => assert.fail(inspect(wrong)) })
+    for (const path of ['/wrong', '/inspected']) {
+      for (const accept of ['text/html', 'application/json', 'text/plain']) {
+        const { headers, text } = await client.get(path, { headers: { accept } })
+        t.notMatch(decodeURIComponent(text.replaceAll('%', '%25') + [...headers].join()), /hunter2/, accept)
+        t.notMatch(decodeURIComponent(headers.get('x-debug-exception') ?? ''), /hunter2/)
+      }
+    }
+    logger.error('Failed: {exception}', { exception: new Error(inspect(wrong)), shown: inspect(wrong) })
+    t.match(JSON.stringify(records.map(({ message }) => message)), JSON.stringify(returned).slice(1, -1))
+    t.notMatch(JSON.stringify(records) + log.join(''), /hunter2/)
+  }
 })
 
 t.test('the error page of production can be looked at in development', async t => {

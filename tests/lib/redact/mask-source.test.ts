@@ -1,24 +1,30 @@
 import t from 'tap'
 import { maskSource } from '../../../lib/redact/mask-source.ts'
 
-t.test('a literal that a name gives away as a secret is masked', async t => {
+t.test('a literal that looks random is masked where a name says that it is a secret', async t => {
   for (const [source, masked] of Object.entries({
-    "const apiKey = 'abc'": "const apiKey = '******'",
-    'const password: string = "abc"': 'const password: string = "******"',
-    'const password: string | undefined = `abc`,': 'const password: string | undefined = `******`,',
-    "login({ user: 'bob', password: 'abc' })": "login({ user: 'bob', password: '******' })",
-    "{'secret':'a\\'b', name: 'c'}": "{'secret':'******', name: 'c'}",
-    "process.env.API_TOKEN ?? 'abc'": "process.env.API_TOKEN ?? '******'",
-    "env['API_TOKEN'] || 'abc'": "env['API_TOKEN'] || '******'",
-    "headers.set('x-api-key', 'abc')": "headers.set('x-api-key', '******')",
-    "get('x-api-key') === 'abc'": "get('x-api-key') === '******'",
-    "if (password !== 'abc') secret ??= 'abc'": "if (password !== '******') secret ??= '******'",
-    "secret = 'abc\nnext = 1": "secret = '******\nnext = 1",
-    "token = \"a' b\" + 'c'": 'token = "******" + \'c\'',
+    "const apiKey = 'abc123'": "const apiKey = '******'",
+    'const password: string = "abc123"': 'const password: string = "******"',
+    'const password: string | undefined = `abc123`,': 'const password: string | undefined = `******`,',
+    "login({ user: 'bob', password: 'abc123' })": "login({ user: 'bob', password: '******' })",
+    "{'secret':'a1b2c3\\'d', name: 'c'}": "{'secret':'******', name: 'c'}",
+    "process.env.API_TOKEN ?? 'abc123'": "process.env.API_TOKEN ?? '******'",
+    "env['API_TOKEN'] || 'abc123'": "env['API_TOKEN'] || '******'",
+    "headers.set('x-api-key', 'abc123')": "headers.set('x-api-key', '******')",
+    "get('x-api-key') === 'abc123'": "get('x-api-key') === '******'",
+    "if (password !== 'abc123') secret ??= 'abc123'": "if (password !== '******') secret ??= '******'",
+    "secret = 'abc123\nnext = 1": "secret = '******\nnext = 1",
+    "token = \"a1b2c3' b\" + 'c'": 'token = "******" + \'c\'',
   })) {
     t.equal(maskSource(source), masked)
     t.equal(maskSource(masked), masked, 'again')
   }
+})
+
+t.test('tokens of providers, and secrets of URLs, are masked in every literal', async t => {
+  t.equal(maskSource(`send('xoxb-${'1'.repeat(12)}')`), "send('******')")
+  t.equal(maskSource("connect('postgres://me:hunter@db/x')"), "connect('postgres://******@db/x')")
+  t.equal(maskSource("get('/?page=1&token=hunter')"), "get('/?page=1&token=******')")
 })
 
 t.test('other sources stay as they are', async t => {
@@ -29,6 +35,14 @@ t.test('other sources stay as they are', async t => {
     'const token = draw()',
     "keyboard = 'abc'",
     "set(apiKey, 'abc')",
+    "page('api_products', '/api/products', showProducts)",
+    "const password = 'correct horse'",
+    "tokenField: 'access_token', sessionName: 'sid'",
+    "createHash('sha256'), key: 'HS256', crypt = 'aes-256-gcm'",
+    "const passwordPattern = 'Enter 8 characters'",
+    `token = \`\${prefix}-1234\``,
+    `get('/?token=\${token}')`,
+    'const token: string = draw(12345678)',
   ]) {
     t.equal(maskSource(source), source)
   }

@@ -17,6 +17,21 @@ t.test('a value is masked by its name, and what is inside by its own', async t =
   })
 })
 
+t.test('a value is masked by the name that stands beside it', async t => {
+  t.strictSame(
+    createCopier().value('', [
+      { name: 'apiKey', value: 'x' },
+      { name: 'apiKey', value: '' },
+      { name: 'a', value: 'x' },
+    ]),
+    [
+      { name: 'apiKey', value: '******' },
+      { name: 'apiKey', value: '' },
+      { name: 'a', value: 'x' },
+    ],
+  )
+})
+
 t.test('pairs keep their order and what comes twice', async t => {
   const pairs: [string, unknown][] = [
     ['a', '1'],

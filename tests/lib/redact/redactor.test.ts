@@ -227,6 +227,51 @@ t.test('the environment names everything and shows only what may be seen', async
   t.same(new Redactor({ A: 'a', APP_ENV: 'dev' }, ['A']).environment(), { A: 'a', APP_ENV: '******' })
 })
 
+t.test('names that are revealed are shown, wherever they are a name', async t => {
+  const open = new Redactor({ CONTACT_EMAIL: 'ada@example.com', API_KEY: 'a-long-api-key' })
+  const form = () => open.value('', { email: 'ada@example.com', 'user[Email]': 'ada', email_token: 'x' })
+  t.strictSame(form(), { email: '******', 'user[Email]': '******', email_token: '******' })
+  open.reveal(['email', 'Contact_Email'])
+  t.strictSame(form(), { email: 'ada@example.com', 'user[Email]': 'ada', email_token: '******' })
+  t.equal(
+    open.text('?email=ada@example.com&user[email]=ada&token=x'),
+    '?email=ada@example.com&user[email]=ada&token=******',
+  )
+  t.strictSame(open.environment(), { API_KEY: '******', CONTACT_EMAIL: 'ada@example.com' })
+  t.equal(open.text('write to ada@example.com, not to a-long-api-key'), 'write to ada@example.com, not to ******')
+  t.equal(
+    open.source("email = 'a1b2c3d4'; token = 'a1b2c3d4' + 'a-long-api-key'"),
+    "email = 'a1b2c3d4'; token = '******' + '******'",
+  )
+  t.ok(redactor.isSecret('email'), 'another redactor')
+})
+
+t.test('a variable that may be shown is masked as any text', async t => {
+  t.strictSame(new Redactor({ EDITOR_URL: 'https://me:hunter@host/{file}' }).environment(), {
+    EDITOR_URL: 'https://******@host/{file}',
+  })
+})
+
+t.test('a value whose name stands beside it is masked by that', async t => {
+  t.strictSame(
+    redactor.value('', [
+      { name: 'password', value: 'x' },
+      { name: 'a', value: 'b' },
+      { key: 'a', value: 'b', name: 1 },
+    ]),
+    [
+      { name: 'password', value: '******' },
+      { name: 'a', value: 'b' },
+      { key: '******', value: 'b', name: 1 },
+    ],
+  )
+  t.strictSame(redactor.value('', { field: 'token', content: '', name: 'x' }), {
+    field: 'token',
+    content: '',
+    name: 'x',
+  })
+})
+
 t.test('values of secret variables are masked wherever they occur, in each of their forms', async t => {
   const secret = 'q"ué/ß +12!'
   const environment = new Redactor({ APP_SECRET: secret })

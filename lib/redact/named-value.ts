@@ -1,0 +1,15 @@
+import type { NameTest } from './secret-names.ts'
+
+const namingKeys = ['name', 'key', 'field', 'param', 'parameter', 'property', 'header', 'variable']
+const valueKeys = ['value', 'val', 'content', 'data']
+
+/** The key of the value that another key of the object names as a secret: `value` of `{ name: 'password', value: 'x' }`. */
+export function secretUnder(object: object, isSecret: NameTest): string | undefined {
+  const key = valueKeys.find(key => Object.hasOwn(object, key))
+  if (key === undefined) return undefined
+  const isNamed = namingKeys.some(naming => {
+    const name: unknown = Object.getOwnPropertyDescriptor(object, naming)?.value
+    return typeof name === 'string' && isSecret(name)
+  })
+  return isNamed ? key : undefined
+}
