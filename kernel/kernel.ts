@@ -6,6 +6,7 @@ import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
 import { RouteCollection } from '../lib/routing/route-collection.ts'
+import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
@@ -87,6 +88,7 @@ export class Kernel {
     }
     const controllers = new ControllerResolver()
     const routes: Application['routes'] = new RouteCollection()
+    foundation.redactor.add(new SecretPaths(routes, foundation.redactor.isSecret).mask)
     const app: Application = {
       ...foundation,
       routes,

@@ -53,7 +53,7 @@ export function mayHaveCredential(text: string): boolean {
 }
 
 const unnamed =
-  /@|%40|-----BEGIN| --?[alpu]|identified by|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
+  /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
 
 /** Masks what is a credential by its form, whatever it is called: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {

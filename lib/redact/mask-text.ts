@@ -28,7 +28,7 @@ function maskWithin(text: string, isSecret: NameTest, depth: number): string {
   // Most texts have nothing of what the steps look for, and this is ten times faster than to take them.
   const hasName = mayHaveSecretName(text)
   if (!hasName && !mayHaveCredential(text)) return text
-  let masked = maskTokens(text)
+  let masked = maskCodes(maskTokens(text))
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
     masked = maskPairs(maskInserts(maskEncoded(masked, isSecret, depth), isSecret), isSecret)
@@ -52,6 +52,18 @@ function decode(value: string): string {
   } catch {
     return value
   }
+}
+
+const codeReach = 500
+
+/** The `code` of OAuth is one beside the `state` of the same query. */
+function maskCodes(text: string): string {
+  if (!text.includes('code=')) return text
+  return text.replace(/(?<=[?&]code=)[^&#\s"'<>`]+/g, (code, at: number) => {
+    const [before = ''] = /\S*$/.exec(text.slice(Math.max(0, at - codeReach), at)) ?? []
+    const [after = ''] = /^\S*/.exec(text.slice(at, at + code.length + codeReach)) ?? []
+    return /[?&](?:state|session_state|iss|grant_type)=/.test(before + after) ? mask : code
+  })
 }
 
 /** `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`: without a separator. */

@@ -1,6 +1,7 @@
 import { mask } from './mask.ts'
 import { maskSource } from './mask-source.ts'
 import { maskText } from './mask-text.ts'
+import { isUrl, maskUrl } from './mask-url.ts'
 import { secretUnder } from './named-value.ts'
 import { isSecretName, type NameTest } from './secret-names.ts'
 import { TextMemo } from './text-memo.ts'
@@ -27,6 +28,8 @@ const shownVariables: readonly string[] = [
 const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
 
 const depthLimit = 10
+/** URLs within queries of URLs. */
+const nestingLimit = 4
 const entryLimit = 5000
 const shortestSecret = 8
 const separator = /[=@:%]/
@@ -44,6 +47,7 @@ export class Redactor {
   readonly #variables: Variables
   readonly #shown: ReadonlySet<string>
   #secrets: RegExp | undefined
+  #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
   /** Texts without a secret, which are most of those that come again. What has one is not kept. */
   readonly #harmless = new TextMemo<true>()
@@ -66,12 +70,18 @@ export class Redactor {
   /** Whether a name gives its value away as a secret. */
   readonly isSecret: NameTest = name => isSecretName(name) && !this.#isRevealed(name)
 
-  /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. */
-  text(text: string): string {
+  /** Has texts masked by another as well: one that knows the paths of routes, say. It has to be quick. */
+  add(maskMore: (text: string) => string): void {
+    this.#maskMore = maskMore
+  }
+
+  /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. A URL is masked pair by pair. */
+  text(given: string): string {
+    const text = this.#maskMore(given)
     // Too short for a secret of the environment, and without what any other is recognised by.
     if (text.length < shortestSecret && !separator.test(text)) return text
     if (this.#harmless.get(text)) return text
-    const masked = maskText(this.knownSecrets(text), this.isSecret)
+    const masked = this.#mask(this.knownSecrets(text), nestingLimit)
     if (masked === text) this.#harmless.set(text, true)
     return masked
   }
@@ -101,6 +111,12 @@ export class Redactor {
       value === '' ? value : this.#isShown(name) ? this.text(value) : mask,
     ])
     return Object.fromEntries(masked.sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  /** The value of a query may be a URL itself. */
+  #mask(text: string, depth: number): string {
+    if (depth === 0 || !isUrl(text)) return maskText(text, this.isSecret)
+    return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
   }
 
   #copy(name: string, value: unknown, depth: number, entries: { left: number }): unknown {

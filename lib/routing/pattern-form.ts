@@ -13,7 +13,8 @@ export class PatternForm {
   readonly leadingText: string
   /** Whether there is no variable: the leading text is everything. */
   readonly isFixed: boolean
-  readonly #sequence: Sequence
+  /** Texts and variables in their order. */
+  readonly sequence: Sequence
   readonly #regexp: RegExp
 
   /** @throws PathError for two variables with nothing between them */
@@ -27,14 +28,14 @@ export class PatternForm {
       leadingText += token.value
     }
     this.leadingText = leadingText
-    this.#sequence = sequence
+    this.sequence = sequence
     this.#regexp = regexp
   }
 
   /** The segments of a path, without the nothing in front of its first slash. */
   get segments(): Segments {
     // No text has a NUL: that of a path is refused, and so is that of a URL.
-    const spelled = this.#sequence.map(token => (token.type === 'text' ? token.value : '\0')).join('')
+    const spelled = this.sequence.map(token => (token.type === 'text' ? token.value : '\0')).join('')
     return spelled
       .split('/')
       .slice(1)
@@ -49,7 +50,7 @@ export class PatternForm {
 
   /** Spells the form with the values of its variables. */
   fill(values: ReadonlyMap<string, string>): string {
-    return this.#sequence.map(token => (token.type === 'text' ? token.value : values.get(token.name))).join('')
+    return this.sequence.map(token => (token.type === 'text' ? token.value : values.get(token.name))).join('')
   }
 }
 

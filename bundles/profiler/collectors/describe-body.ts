@@ -2,6 +2,8 @@ import { decodeUtf8 } from '../../../lib/body/decode-utf8.ts'
 import type { FormData } from '../../../lib/body/form-data.ts'
 import { parseForm } from '../../../lib/body/parse-form.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { mask } from '../../../lib/redact/mask.ts'
+import { isSecretCode } from '../../../lib/redact/mask-url.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { createCopier } from './create-copier.ts'
 
@@ -65,7 +67,9 @@ function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'for
       files.push({ field: copier.text(field), name: copier.text(name), type: copier.text(type), size })
     }
   }
-  return { form: copier.pairs(texts), files }
+  const names = new Set(texts.map(([field]) => field))
+  const copy = (name: string, value: unknown) => (isSecretCode(name, names) ? mask : copier.value(name, value))
+  return { form: copier.pairs(texts, copy), files }
 }
 
 function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pick<BodyData, 'form' | 'json' | 'note'> {

@@ -1,5 +1,7 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import { mask } from '../../../lib/redact/mask.ts'
+import { isSecretCode } from '../../../lib/redact/mask-url.ts'
 import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
@@ -39,11 +41,15 @@ export class RequestCollector implements ProfileCollector {
       attributes: copyAttributes(request, createCopier(redactor)),
       isDebugAllowed: this.#debugGate.allows(request),
     }
-    if (request.queryString !== '') data.query = createCopier(redactor).pairs(request.query)
+    if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
     const body = describeBody(request, redactor)
     if (body !== undefined) data.body = body
     return data
   }
+}
+
+function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
+  return copier.pairs(query, (name, value) => (isSecretCode(name, query) ? mask : copier.value(name, value)))
 }
 
 type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }

@@ -1,4 +1,6 @@
+import { deepStrictEqual } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import { t } from 'tap'
 import type { Application, Bundle } from '../../../kernel/bundle.ts'
 import { RequestEvent } from '../../../kernel/events/request-event.ts'
@@ -30,6 +32,9 @@ const headers = {
   'x-api-key': `${canary}-api-key`,
   'x-csrf-token': `${canary}-csrf`,
   cookie: `theme=${canary}-theme; remember_me=${canary}-remember; session=${canary}-session`,
+  'x-pat': `${canary}-pat`,
+  dpop: `${canary}-dpop`,
+  'x-forwarded-note': `apiKey: ${canary}-note`,
   referer: `https://me:${canary}-userinfo@elsewhere.test/?access_token=${canary}-referer`,
   'x-original-authorization': `${canary}-original`,
 }
@@ -39,6 +44,13 @@ const query = [
   `user[password]=${canary}-nested`,
   `api_key=${canary}-twice&api_key=${canary}-twice`,
   `next=${encodeURIComponent(`/login?sid=${canary}-inner`)}`,
+  `next=${encodeURIComponent(encodeURIComponent(`/cb?token=${canary}-twice-encoded`))}`,
+  `filter=${encodeURIComponent(JSON.stringify({ password: `${canary}-filter` }))}`,
+  `h=${encodeURIComponent(`Bearer ${canary}-scheme`)}`,
+  `password=hun'${canary}-quoted`,
+  `password=hun%22<${canary}-other`,
+  `code=${canary}-code&state=1`,
+  `SAMLResponse=${canary}-saml`,
   `to=${encodeURIComponent(`https://me:${canary}-inner-userinfo@host/`)}`,
 ].join('&')
 
@@ -49,6 +61,12 @@ const json = {
   password: `${canary}-json`,
   account: { pin: `${canary}-pin`, keys: [{ privateKey: `${canary}-private` }], secret: { deep: `${canary}-deep` } },
   url: `https://host/?signature=${canary}-signature`,
+  passwords: [`${canary}-list`],
+  settings: [{ name: 'password', value: `${canary}-named` }],
+  query: `mutation { login(user: "ada", password: "${canary}-graphql") }`,
+  yaml: `user: ada\npassword: ${canary}-yaml\n`,
+  ini: `[db]\npassword = ${canary}-ini\n`,
+  xml: `<db><password>${canary}-xml</password></db>`,
 }
 
 const upload = {
@@ -67,6 +85,13 @@ const requests: [method: string, init: ClientRequestInit][] = [
   ['POST', { body: `${canary}-text`, headers: { 'content-type': 'text/plain' } }],
 ]
 
+const config = {
+  user: 'ada',
+  password: `${canary}-config`,
+  keys: [`${canary}-key`],
+  secret: { deep: `${canary}-deep` },
+}
+
 /** An application that puts its secrets everywhere. */
 const leaky: Bundle = {
   name: 'leaky',
@@ -75,6 +100,11 @@ const leaky: Bundle = {
       ['/leaky', request => leak(app, request)],
       ['/leaky/thrown', () => refuse(new Error(messageOf('thrown'), { cause: new TypeError(messageOf('cause')) }))],
       ['/leaky/refused', () => refuse(new HttpError(403, messageOf('refused')))],
+      ['/leaky/inspected', () => refuse(new Error(inspect(config)))],
+      ['/leaky/compared', () => deepStrictEqual(config, { ...config, user: 'bob' })],
+      ['/leaky/wrong', () => config],
+      ['/leaky/reset/:token', request => leak(app, request)],
+      ['/leaky/broken/:token', request => refuse(new Error(`Not at ${request.url}`))],
       ['/leaky/forwarded', request => app.kernel.forward(request, (sub: Request) => leak(app, sub))],
     ]
     for (const [path, controller] of routes) app.routes.add({ name: path, path, controller })
@@ -131,7 +161,29 @@ async function leak({ logger }: Application, request: Request): Promise<Response
 /** Every known secret of the environment, and what forms give away. */
 function messageOf(place: string): string {
   const { SOME_SERVICE, ...known } = variables
-  const forms = [`Bearer ${canary}-${place}`, `password=${canary}-${place}`, `{"token":"${canary}-${place}"}`]
+  const value = `${canary}-${place}`
+  const forms = [
+    ...[
+      `Bearer ${value}`,
+      `password=${value}`,
+      `{"token":"${value}"}`,
+      `{\\"token\\" : \\"${value}\\"}`,
+      inspect(config),
+    ],
+    ...[`WHERE password = '${value}'`, `INSERT INTO users (name, password) VALUES ('ada', '${value}')`],
+    ...[`<password>${value}</password>`, `curl -u ada:${value} `, `mysql -p${value} `, `--password ${value} `],
+    ...[
+      `ada:${value}@host`,
+      `Digest username="a", response="${value}"`,
+      `-----BEGIN A KEY-----\n${value}\n-----END A KEY-----`,
+    ],
+    ...[
+      `ghp_${value.replaceAll('-', '')}9x3z9x3z`,
+      `eyJhbGciOiJ9.${value}.x`,
+      `\nx-api-key: ${value}`,
+      `\npassword: ${value}`,
+    ],
+  ]
   return `In ${place}: ${[...Object.values(known), ...forms].join(' ')}`
 }
 
@@ -151,12 +203,18 @@ t.test('no secret is in any record, wherever it was planted', async t => {
     '/leaky/refused',
     '/leaky/forwarded',
     '/leaky/stateless',
+    '/leaky/inspected',
+    '/leaky/compared',
+    '/leaky/wrong',
+    `/leaky/reset/${canary}-path`,
+    `/leaky/broken/${canary}-path`,
+    `/leaky/reset/${canary}-slash/`,
     '/missing',
   ]) {
     for (const [method, init] of requests) {
       const response = await client.request(method, `${path}?${query}`, {
         ...init,
-        headers: { ...headers, ...init.headers },
+        headers: { ...headers, 'x-from': `http://localhost/leaky/reset/${canary}-from`, ...init.headers },
       })
       t.ok(response.status >= 200, `${method} ${path}`)
     }

@@ -182,6 +182,9 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['password:\tXk7Canary9', 'password:\t******'],
 ]
 
+/** A `code` alone is one of an error. */
+const codes = ['GET /cb?code=Xk7Canary9&state=1 failed', 'GET /cb?state=1&code=Xk7Canary9']
+
 const rest = 'Xk7Canary9abcdefghij0123456789Xk7Canary9'
 
 /** What the tokens of known providers begin with. */
@@ -380,6 +383,11 @@ t.test('secrets are masked wherever a form gives them away', async t => {
     t.equal(maskText(text), masked)
     t.equal(maskText(masked), masked, 'again')
   }
+})
+
+t.test('the code of OAuth is masked beside its state', async t => {
+  for (const text of codes) t.equal(maskText(text), text.replace('Xk7Canary9', '******'))
+  t.equal(maskText('GET /x?code=ENOENT&a=1 failed'), 'GET /x?code=ENOENT&a=1 failed')
 })
 
 t.test('tokens of known providers are masked, whatever they are called', async t => {

@@ -1,0 +1,77 @@
+import { mask } from '../redact/mask.ts'
+import type { NameTest } from '../redact/secret-names.ts'
+import type { PatternForm } from './pattern-form.ts'
+import type { Route } from './route.ts'
+
+/** The routes of an application; more may come. */
+export interface GrowingRoutes extends Iterable<Route> {
+  readonly size: number
+}
+
+interface SecretPath {
+  /** Has a group for each part of the path. */
+  readonly pattern: RegExp
+  readonly isSecret: readonly boolean[]
+}
+
+/**
+ * Masks the values of secret variables in the paths of routes, wherever such a path stands in a text: in `/reset/:token`
+ * the token. It takes no time where no route has a secret variable.
+ */
+export class SecretPaths {
+  readonly #routes: GrowingRoutes
+  readonly #isSecret: NameTest
+  #size = -1
+  #paths: readonly SecretPath[] = []
+  /** Paths of other routes that look alike, such as `/reset/help`. */
+  #fixed: ReadonlySet<string> = new Set()
+
+  constructor(routes: GrowingRoutes, isSecret: NameTest) {
+    this.#routes = routes
+    this.#isSecret = isSecret
+  }
+
+  /** Masks what is secret in the paths of a text. */
+  readonly mask = (text: string): string => {
+    if (this.#size !== this.#routes.size) this.#read()
+    let masked = text
+    for (const { isSecret, pattern } of this.#paths) {
+      masked = masked.replace(pattern, (path, ...groups) => {
+        if (this.#fixed.has(path)) return path
+        return isSecret.map((isSecret, index) => (isSecret ? mask : groups[index])).join('')
+      })
+    }
+    return masked
+  }
+
+  #read(): void {
+    this.#size = this.#routes.size
+    const forms = [...this.#routes].flatMap(route => route.path.forms)
+    this.#fixed = new Set(forms.filter(form => form.isFixed).map(({ leadingText }) => leadingText))
+    this.#paths = forms
+      .filter(({ names }) => names.some(this.#isSecret))
+      .map(form => toSecretPath(form, this.#isSecret))
+  }
+}
+
+/** A path that says nothing before its first variable is only known as all of that of a URL. */
+const origin = '(?<=https?://[^/\\s"\'`<>]{1,255})'
+const end = '(?=/?(?:[\\s"\'`<>?#]|$))'
+const segment = '[^/\\s"\'`<>?#]{1,2000}'
+const segments = '[^\\s"\'`<>?#]{1,2000}'
+
+function toSecretPath({ leadingText, sequence }: PatternForm, isSecret: NameTest): SecretPath {
+  const groups = sequence.map(token => {
+    if (token.type === 'text') return `(${escapeRegExp(token.value)}|${escapeRegExp(encodeURI(token.value))})`
+    return `(${token.type === 'param' ? segment : segments})`
+  })
+  const source = leadingText === '/' ? `${origin}${groups.join('')}${end}` : groups.join('')
+  return {
+    pattern: new RegExp(source, 'g'),
+    isSecret: sequence.map(token => token.type !== 'text' && isSecret(token.name)),
+  }
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+}

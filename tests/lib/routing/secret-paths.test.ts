@@ -1,0 +1,41 @@
+import { t } from 'tap'
+import { isSecretName } from '../../../lib/redact/secret-names.ts'
+import { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { SecretPaths } from '../../../lib/routing/secret-paths.ts'
+
+function create(...paths: string[]): { readonly routes: RouteCollection; readonly mask: SecretPaths['mask'] } {
+  const routes = new RouteCollection()
+  for (const path of paths) routes.add({ name: path, path, controller: undefined })
+  return { routes, mask: new SecretPaths(routes, isSecretName).mask }
+}
+
+t.test('values of secret variables are masked wherever the path stands', async t => {
+  const { mask } = create('/lab/reset/:token', '/a b/:user/:apiKey.json{/:page}', '/files/*secret', '/:session')
+  for (const [text, masked] of Object.entries({
+    '/lab/reset/abc': '/lab/reset/******',
+    'http://host/lab/reset/a%20c?x=1': 'http://host/lab/reset/******?x=1',
+    'No route found for "POST http://host/lab/reset/abc"': 'No route found for "POST http://host/lab/reset/******"',
+    '/lab/reset/abc/done, /lab/reset/def': '/lab/reset/******/done, /lab/reset/******',
+    '/a%20b/ada/abc.json': '/a%20b/ada/******.json',
+    '/a b/ada/abc.json/2': '/a b/ada/******.json/2',
+    '/files/a/b/c': '/files/******',
+    'https://host:80/abc': 'https://host:80/******',
+    '/abc and /srv/file.ts': '/abc and /srv/file.ts',
+    '/lab/reset/': '/lab/reset/',
+  })) {
+    t.equal(mask(text), masked)
+    t.equal(mask(masked), masked, 'again')
+  }
+})
+
+t.test('the path of another route is none of a secret', async t => {
+  const { mask } = create('/reset/:token', '/reset/help')
+  t.equal(mask('/reset/help and /reset/abc'), '/reset/help and /reset/******')
+})
+
+t.test('routes may come later, and without secrets nothing is done', async t => {
+  const { mask, routes } = create('/item/:id')
+  t.equal(mask('/item/1 /key/2'), '/item/1 /key/2')
+  routes.add({ name: 'key', path: '/key/:key', controller: undefined })
+  t.equal(mask('/item/1 /key/2'), '/item/1 /key/******')
+})
