@@ -6,7 +6,7 @@ import { isSecretName, type NameTest } from './secret-names.ts'
 /**
  * Masks the text literals of a program that are a secret by what they look like: with a secret name before them
  * (`const apiKey = '…'`, `password: "…"`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`) those that look random, and wherever
- * they stand tokens of known providers and secrets of URLs. Words stay: who reads the source has written it. A literal
+ * they stand tokens of known providers and secrets of URLs. Words stay: an excerpt shows what its reader has written. A literal
  * whose end is out of sight is masked to the end of its line. Takes linear time.
  */
 export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
@@ -27,12 +27,12 @@ const literalWithName =
 
 const queryPair = /(?<=[?&])([\w.%[\]-]{1,100})=([^\s&#"'`<>]+)/g
 
-/** Words with digits in them that are known to everyone: algorithms, encodings, versions. */
+/** Words with digits in them that name something public: algorithms, encodings, versions. */
 const knownWord =
   /^(?:sha-?\d+|md5|utf-?\d+|base\d+|aes\b.*|[hrep]s\d+|es\d+|ed\d+|p-?\d+|x\d+|oauth\d?|http\/?\d.*|v\d.*|iso-?\d.*|i18n|id_ed25519)$/i
 const shortest = 6
 
-/** Digits among letters, or capital letters within words, as nobody writes them who means words. */
+/** Digits among letters, or many capital letters within a word: no word is written so. */
 function looksRandom(text: string): boolean {
   if (text.length < shortest || text.includes('${')) return false
   return text.split(/[\s/.:,;_-]+/).some(part => part !== '' && !knownWord.test(part) && isMixed(part))

@@ -9,6 +9,7 @@ import { HttpError } from '../../../lib/errors/http-error.ts'
 import { setCookie } from '../../../lib/http/cookies.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
+import { createLogger } from '../../../lib/log/create-logger.ts'
 import { createProfiledKernel } from '../../support/profiled-kernel.ts'
 import { linkProject } from '../../support/project.ts'
 
@@ -134,6 +135,10 @@ function attach({ request: { attributes } }: RequestEvent): void {
 async function leak({ logger }: Application, request: Request): Promise<Response> {
   const { body, session } = request
   await Promise.allSettled([body.formData(), body.json(), body.text()])
+  const call = `/lookup?q=${encodeURIComponent(JSON.stringify({ password: `${canary}-call` }))}&token=${canary}-call`
+  await fetch(`http://me:${canary}-call@127.0.0.1:1${call}`)
+    .catch(() => fetch(`http://127.0.0.1:1${call}`))
+    .catch(() => {})
   await session.set('user', 'Ada')
   await session.set('csrf_token', `${canary}-session-csrf`)
   await session.set('account', { password: `${canary}-session-password`, note: messageOf('session') })
@@ -150,7 +155,8 @@ async function leak({ logger }: Application, request: Request): Promise<Response
       'x-api-key': `${canary}-answered-key`,
       'www-authenticate': `Bearer ${canary}-challenge`,
       location: `/next?token=${canary}-location`,
-      'x-message': messageOf('header'),
+      // A header is one line.
+      'x-message': messageOf('header').replaceAll('\n', ' '),
     },
   })
   setCookie(response.headers, 'remember_me', `${canary}-cookie`, { maxAge: 60 })
@@ -231,6 +237,76 @@ t.test('no secret is in any record, wherever it was planted', async t => {
     // Percent-encoded, as in x-debug-exception, or in base64, as for Basic: it would not be found by its name.
     t.notMatch(text, /c%61nary|Y2FuYXJ5|9x3z/i)
   }
+})
+
+t.test('a secret of a path is in no export of the record, in no log and on no error page', async t => {
+  const { app, client, profileOf, records } = await createProfiledKernel(t, {
+    directory: linkProject(t),
+    bundles: [leaky],
+    variables,
+  })
+  app.routes.add({
+    name: 'leaky-post',
+    path: '/leaky/post/:token',
+    methods: ['POST'],
+    controller: () => Response.html(''),
+  })
+  const lines: string[] = []
+  for (const format of ['json', 'readable'] as const) {
+    const stream = { write: (line: string) => lines.push(line) > 0 }
+    const logger = createLogger({ level: 'debug', format, stream, redactor: app.redactor })
+    app.logger.observe(({ context, level, message }) => logger[level](message, context))
+  }
+  for (const path of ['/leaky/reset/', '/leaky/broken/', '/leaky/post/']) {
+    for (const accept of ['text/html', 'application/json', 'text/plain']) {
+      const response = await client.get(`${path}${canary}-path?password=hun'${canary}-query`, { headers: { accept } })
+      if (response.status !== 201) {
+        // All that is said of an error; a response of the application is its own.
+        t.notMatch(response.text, canary)
+        t.notMatch(decodeURIComponent([...response.headers].join().replace(/%(?![\da-f]{2})/gi, '%25')), canary)
+      }
+      const { summary } = await profileOf(response)
+      t.equal(summary.url, `http://localhost${path}******?password=******`)
+      for (const kind of ['har', 'curl', 'fetch', 'html', 'json', 'md']) {
+        const form = ['json', 'md'].includes(kind) ? `.${kind}` : `/export/${kind}`
+        const file = await client.get(`/_profiler/${summary.token}${form}`)
+        t.equal(file.status, 200, form)
+        t.notMatch(file.text, canary, form)
+      }
+    }
+  }
+  t.ok(records.some(({ context }) => context.request_uri === 'http://localhost/leaky/reset/******?password=******'))
+  t.ok(lines.length > 10)
+  t.notMatch(JSON.stringify(records) + lines.join(''), canary)
+})
+
+t.test('revealed names are shown', async t => {
+  const { client, profileOf } = await createProfiledKernel(t, { bundles: [leaky], revealedNames: ['email'] })
+  const profile = await profileOf(
+    await client.post('/leaky?email=ada@example.com&token=x', { form: { email: 'ada', pin: '1' } }),
+  )
+  t.match(profile.summary.url, /\?email=ada@example\.com&token=\*{6}$/)
+  t.match(profile.data, {
+    request: {
+      query: [
+        ['email', 'ada@example.com'],
+        ['token', '******'],
+      ],
+      body: {
+        form: [
+          ['email', 'ada'],
+          ['pin', '******'],
+        ],
+      },
+    },
+  })
+})
+
+t.test("no variable of the profiler's own paths is masked", async t => {
+  const { app } = await createProfiledKernel(t)
+  const own = [...app.routes].filter(({ name }) => /^_(?:profiler|wdt)/.test(name))
+  t.ok(own.length > 15)
+  t.strictSame(own.flatMap(({ path }) => path.names).filter(app.redactor.isSecret), [])
 })
 
 t.test('what is no secret stays', async t => {
