@@ -15,6 +15,7 @@ import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
+import { describeDebugAccess } from './debug-notice.ts'
 import { describeFailure } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
 import { untilCrash, untilSignal } from './signals.ts'
@@ -153,10 +154,7 @@ function announce(url: string, config: Config, { isRestarted, workers }: Options
   // Its supervisor restarts a site that crashes from now on.
   process.send?.('listening')
   if (!debug || isRestarted) return
-  stream.write(
-    'Debug output is for clients on this machine. Put no proxy in front that rewrites Host and adds no header of its own:\n' +
-      'whoever comes through it looks like a client on this machine.\n',
-  )
+  stream.write(describeDebugAccess(url, config))
   // Its supervisor need not have it said again.
   process.send?.('warned')
 }

@@ -42,7 +42,12 @@ function toPage(request: Request, parts: readonly string[], redactor: Redactor):
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n' +
     '<meta name="color-scheme" content="light dark">\n<title>Internal Server Error</title>\n<link rel="icon" href="data:,">\n</head>\n<body>\n' +
     `<h1>Internal Server Error</h1>\n<p>${asked}</p>\n${parts.join('')}</body>\n</html>\n`
-  const headers = { 'content-type': 'text/html; charset=UTF-8', 'cache-control': 'no-cache, private' }
+  const headers = {
+    'content-type': 'text/html; charset=UTF-8',
+    'cache-control': 'no-cache, private',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'x-content-type-options': 'nosniff',
+  }
   return new Response(page, { status: 500, headers })
 }
 

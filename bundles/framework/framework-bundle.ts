@@ -19,6 +19,7 @@ import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/find-hi
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createErrorController } from './error-controller.ts'
 import { createErrorPreview } from './error-preview.ts'
+import { createKeyRoute } from './key-route.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
@@ -68,7 +69,7 @@ function warnOfHiddenRoutes({ logger, routes }: Application): void {
 
 function addDebugHelp(app: Application): void {
   const { dispatcher, routes, view, debugGate } = app
-  const listeners = [new RemoveCspListener(), new RobotsListener()]
+  const listeners = [new RemoveCspListener(debugGate), new RobotsListener(debugGate)]
   for (const listener of listeners) listener.subscribe(dispatcher)
   routes.add({
     name: '_preview_error',
@@ -78,4 +79,5 @@ function addDebugHelp(app: Application): void {
     condition: request => debugGate.allows(request),
     controller: createErrorPreview(view),
   })
+  if (app.config.debugKey !== undefined) routes.add(createKeyRoute(debugGate))
 }

@@ -64,7 +64,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const collectors: ProfileCollector[] = []
   const controllers = new Set<unknown>()
   const watches: (() => void)[] = []
-  const policy = new RecordingPolicy(options)
+  const policy = new RecordingPolicy(options, request => debugGate.allows(request))
   const sites = new ListenerSites()
   let storage: ProfileStorage
   let profiler: Profiler

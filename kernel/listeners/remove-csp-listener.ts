@@ -1,19 +1,27 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DebugGate } from '../debug-gate.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 
 /** After whoever adds the header to responses. */
 const priority = -128
 
 /**
- * Takes the Content-Security-Policy of the failed page off the debug error page, which brings a strict one of its own
- * in a `<meta>`; registered while debug is on.
+ * Replaces the Content-Security-Policy of a failed page on the debug error page, which brings a strict one of its own in a
+ * `<meta>`. What a `<meta>` cannot say is that no other page may frame it. Registered while debug is on.
  */
 export class RemoveCspListener {
+  readonly #debugGate: Pick<DebugGate, 'allows'>
+
+  constructor(debugGate: Pick<DebugGate, 'allows'>) {
+    this.#debugGate = debugGate
+  }
+
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
   }
 
   onResponse({ request, response }: ResponseEvent): void {
-    if (request.attributes.get('_remove_csp_headers') === true) response.headers.delete('content-security-policy')
+    if (request.attributes.get('_remove_csp_headers') !== true || !this.#debugGate.allows(request)) return
+    response.headers.set('content-security-policy', "frame-ancestors 'none'")
   }
 }

@@ -9,7 +9,7 @@ import { ResponseEvent } from '../events/response-event.ts'
 const priority = 0
 
 /**
- * Completes a response with a content type, by the request's format, and a cautious Cache-Control. As in Symfony, a response
+ * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in Symfony, a response
  * without one is `no-cache, private`, or `private, must-revalidate` when `last-modified` or `expires` says how old it may get.
  * A response with one is `private` unless it says `public`, `private` or `s-maxage`.
  */
@@ -20,6 +20,7 @@ export class ResponseListener {
 
   onResponse({ request, response }: ResponseEvent): void {
     completeContentType(request, response)
+    forbidSniffing(response)
     completeCacheControl(response)
   }
 }
@@ -29,6 +30,11 @@ function completeContentType(request: Request, { headers, status }: Response): v
   else if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
+}
+
+/** What a client has sent, and gets back under a type of ours, is not run under another. */
+function forbidSniffing({ headers }: Response): void {
+  if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
 }
 
 function completeCacheControl({ headers, status }: Response): void {

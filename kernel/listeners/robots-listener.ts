@@ -1,16 +1,27 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DebugGate } from '../debug-gate.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 
 /** After every other header listener, so that a page can still say something else about itself. */
 const priority = -255
 
-/** Asks search engines to leave a development site out of their index; registered while debug is on. */
+/**
+ * Keeps what debugging shows out of search engines; registered while debug is on. A client that may not see debug output
+ * gets what production sends: the header would name the site as one of development.
+ */
 export class RobotsListener {
+  readonly #debugGate: Pick<DebugGate, 'allows'>
+
+  constructor(debugGate: Pick<DebugGate, 'allows'>) {
+    this.#debugGate = debugGate
+  }
+
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
   }
 
-  onResponse({ response }: ResponseEvent): void {
-    if (!response.headers.has('x-robots-tag')) response.headers.set('x-robots-tag', 'noindex')
+  onResponse({ request, response }: ResponseEvent): void {
+    if (response.headers.has('x-robots-tag') || !this.#debugGate.allows(request)) return
+    response.headers.set('x-robots-tag', 'noindex')
   }
 }

@@ -141,7 +141,7 @@ t.test('a restart is called that, and files that cannot be read again leave the 
   site.child.send('reload')
   await site.until(/Error: the files are gone\n[\s\S]*What was read before stays in use: waiting for a change\.\n/)
   t.equal((await fetch(`${url}/_health`)).status, 200)
-  t.notMatch(site.stdout, 'Put no proxy')
+  t.notMatch(site.stdout, 'Debug output')
   site.child.kill()
   t.equal(await site.end(), 0)
 })

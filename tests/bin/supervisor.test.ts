@@ -78,7 +78,7 @@ t.test('it compiles, and warns when it serves for the first time, however often 
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
   rmSync(inCopy('.env.local'))
   url = await site.url()
-  await site.until(/^ \(dev, debug on\)\n.*\. Put no proxy in front/)
+  await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
   t.match(site.stderr, /^Compiling for the first time …\n/)
   told = site.stderr
@@ -117,7 +117,7 @@ t.test('a changed source is served by a new process', async t => {
   url = await site.url()
   t.not(url, old)
   t.match(site.stdout, `Sinfonietta serves ${url} again (dev, debug on)\n`)
-  t.equal(site.stdout.split('Put no proxy in front').length, 2, 'a warning is given once')
+  t.equal(site.stdout.split('Debug output is for').length, 2, 'a warning is given once')
   t.match(await page(), '</body></html>')
   await t.rejects(fetch(old))
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { fileMode } from '../store/create-file.ts'
+import { directoryMode, fileMode } from '../store/create-file.ts'
 import { nodeFileSystem } from '../store/file-system.ts'
 import { type Arming, parseArming } from './arming.ts'
 
@@ -28,7 +28,7 @@ export class ArmFile {
   /** Puts it in the place of what was waited for before. @throws when the disk does not allow it */
   write(arming: Arming): void {
     const draft = `${this.#file}.${randomUUID()}`
-    mkdirSync(path.dirname(this.#file), { recursive: true })
+    mkdirSync(path.dirname(this.#file), { recursive: true, mode: directoryMode })
     writeFileSync(draft, JSON.stringify(arming), { flag: 'wx', mode: fileMode })
     // Whoever reads sees all of it.
     renameSync(draft, this.#file)
@@ -47,7 +47,7 @@ export class ArmFile {
   /** Tells when it may have changed, until the returned function is called. @throws when the disk does not allow it */
   watch(onChange: () => void): () => void {
     const directory = path.dirname(this.#file)
-    mkdirSync(directory, { recursive: true })
+    mkdirSync(directory, { recursive: true, mode: directoryMode })
     return nodeFileSystem.watch(directory, file => {
       if (file === path.basename(this.#file)) onChange()
     })

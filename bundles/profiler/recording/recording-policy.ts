@@ -12,7 +12,7 @@ export interface RecordingOptions {
 
 const noise: readonly string[] = ['/assets/', '/_health', '/.well-known/appspecific/com.chrome.devtools.json']
 
-/** A client that does not want to be recorded says `x-profiler: off`. */
+/** A client that may see debug output keeps a request from being recorded with `x-profiler: off`. */
 const optOutHeader = 'x-profiler'
 
 /** Decides which requests become profiles, and counts those that do not. */
@@ -23,7 +23,14 @@ export class RecordingPolicy {
   readonly #ignoredPaths: readonly string[]
   readonly #onlyExceptions: boolean
 
-  constructor({ ignoredPaths = noise, onlyExceptions = false }: RecordingOptions = {}) {
+  readonly #allows: (request: Request) => boolean
+
+  /** `allows` says which clients may keep their requests from being recorded. */
+  constructor(
+    { ignoredPaths = noise, onlyExceptions = false }: RecordingOptions = {},
+    allows: (request: Request) => boolean = () => true,
+  ) {
+    this.#allows = allows
     this.#ignoredPaths = ignoredPaths
     this.#onlyExceptions = onlyExceptions
   }
@@ -34,9 +41,11 @@ export class RecordingPolicy {
   }
 
   /** Whether a main request that begins is recorded. */
-  wants({ attributes, headers, path }: Request): boolean {
+  wants(request: Request): boolean {
+    const { attributes, headers, path } = request
     const isIgnored = this.isPaused || this.#ignoredPaths.some(start => path.startsWith(start))
-    if (!isIgnored && headers.get(optOutHeader)?.toLowerCase() !== 'off') return true
+    const isOff = headers.get(optOutHeader)?.toLowerCase() === 'off' && this.#allows(request)
+    if (!isIgnored && !isOff) return true
     // Somebody has asked for it, to see what becomes of it.
     if (attributes.has(replayAttribute)) return true
     this.#ignored++

@@ -10,14 +10,22 @@ function createEvent(isFailed: boolean) {
   return createResponseEvent({ request, response: new Response('', { headers }) })
 }
 
-t.test('the policy is taken off the answer to a request that failed', async t => {
+const open = { allows: () => true }
+
+t.test('the policy of a failed page gives way to one that no page may frame', async t => {
   const event = createEvent(true)
-  new RemoveCspListener().onResponse(event)
-  t.notOk(event.response.headers.has('content-security-policy'))
+  new RemoveCspListener(open).onResponse(event)
+  t.equal(event.response.headers.get('content-security-policy'), "frame-ancestors 'none'")
+})
+
+t.test('the error page of production keeps it', async t => {
+  const event = createEvent(true)
+  new RemoveCspListener({ allows: () => false }).onResponse(event)
+  t.equal(event.response.headers.get('content-security-policy'), "default-src 'none'")
 })
 
 t.test('any other response keeps it', async t => {
   const event = createEvent(false)
-  new RemoveCspListener().onResponse(event)
+  new RemoveCspListener(open).onResponse(event)
   t.ok(event.response.headers.has('content-security-policy'))
 })

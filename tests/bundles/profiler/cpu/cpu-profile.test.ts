@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { type Test, t } from 'tap'
@@ -281,4 +281,15 @@ t.test('a sub-request points to the request that was sampled with it', async t =
   const [child] = (await waitForProfile(storage, token)).children
   const { text } = await client.get(`/_profiler/${child}?panel=cpu`)
   t.match(plainEquals(text), `<a href="/_profiler/${token}?panel=cpu">they stand with the main request</a>`)
+})
+
+t.test('the directory of the file that says what is sampled is for its owner alone', async t => {
+  const directory = path.join(t.testdir(), 'var')
+  const before = process.umask(0)
+  t.teardown(() => process.umask(before))
+  new ArmFile(path.join(directory, 'watched/armed.json')).watch(() => undefined)()
+  new ArmFile(path.join(directory, 'written/armed.json')).write(createArming({ route: 'primes' }, Date.now()))
+  for (const made of ['.', 'watched', 'written']) {
+    t.equal(statSync(path.join(directory, made)).mode & 0o777, 0o700, made)
+  }
 })

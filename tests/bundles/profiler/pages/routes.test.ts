@@ -69,6 +69,7 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
       t.equal(headers.get('content-type'), 'text/html; charset=UTF-8')
       t.equal(headers.get('cache-control'), 'no-cache, private')
       t.equal(headers.get('x-content-type-options'), 'nosniff')
+      t.equal(headers.get('cross-origin-opener-policy'), 'same-origin')
       t.equal(headers.get('referrer-policy'), 'same-origin')
       t.equal(
         headers.get('content-security-policy'),

@@ -7,6 +7,8 @@ import { drawToken } from '../../../../bundles/profiler/recording/tokens.ts'
 import { RequestType } from '../../../../kernel/request-type.ts'
 import { createRequest } from '../../../../kernel/testing/event-factories.ts'
 import { Redactor } from '../../../../lib/redact/redactor.ts'
+import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { turns } from '../../../support/turns.ts'
 
 t.test('a token is six hexadecimal digits that nobody has', async t => {
   t.match(
@@ -53,6 +55,17 @@ t.test('a client may ask not to be recorded, and the application may be paused',
   policy.isPaused = true
   t.notOk(policy.wants(createRequest('/')))
   t.equal(policy.ignored, 3)
+})
+
+t.test('a client that may not see debug output cannot hide its requests', async t => {
+  const { client, createClient, storage } = await createProfiledKernel(t)
+  const off = { headers: { 'x-profiler': 'off' } }
+  await client.get('/partnership', off)
+  await createClient({ remoteAddress: '203.0.113.9' }).get('/from-outside', off)
+  await createClient({ base: 'http://evil.test' }).get('/other-host', off)
+  await turns()
+  const { summaries } = await storage.search({ limit: 10 })
+  t.strictSame(summaries.map(({ url }) => url).sort(), ['http://evil.test/other-host', 'http://localhost/from-outside'])
 })
 
 t.test('a collector that fails, at once or later, costs its own data only', async t => {
