@@ -120,14 +120,14 @@ export class DebugGate {
   }
 
   /**
-   * Finds out which user a connection comes from, before its first request is handled; `undefined` when that is known, or
-   * makes no difference. A request that is handled without it is refused.
+   * Finds out which user a connection comes from, when all else allows its client to see debug output. It takes some
+   * milliseconds, once: before the first request is handled, they are no part of the request's own time.
    */
-  identify(request: Request): Promise<void> | undefined {
+  identify(request: Request): void {
     const { connection } = request
-    if (!this.isDebug || this.#policy.users === undefined || connection?.remotePort === undefined) return undefined
-    if (this.#users.has(connection) || !decideDebugAccess(request, this.#policy, 'unknown').isAllowed) return undefined
-    return this.#peers.find(connection).then(user => void this.#users.set(connection, user))
+    if (!this.isDebug || this.#policy.users === undefined || connection?.remotePort === undefined) return
+    if (this.#users.has(connection) || !decideDebugAccess(request, this.#policy, 'unknown').isAllowed) return
+    this.#users.set(connection, this.#peers.find(connection))
   }
 
   /** Whether this request's client may see debug output. A sub-request is for the client of the main request. */
@@ -149,7 +149,11 @@ export class DebugGate {
 
   /** All but the key. */
   #admits(request: Request): boolean {
-    const decision = decideDebugAccess(request, this.#policy, this.#userOf(request))
+    this.identify(request)
+    const { connection } = request
+    // What has no socket was made in this process: by a test, or as a replay.
+    const user = (connection && this.#users.get(connection)) ?? 'unknown'
+    const decision = decideDebugAccess(request, this.#policy, user)
     if (decision.isAllowed) return true
     if (this.isDebug && decision.remedy !== '') this.#explain(decision.reason, decision.remedy)
     return false
@@ -166,12 +170,6 @@ export class DebugGate {
   /** Spares the client of a response to send the key again: sets a cookie. */
   giveCookie(headers: Headers, isSecure: boolean): void {
     this.#policy.key?.giveCookie(headers, isSecure)
-  }
-
-  #userOf({ connection }: Request): PeerUser {
-    // What has no socket was made in this process: by a test, or as a replay.
-    if (connection?.remotePort === undefined || this.#policy.users === undefined) return 'unknown'
-    return this.#users.get(connection) ?? 'nobody'
   }
 
   #hasKey(request: Request): boolean {

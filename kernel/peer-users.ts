@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { closeSync, openSync, readSync } from 'node:fs'
 import type { Connection } from '../lib/http/request.ts'
 
 /**
@@ -10,33 +10,29 @@ export type PeerUser = number | 'nobody' | 'unknown'
 /** The sockets of one address family, in the format of `/proc/net/tcp` (proc_net_tcp in the kernel's documentation). */
 export type SocketTable = 'tcp' | 'tcp6'
 
-/** Reads a table of sockets; rejects where the system has none. */
-export type ReadSocketTable = (table: SocketTable) => Promise<Buffer>
+/** Reads a table of sockets in parts, as far as they are asked for; throws where the system has none. */
+export type ReadSockets = (table: SocketTable) => Iterable<string>
 
 /**
- * Asks Linux which user holds the other end of a loopback connection. The kernel walks its whole hash of sockets for a
- * table, which takes milliseconds: a table is read off the main thread, and one reading serves all connections that wait.
+ * Asks Linux which user holds the other end of a loopback connection. For a table the kernel walks its whole hash of
+ * sockets, which takes some milliseconds: once for each connection is enough.
  */
 export class PeerUsers {
-  readonly #tables: Readonly<Record<SocketTable, () => Promise<Buffer>>>
+  readonly #read: ReadSockets
 
-  constructor(readTable: ReadSocketTable = readSocketTable) {
-    this.#tables = { tcp: joinReaders(() => readTable('tcp')), tcp6: joinReaders(() => readTable('tcp6')) }
+  constructor(read: ReadSockets = readSockets) {
+    this.#read = read
   }
 
-  /** Finds the user at the other end. Never rejects. */
-  async find({ localAddress, localPort, remoteAddress, remotePort }: Connection): Promise<PeerUser> {
-    const ends: End[] = [
-      [remoteAddress, remotePort],
-      [localAddress, localPort],
-    ]
+  /** Finds the user at the other end. Never throws. */
+  find({ localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 }: Connection): PeerUser {
     let user: PeerUser | undefined
     // A client of IPv4 may have a socket of IPv6: Java does.
     for (const [table, toHex] of families) {
-      const hexes = ends.map(([address = '', port = 0]) => toEnd(toHex(address), port))
-      if (hexes.includes(undefined)) continue
+      const [peer, own] = [toHex(remoteAddress), toHex(localAddress)]
+      if (peer === undefined || own === undefined) continue
       try {
-        user = findUser(await this.#tables[table](), hexes.join(' '))
+        user = findUser(this.#read(table), `${peer}:${toPort(remotePort)} ${own}:${toPort(localPort)} `)
       } catch (error) {
         // Anything else, such as too many open files, a client could bring about.
         if (!isAbsent(error)) return 'nobody'
@@ -48,32 +44,22 @@ export class PeerUsers {
   }
 }
 
-type End = readonly [address: string | undefined, port: number | undefined]
-
 /** What reading fails with where there is no such table: other systems, sandboxes, Linux without IPv6. */
 function isAbsent(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(String((error as NodeJS.ErrnoException).code))
 }
 
-function readSocketTable(table: SocketTable): Promise<Buffer> {
-  return readFile(`/proc/net/${table}`)
-}
+/** Six or seven rows: the kernel walks on only as far as it needs to for the next part. */
+const part = Buffer.allocUnsafe(1024)
 
-/**
- * Lets all that ask while one reading is under way share the next one: the present one may have passed their rows, or
- * have begun before their connections.
- */
-function joinReaders(read: () => Promise<Buffer>): () => Promise<Buffer> {
-  let current: Promise<unknown> = Promise.resolve()
-  let next: Promise<Buffer> | undefined
-  return () => {
-    next ??= current.then(() => {
-      next = undefined
-      const reading = read()
-      current = reading.catch(() => undefined)
-      return reading
-    })
-    return next
+function* readSockets(table: SocketTable): Iterable<string> {
+  const file = openSync(`/proc/net/${table}`, 'r')
+  try {
+    for (let length = readSync(file, part); length > 0; length = readSync(file, part)) {
+      yield part.toString('latin1', 0, length)
+    }
+  } finally {
+    closeSync(file)
   }
 }
 
@@ -82,20 +68,22 @@ const userColumn = 4
 const inodeColumn = 6
 
 /** A row without an inode (closed by its process, or waiting for late packets) has no user: it says 0, which is root's. */
-function findUser(rows: Buffer, ends: string): PeerUser {
-  for (let at = rows.indexOf(ends); at !== -1; at = rows.indexOf(ends, at + ends.length)) {
-    const end = rows.indexOf('\n', at)
-    const columns = rows
-      .toString('latin1', at + ends.length, end)
-      .trim()
-      .split(/ +/)
-    if (Number(columns[inodeColumn]) > 0) return Number(columns[userColumn])
+function findUser(parts: Iterable<string>, ends: string): PeerUser {
+  let rows = ''
+  for (const text of parts) {
+    rows += text
+    const end = rows.lastIndexOf('\n')
+    for (let at = rows.indexOf(ends); at !== -1 && at < end; at = rows.indexOf(ends, at + ends.length)) {
+      const columns = rows.slice(at + ends.length, rows.indexOf('\n', at)).split(/ +/)
+      if (Number(columns[inodeColumn]) > 0) return Number(columns[userColumn])
+    }
+    rows = rows.slice(end + 1)
   }
   return 'nobody'
 }
 
-function toEnd(address: string | undefined, port: number): string | undefined {
-  return address && `${address}:${port.toString(16).toUpperCase().padStart(4, '0')}`
+function toPort(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0')
 }
 
 /** `127.0.0.1`, also as `::ffff:127.0.0.1`. */

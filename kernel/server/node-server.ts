@@ -129,8 +129,7 @@ export class NodeServer {
     // What follows may be the rest of its body: it is never taken for a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
-    const identifying = this.#services.debugGate?.identify(request)
-    if (identifying !== undefined) await identifying
+    this.#services.debugGate?.identify(request)
     const response = await this.#services.kernel.handle(request)
     // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
     if (isBeyondDrain(message)) this.#endAfter(target)

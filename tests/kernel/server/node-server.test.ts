@@ -211,9 +211,7 @@ t.test('kernel.terminate comes after the response, once, also when the client le
 
 t.test('a response that is cut off in the middle of its body was not sent, whichever side has left', async t => {
   let terminated = (_isSent: boolean) => {}
-  const { app } = await startServer(t, { APP_DEBUG: '0' }, [
-    createHandlerBundle({ '/large': () => Response.text('x'.repeat(20e6)) }),
-  ])
+  const { app } = await startServer(t, {}, [createHandlerBundle({ '/large': () => Response.text('x'.repeat(20e6)) })])
   app.dispatcher.on(TerminateEvent, ({ isSent }) => terminated(isSent))
   const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), idleTimeout: 300 })
   t.teardown(() => server.close({ deadline: 0 }))
