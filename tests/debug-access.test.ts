@@ -70,7 +70,7 @@ t.test(
     t.strictSame(await learnByCurl(port), shown)
     t.strictSame(await learnByCurl(port, [], 'nobody'), withheld)
     t.match(
-      records.filter(({ level }) => level === 'warning').map(({ message }) => message),
+      records.map(({ message }) => message).filter(message => message.startsWith('Debug output')),
       [/runs as another user \(65534\)\. The setting DEBUG_ALLOWED_USERS would allow it\./],
     )
     const { port: open } = await startSite(t, { DEBUG_ALLOWED_USERS: 'nobody' })

@@ -20,20 +20,19 @@ export class ResponseListener {
 
   onResponse({ request, response }: ResponseEvent): void {
     completeContentType(request, response)
-    forbidSniffing(response)
     completeCacheControl(response)
   }
 }
 
 function completeContentType(request: Request, { headers, status }: Response): void {
-  if (isBodiless(status)) headers.delete('content-type')
-  else if (!headers.has('content-type')) {
+  if (isBodiless(status)) {
+    headers.delete('content-type')
+    return
+  }
+  if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
-}
-
-/** What a client has sent, and gets back under a type of ours, is not run under another. */
-function forbidSniffing({ headers }: Response): void {
+  // A text that comes from a client is not run as something else.
   if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
 }
 
