@@ -23,7 +23,7 @@ export interface ProfileSummary {
   readonly contentType: string | null
   /** When it began, in milliseconds since 1970. */
   readonly time: number
-  /** Milliseconds from the first event to `kernel.finish_request`. */
+  /** Milliseconds until the last byte was sent, or sending has ended; of a sub-request, until `kernel.finish_request`. */
   readonly duration: number
   /** Bytes of the process's heap in use when it ended. */
   readonly memory: number

@@ -2,7 +2,8 @@ import { formatText } from '../format/format-soft.ts'
 import { recordLink } from '../links.ts'
 import { outlineEvents } from '../reading/event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from '../reading/event-tree.ts'
-import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
+import { readHandledTime } from '../reading/handled-time.ts'
+import { asObject, asObjects, asText } from '../reading/read-soft.ts'
 import { foldOutline } from './fold-outline.ts'
 import { summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -28,7 +29,7 @@ export function createEventsPanel(): ProfilePanel {
       const toView = createSpanViewer({
         token,
         children,
-        until: asNumber(asObject(profile.summary).duration) * 1000,
+        until: readHandledTime(profile) * 1000,
         thrown: readThrown(profile.data),
         sites: tables.sites,
       })

@@ -4,6 +4,7 @@ import { formatMicroseconds } from '../format/format-microseconds.ts'
 import { formatShare } from '../format/format-share.ts'
 import { recordLink } from '../links.ts'
 import type { Profile } from '../profile.ts'
+import { readHandledTime } from '../reading/handled-time.ts'
 import { joinPeriods, type Period, totalOf } from '../reading/periods.ts'
 import { asNumber, asObject, asObjects, asText } from '../reading/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
@@ -21,10 +22,10 @@ export const timePanel: ProfilePanel = {
   template: 'profiler/panels/time',
   hasContent: () => true,
   async toView({ findChildren, parent, profile, query }) {
-    const { duration, token } = asObject(profile.summary)
+    const { token } = asObject(profile.summary)
     const { logs, root } = await createPassSpans(profile, findChildren)
     const rows = createRows(root)
-    const handled = findEnd(rows, asNumber(duration) * 1000)
+    const handled = findEnd(rows, readHandledTime(profile) * 1000)
     const filter = readFilter(query, handled)
     return {
       metrics: createMetrics(profile, rows),
@@ -47,7 +48,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
-  const { duration, memory } = asObject(profile.summary)
+  const { duration, memory, subRequests } = asObject(profile.summary)
   const of = (category: Category) => rows.filter(row => row.category === category && row.depth > 0)
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
   const metric = (name: string, value: string) => ({ name, value })
@@ -57,14 +58,17 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     const { length } = of(category)
     return length === 0 ? [] : [metric(name, `${length} in ${formatMicroseconds(covered(category))}`)]
   }
+  const hasSubRequests = of('request').length > 0
+  const hasNested = of('request').length > asNumber(subRequests)
   return [
-    metric('Total execution time', toDuration(duration)),
+    metric('Total', toDuration(duration)),
+    metric('Response ready · last byte', `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`),
     ...part('Controller', 'controller'),
-    ...part('Templates', 'template'),
+    ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
     ...counted('Outgoing HTTP', 'http'),
-    ...counted('Sub-Requests', 'request'),
+    ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
     ...createUsageMetrics(profile),
-    metric('Peak memory usage', formatBytes(asNumber(memory))),
+    metric('Heap at the end', formatBytes(asNumber(memory))),
   ]
 }
 
@@ -72,7 +76,8 @@ function createUsageMetrics({ data }: Profile): ViewModel[] {
   const { cpu, loop, wall } = asObject(asObject(data).memory)
   if (wall === undefined) return []
   const { system, user } = asObject(cpu)
-  const toValue = (milliseconds: number) => `${toDuration(milliseconds)} (${formatShare(milliseconds, asNumber(wall))})`
+  const toValue = (milliseconds: number) =>
+    `${toDuration(milliseconds)} (${formatShare(milliseconds, asNumber(wall))} of ${toDuration(wall)})`
   return [
     { name: 'On CPU', value: toValue(asNumber(user) + asNumber(system)) },
     { name: 'Waiting', value: toValue(asNumber(asObject(loop).idle)) },

@@ -40,6 +40,8 @@ export class Pass implements CollectedRequest {
   readonly start: number = performance.now()
   /** Milliseconds from its start; `undefined` while it is handled. */
   duration: number | undefined
+  /** Milliseconds until its response was sent, or was found never to be; only of a main request. */
+  sentAt: number | undefined
   outcome: Outcome = 'unfinished'
   response: Response | undefined
   /** The name of the controller. */

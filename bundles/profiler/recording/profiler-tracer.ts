@@ -55,6 +55,7 @@ export class ProfilerTracer implements DispatchTracer {
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
     const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
     if (pass === undefined) return ignoredSpan
+    if (event instanceof TerminateEvent) pass.sentAt = pass.elapsed()
     const span = pass.events.beginDispatch(event, listeners)
     if (!(event instanceof KernelEvent)) return span
     return {

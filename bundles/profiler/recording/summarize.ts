@@ -23,7 +23,7 @@ export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     time: pass.time,
-    duration: roundTime(pass.duration ?? pass.elapsed()),
+    duration: roundTime(pass.sentAt ?? pass.duration ?? pass.elapsed()),
     memory: readProcessUsage(sharedLifetime).heap,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
     errors: logs.errors,

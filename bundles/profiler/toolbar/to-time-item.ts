@@ -2,6 +2,7 @@ import { formatDuration } from '../format/format-duration.ts'
 import { recordLink } from '../links.ts'
 import type { SummaryView } from '../pages/to-summary-view.ts'
 import { readEventTree } from '../reading/event-tree.ts'
+import { readHandledTime } from '../reading/handled-time.ts'
 import { controllerTimes } from '../reading/kernel-gaps.ts'
 import { durationOf, readCalls } from '../reading/read-calls.ts'
 import { readRenders, renderTime } from '../reading/read-renders.ts'
@@ -11,19 +12,24 @@ import { item, row, type ToolbarItem, type ToolbarSubject } from './toolbar-item
 /** Milliseconds from which on a page is slow, as Symfony sees it. */
 const slow = 1000
 
+/** Milliseconds of sending that are worth a row. */
+const leastSending = 1
+
 /** Tells what the time of a request went into. */
 export function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
   const total = asNumber(profile.summary.duration)
+  const handled = readHandledTime(profile)
   const controllers = controllerTimes(readEventTree(profile).roots, total * 1000)
   const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
   const templates = renderTime(readRenders(profile).pages)
   const http = readCalls(profile).calls.reduce((sum, call) => sum + durationOf(call), 0)
   const own = Math.max(0, controller - templates - http)
   const parts: [name: string, category: string, duration: number][] = [
-    ['Kernel and listeners', 'section', Math.max(0, total - Math.max(controller, templates + http))],
+    ['Kernel and listeners', 'section', Math.max(0, handled - Math.max(controller, templates + http))],
     ['Controller', 'controller', own],
     ['Templates', 'template', templates],
     ['Outgoing requests', 'http', http],
+    ['Sending', 'default', total - handled >= leastSending ? total - handled : 0],
   ]
   const shown = parts.filter(([, , duration]) => duration > 0)
   return item('time', 'Time', {

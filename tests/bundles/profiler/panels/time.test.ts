@@ -254,16 +254,21 @@ t.test('what is done after the response is in a part of its own, drawn smaller w
 })
 
 t.test('the metrics tell the whole, its parts, and what of it was waited', async t => {
-  const { metrics } = await timePanel.toView(subject)
+  const { profile } = subject
+  const viewWith = (subRequests: number) =>
+    timePanel.toView({ ...subject, profile: { ...profile, summary: { ...profile.summary, subRequests } } })
+  t.match((await viewWith(0)).metrics, [{}, {}, {}, {}, {}, { name: 'Sub-Requests, with nested ones' }])
+  const { metrics } = await viewWith(1)
   t.strictSame(metrics, [
-    { name: 'Total execution time', value: '5.000 ms' },
+    { name: 'Total', value: '5.000 ms' },
+    { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
     { name: 'Controller', value: '2.000 ms' },
-    { name: 'Templates', value: '0.100 ms' },
+    { name: 'Templates, with those of sub-requests', value: '0.100 ms' },
     { name: 'Outgoing HTTP', value: '3 in 3.800 ms' },
     { name: 'Sub-Requests', value: '1 in 1.000 ms' },
-    { name: 'On CPU', value: '1.500 ms (16.7 %)' },
-    { name: 'Waiting', value: '4.500 ms (50.0 %)' },
-    { name: 'Peak memory usage', value: '12.0 MiB' },
+    { name: 'On CPU', value: '1.500 ms (16.7 % of 9.000 ms)' },
+    { name: 'Waiting', value: '4.500 ms (50.0 % of 9.000 ms)' },
+    { name: 'Heap at the end', value: '12.0 MiB' },
   ])
 })
 

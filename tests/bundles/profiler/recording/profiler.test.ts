@@ -7,12 +7,14 @@ import { createPanels } from '../../../../bundles/profiler/create-panels.ts'
 import type { Profile } from '../../../../bundles/profiler/profile.ts'
 import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
 import { readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
+import { readHandledTime } from '../../../../bundles/profiler/reading/handled-time.ts'
 import type { CollectedData } from '../../../../bundles/profiler/recording/collected-data.ts'
 import type { Pass } from '../../../../bundles/profiler/recording/pass.ts'
 import { Profiler } from '../../../../bundles/profiler/recording/profiler.ts'
 import { RecordingPolicy } from '../../../../bundles/profiler/recording/recording-policy.ts'
 import { summarize } from '../../../../bundles/profiler/recording/summarize.ts'
 import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
+import { toToolbarView } from '../../../../bundles/profiler/toolbar/to-toolbar-view.ts'
 import type { Bundle } from '../../../../kernel/bundle.ts'
 import { defineController } from '../../../../kernel/controller/controller.ts'
 import { FinishRequestEvent } from '../../../../kernel/events/finish-request-event.ts'
@@ -230,9 +232,15 @@ t.test('a stream is complete when all of it was sent', async t => {
   const response = await fetch(`${url}/parts`)
   const token = response.headers.get('x-debug-token')
   t.notOk(storage.has(String(token)), 'it is not over')
+  await new Promise(resolve => setTimeout(resolve, 30))
   gate.open()
   t.equal(await response.text(), 'one two')
-  t.hasStrict((await only()).summary, { token, outcome: 'complete', status: 200 })
+  const profile = await only()
+  t.hasStrict(profile.summary, { token, outcome: 'complete', status: 200 })
+  t.ok(profile.summary.duration >= 29, 'its total ends with the last byte')
+  t.ok(readHandledTime(profile) < profile.summary.duration - 20)
+  const { items } = toToolbarView({ profile, facts: {}, children: [], findings: [] })
+  t.ok(JSON.stringify(items).includes('"Sending"'))
 })
 
 t.test('a stream whose client leaves is aborted', async t => {

@@ -88,8 +88,8 @@ t.test('a failed request shows where its error page was made, which has a tree o
   const time = await show(timePanel, main)
   for (const text of [
     'Performance metrics',
-    'Total execution time',
-    'Peak memory usage',
+    'Response ready · last byte',
+    'Heap at the end',
     'Sub-Request',
     'Execution timeline',
     'Threshold',
