@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { errorChain } from '../lib/errors/error-chain.ts'
 import { type FlatError, flattenError } from '../lib/errors/flatten.ts'
 import type { Request } from '../lib/http/request.ts'
@@ -36,16 +37,31 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
   }
 }
 
+const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
+
 function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
   const asked = escapeHtml(redactor.text(`${request.method} ${request.url}`))
-  const page =
-    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n' +
-    '<meta name="color-scheme" content="light dark">\n<title>Internal Server Error</title>\n<link rel="icon" href="data:,">\n</head>\n<body>\n' +
-    `<h1>Internal Server Error</h1>\n<p>${asked}</p>\n${parts.join('')}</body>\n</html>\n`
+  const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Internal Server Error</title>
+<link rel="icon" href="data:,">
+<style>${styles}</style>
+</head>
+<body>
+<h1>Internal Server Error</h1>
+<p>${asked}</p>
+${parts.join('')}</body>
+</html>
+`
+  const hash = createHash('sha256').update(styles).digest('base64')
   const headers = {
     'content-type': 'text/html; charset=UTF-8',
     'cache-control': 'no-cache, private',
-    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`,
     'x-content-type-options': 'nosniff',
   }
   return new Response(page, { status: 500, headers })
