@@ -98,7 +98,7 @@ async function followGuide(
   }
   const checked = files.filter(file => /\.(?:ts|mjs|css)$/.test(file))
   if (checked.length > 0) {
-    await succeed('node node_modules/typescript/bin/tsc --build')
+    await succeed('node node_modules/typescript/bin/tsc --build tests')
     await succeed(`node_modules/.bin/biome check ${checked.join(' ')}`)
   }
   for (const file of files.filter(file => file.endsWith('.mjs'))) await succeed(`node --check ${file}`)

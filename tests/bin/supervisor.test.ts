@@ -76,7 +76,8 @@ async function shows(isShown: (page: string) => boolean): Promise<void> {
 
 t.test('it compiles, and warns when it serves for the first time, however often it was started', async t => {
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
-  rmSync(inCopy('.env.local'))
+  writeFileSync(inCopy('.env.local'), 'APP_HOST=example.org\n')
+  await site.until(/A \.env file sets APP_HOST, which no setting has as its name; the nearest is "APP_HOSTS"\./)
   url = await site.url()
   await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
