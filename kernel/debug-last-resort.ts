@@ -61,7 +61,7 @@ ${parts.join('')}</body>
   const headers = {
     'content-type': 'text/html; charset=UTF-8',
     'cache-control': 'no-cache, private',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; frame-ancestors 'none'`,
     'x-content-type-options': 'nosniff',
   }
   return new Response(page, { status: 500, headers })
