@@ -8,8 +8,8 @@ const help = `Usage: npm run bench -- [options]
 
   --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
                        cpu-profile, profile-search, profile-append, profile-bytes, page-weights, panel-times, worker-cost,
-                       worker-shares, memory, console, start-up (comma-separated); http is the first three, pages
-                       the two about pages, workers the two about workers
+                       worker-shares, gate, memory, console, start-up (comma-separated); http is the first three,
+                       pages the two about pages, workers the two about workers
   --rounds <number>    default 20
   --requests <number>  in a round; default 20000
   --quick              3 rounds of 2000: shows that it works, and nothing else
@@ -33,6 +33,7 @@ const claims = {
   'panel-times': async () => (await import('./claims/pages.js')).panelTimes,
   'worker-cost': async () => (await import('./claims/workers.js')).workerCost,
   'worker-shares': async () => (await import('./claims/workers.js')).workerShares,
+  gate: async () => (await import('./claims/gate.js')).gate,
   memory: async () => (await import('./claims/memory.js')).memory,
   console: async () => (await import('./claims/console.js')).consoleCommands,
   'start-up': async () => (await import('./claims/start-up.js')).startUp,
