@@ -1,8 +1,7 @@
 import { isProse } from './is-prose.ts'
 import type { PlacedName } from './read-name.ts'
 
-const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?\r?\n/y
-const line = /([ \t]*)(- )?([^\r\n]*)(?:\r?\n|$)/y
+const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
 
 /**
  * Finds what belongs to a name of YAML by its indentation: a list, a text of several lines, other names. `undefined` when
@@ -15,16 +14,22 @@ export function findBlock(text: string, name: PlacedName, from: number): { start
   const own = name.start - Math.max(text.lastIndexOf('\n', name.start), text.lastIndexOf('\r', name.start)) - 1
   let start = -1
   let end = -1
-  for (;;) {
-    line.lastIndex = at
-    const [whole = '', indent = '', item, rest = ''] = line.exec(text) ?? []
-    const isWithin = item === undefined ? indent.length > own : indent.length >= own
-    if (whole === '' || !isWithin || rest === '' || (start === -1 && isForeign(text, name, at + indent.length))) break
-    if (start === -1) start = at + indent.length + (item ?? '').length
-    end = at + indent.length + (item ?? '').length + rest.length
-    at += whole.length
+  while (at < text.length) {
+    const lineEnd = endOfLine(text, at)
+    const indent = text.slice(at, lineEnd).search(/[^ \t]|$/)
+    const isItem = text.startsWith('- ', at + indent)
+    const isWithin = (isItem ? indent >= own : indent > own) && at + indent < lineEnd
+    if (!isWithin || (start === -1 && isForeign(text, name, at + indent))) break
+    if (start === -1) start = at + indent + (isItem ? 2 : 0)
+    end = lineEnd
+    at = lineEnd + (text.startsWith('\r\n', lineEnd) ? 2 : 1)
   }
   return start === -1 ? undefined : { start, end }
+}
+
+function endOfLine(text: string, from: number): number {
+  const length = text.slice(from).search(/[\r\n]|$/)
+  return from + length
 }
 
 /** A stack behind a message, a sentence, an empty value. */

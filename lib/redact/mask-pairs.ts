@@ -72,6 +72,6 @@ function readQuoted(text: string, from: number): string {
   const start = text.charAt(from) === ' ' ? from + 1 : from
   const quote = quoteAt(text, start)
   if (quote === '') return ''
-  const [name = ''] = /^[^"'`\\]{0,100}/.exec(text.slice(start + quote.length, start + quote.length + 100)) ?? []
-  return name
+  const quoted = text.slice(start + quote.length, start + quote.length + 100)
+  return quoted.slice(0, quoted.search(/["'`\\]|$/))
 }

@@ -32,23 +32,20 @@ export function maskInserts(text: string, isSecret: NameTest): string {
 /** The values of a tuple; of those in quotes, what is in them. */
 function* readTuple(text: string, from: number): Generator<{ index: number; start: number; end: number }> {
   let at = from
-  for (let index = 0; index < 100; index++) {
+  let index = 0
+  do {
     while (/\s/.test(text.charAt(at))) at++
     if (/[EN]/i.test(text.charAt(at)) && quoteAt(text, at + 1) !== '') at++
     const quote = quoteAt(text, at)
     const start = at + quote.length
     const end = quote === '' ? findPlainEnd(text, at) : findQuoteEnd(text, start, quote)
-    yield { index, start, end }
-    at = findPlainEnd(text, end + quote.length)
-    if (text.charAt(at) !== ',') return
-    at++
-  }
+    yield { index: index++, start, end }
+    at = findPlainEnd(text, end + quote.length) + 1
+  } while (text.charAt(at - 1) === ',')
 }
 
 function findPlainEnd(text: string, from: number): number {
-  const end = /[,)\r\n]|$/g
-  end.lastIndex = from
-  return end.exec(text)?.index ?? text.length
+  return from + text.slice(from).search(/[,)\r\n]|$/)
 }
 
 function skipTupleEnd(text: string, from: number): number {

@@ -24,8 +24,12 @@ export function maskText(text: string, isSecret: NameTest = isSecretName): strin
   return masked
 }
 
+/** Whether a text has anything that masking looks for. Most have nothing, and this is ten times faster than to look closely. */
+export function mayHaveSecret(text: string): boolean {
+  return mayHaveSecretName(text) || mayHaveCredential(text)
+}
+
 function maskWithin(text: string, isSecret: NameTest, depth: number): string {
-  // Most texts have nothing of what the steps look for, and this is ten times faster than to take them.
   const hasName = mayHaveSecretName(text)
   if (!hasName && !mayHaveCredential(text)) return text
   let masked = maskCodes(maskTokens(text))
@@ -60,9 +64,10 @@ const codeReach = 500
 function maskCodes(text: string): string {
   if (!text.includes('code=')) return text
   return text.replace(/(?<=[?&]code=)[^&#\s"'<>`]+/g, (code, at: number) => {
-    const [before = ''] = /\S*$/.exec(text.slice(Math.max(0, at - codeReach), at)) ?? []
-    const [after = ''] = /^\S*/.exec(text.slice(at, at + code.length + codeReach)) ?? []
-    return /[?&](?:state|session_state|iss|grant_type)=/.test(before + after) ? mask : code
+    const before = text.slice(Math.max(0, at - codeReach), at)
+    const after = text.slice(at, at + code.length + codeReach)
+    const query = before.slice(before.search(/\S*$/)) + after.slice(0, after.search(/\s|$/))
+    return /[?&](?:state|session_state|iss|grant_type)=/.test(query) ? mask : code
   })
 }
 

@@ -11,8 +11,11 @@ export function isUrl(text: string): boolean {
  * to what stands before the query. What has no secret stays as it was written.
  */
 export function maskUrl(url: string, isSecret: NameTest, maskValue: (text: string) => string): string {
-  const [, head = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(url) ?? []
-  return maskValue(head) + maskQuery(query, isSecret, maskValue) + maskQuery(fragment, isSecret, maskValue)
+  const end = url.search(/[?#]/)
+  const rest = url.slice(end)
+  const at = rest.search(/#|$/)
+  const parts = [rest.slice(0, at), rest.slice(at)].map(part => maskQuery(part, isSecret, maskValue))
+  return maskValue(url.slice(0, end)) + parts.join('')
 }
 
 function maskQuery(query: string, isSecret: NameTest, maskValue: (text: string) => string): string {

@@ -1,6 +1,6 @@
 import { mask } from './mask.ts'
 import { maskSource } from './mask-source.ts'
-import { maskText } from './mask-text.ts'
+import { maskText, mayHaveSecret } from './mask-text.ts'
 import { isUrl, maskUrl } from './mask-url.ts'
 import { secretUnder } from './named-value.ts'
 import { isSecretName, type NameTest } from './secret-names.ts'
@@ -115,6 +115,7 @@ export class Redactor {
 
   /** The value of a query may be a URL itself. */
   #mask(text: string, depth: number): string {
+    if (!mayHaveSecret(text)) return text
     if (depth === 0 || !isUrl(text)) return maskText(text, this.isSecret)
     return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
   }

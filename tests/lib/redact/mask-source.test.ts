@@ -15,6 +15,8 @@ t.test('a literal that looks random is masked where a name says that it is a sec
     "if (password !== 'abc123') secret ??= 'abc123'": "if (password !== '******') secret ??= '******'",
     "secret = 'abc123\nnext = 1": "secret = '******\nnext = 1",
     "token = \"a1b2c3' b\" + 'c'": 'token = "******" + \'c\'',
+    "pin = '123456', password = 'pa$$word'": "pin = '******', password = '******'",
+    "secret = 'aBcDeFgHiJkLmNoPqRsT'": "secret = '******'",
   })) {
     t.equal(maskSource(source), masked)
     t.equal(maskSource(masked), masked, 'again')

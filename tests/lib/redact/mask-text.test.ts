@@ -182,6 +182,20 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['password:\tXk7Canary9', 'password:\t******'],
 ]
 
+/** Ends that are not where they should be, and more in one. */
+const odd: readonly (readonly [text: string, masked: string])[] = [
+  ['{ name: "apiKey", value: "Xk7Canary9" }', '{ name: "apiKey", value: "******" }'],
+  ['{\\"pin\\":\\"Xk7Canary9" and more', '{\\"pin\\":\\"******" and more'],
+  ['{\\"keys\\":[\\"Xk7]Canary9\\"],\\"a\\":1}', '{\\"keys\\":\\"******\\",\\"a\\":1}'],
+  ['pin:\n  Xk7Canary9\r\n  Xk7Canary9\r b', 'pin:\n  ******'],
+  ['pin:\r  Xk7Canary9\r\n', 'pin:\r  ******\r\n'],
+  ["INSERT INTO a (b, pin) VALUES (N'x', E'Xk7Canary9')", "INSERT INTO a (b, pin) VALUES (N'x', E'******')"],
+  ['name= , pin=Xk7Canary9', 'name= , pin=******'],
+  ['<password>Xk7Canary9</b>', '<password>******</b>'],
+  [`<password>${'Xk7Canary9'.repeat(250)}</b>`, '<password>******</b>'],
+  ['key: "a", value: "Xk7Canary9", name: "apiKey"', 'key: "a", value: "******", name: "apiKey"'],
+]
+
 /** A `code` alone is one of an error. */
 const codes = ['GET /cb?code=Xk7Canary9&state=1 failed', 'GET /cb?state=1&code=Xk7Canary9']
 
@@ -378,11 +392,19 @@ const hostile: readonly string[] = [
 ]
 
 t.test('secrets are masked wherever a form gives them away', async t => {
-  for (const [text, masked] of secrets) {
+  for (const [text, masked] of [...secrets, ...odd]) {
     t.notMatch(masked, /Xk7Canary9/i, text)
     t.equal(maskText(text), masked)
     t.equal(maskText(masked), masked, 'again')
   }
+})
+
+t.test('URLs within queries are decoded three times, within a text', async t => {
+  const nest = (depth: number, url: string): string =>
+    depth === 0 ? url : nest(depth - 1, `/?a=${encodeURIComponent(url)}`)
+  const json = '/?b={"password":"Xk7Canary9"}'
+  for (const depth of [1, 2, 3]) t.notMatch(maskText(`see ${nest(depth, json)} there`), /Xk7Canary9/)
+  t.type(maskText(`see ${nest(9, json)} there`), 'string')
 })
 
 t.test('the code of OAuth is masked beside its state', async t => {
