@@ -126,9 +126,9 @@ function callChosen(
   options: DispatchOptions,
 ): Promise<void> | undefined {
   const { onFailure, only } = options
-  for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
-    const entry = listeners[index]
-    if (entry === undefined || only?.(entry) === false) continue
+  for (const [index, entry] of listeners.entries()) {
+    if (event.isPropagationStopped) break
+    if (index < start || only?.(entry) === false) continue
     const goOn = () => callChosen(index + 1, listeners, event, options)
     try {
       const pending = entry.listener(event)

@@ -128,6 +128,26 @@ t.test('the last resort shows developers the error, its place and why there is n
   t.notMatch(text, /<script/)
 })
 
+t.test('the last resort shows what has no place, too', async t => {
+  const { client } = await boot(t, app => {
+    brokenErrorPage(app)
+    // Anything can be thrown.
+    app.routes.add({ name: 'text', path: '/text', controller: () => Promise.reject('just text') })
+  })
+  t.match((await client.get('/text')).text, /<pre>Thrown value: just text<.pre>/)
+})
+
+t.test('listeners that take the response to an error away leave it as it was', async t => {
+  const { client, records } = await boot(t, ({ dispatcher }) => {
+    const take = (event: ResponseEvent) => event.isMainRequest && Reflect.set(event, 'response', undefined)
+    dispatcher.on(ResponseEvent, take, -2000)
+  })
+  const response = await client.get('/nowhere')
+  t.equal(response.status, 404)
+  t.match(response.text, '<h1>')
+  t.equal(records.at(-1)?.message, 'Listeners replaced the response to an error by none.')
+})
+
 t.test('the last resort is constant for all other clients', async t => {
   const text = 'Internal Server Error\n'
   const debug = await boot(t, brokenErrorPage)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Event } from '../../../lib/event-dispatcher/event.ts'
-import { createEventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, type RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
 class Happening extends Event {
   static readonly eventName = 'happening'
@@ -150,4 +150,40 @@ t.test('any order of registration gives the order of a stable sort by priority',
     }),
   )
   t.end()
+})
+
+t.test('one dispatch may leave out listeners, and go on after those that fail', async t => {
+  const dispatcher = createEventDispatcher()
+  const heard: string[] = []
+  const add = (name: string, listener: () => unknown) => {
+    const hear = () => {
+      heard.push(name)
+      return listener()
+    }
+    dispatcher.on(Happening, hear, 0, name)
+  }
+  const fail = () => {
+    throw new Error('failed')
+  }
+  add('first', () => undefined)
+  add('later', async () => undefined)
+  add('fails', fail)
+  add('rejects', async () => fail())
+  add('last', () => undefined)
+
+  const failed: unknown[] = []
+  const onFailure = (error: unknown, { name }: RegisteredListener) => failed.push([name, (error as Error).message])
+  await dispatcher.dispatch(new Happening(), { onFailure })
+  t.strictSame(heard.splice(0), ['first', 'later', 'fails', 'rejects', 'last'])
+  t.strictSame(failed.splice(0), [
+    ['fails', 'failed'],
+    ['rejects', 'failed'],
+  ])
+
+  const without = (...names: string[]) => ({ only: ({ name }: RegisteredListener) => !names.includes(name) })
+  await dispatcher.dispatch(new Happening(), without('fails', 'rejects'))
+  t.strictSame(heard.splice(0), ['first', 'later', 'last'])
+  t.equal(dispatcher.dispatch(new Happening(), without('later', 'fails', 'rejects')), undefined, 'it stays synchronous')
+  await t.rejects(Promise.resolve(dispatcher.dispatch(new Happening(), without('fails'))), { message: 'failed' })
+  t.throws(() => dispatcher.dispatch(new Happening(), without('later')), { message: 'failed' })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '../../../lib/http/request.ts'
-import { findHiddenRoutes } from '../../../lib/routing/find-hidden-routes.ts'
+import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/find-hidden-routes.ts'
 import type { RouteDefinition, RouteMethod, RouteScheme } from '../../../lib/routing/route.ts'
 import { RouteCollection } from '../../../lib/routing/route-collection.ts'
 import { type RouteMatch, RouteMatcher } from '../../../lib/routing/route-matcher.ts'
@@ -365,4 +365,15 @@ t.test('a route that another one hides is found, with the methods for which it i
   t.strictSame(hidden({ schemes: ['https'] }, {}), [])
   t.strictSame(hidden({ schemes: ['https'] }, { schemes: ['http'] }), [])
   t.strictSame(hidden({ schemes: ['https'] }, { schemes: ['https'] }), ['b a '])
+})
+
+t.test('what hides a route is said in a sentence', t => {
+  const controller = () => undefined
+  const both = collect([
+    { name: 'a', path: '/x', methods: ['GET', 'PUT'], controller },
+    { name: 'b', path: '/x', controller },
+  ])
+  const sentence = 'The route "b" is never reached by GET, PUT: "a" has the same path, /x, and comes first'
+  t.strictSame(findHiddenRoutes(both).map(describeHiddenRoute), [sentence])
+  t.end()
 })
