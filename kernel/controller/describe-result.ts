@@ -36,9 +36,9 @@ function describeObject(result: object): string {
     if (typeof name === 'string' && name !== '') return `an object of the class ${name.slice(0, lengthLimit)}`
     const keys = Object.keys(result)
     if (keys.length === 0) return 'an object without keys'
-    const told = keys.slice(0, keyLimit).map(key => JSON.stringify(key.slice(0, lengthLimit)))
+    const names = keys.slice(0, keyLimit).map(key => JSON.stringify(key.slice(0, lengthLimit)))
     const more = keys.length > keyLimit ? `, and ${keys.length - keyLimit} more` : ''
-    return `an object with the ${keys.length === 1 ? 'key' : 'keys'} ${told.join(', ')}${more}`
+    return `an object with the ${keys.length === 1 ? 'key' : 'keys'} ${names.join(', ')}${more}`
   } catch {
     // A proxy may throw.
     return 'an object'

@@ -106,7 +106,7 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
 const options =
   /((?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)([^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*)|(\b(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?)(?!-)([^\s"'-][^\s"']*)|(\bredis-cli [^\r\n|;&]{0,200}?-a )([^\s"']+)/g
 
-/** Masks what commands are told by options that no name gives away: `curl -u ada:x`, `mysql -px`. */
+/** Masks secrets in options whose names do not give them away: `curl -u ada:x`, `mysql -px`. */
 export function maskOptions(text: string): string {
   return text.replace(options, (_all, ...parts: (string | undefined)[]) => {
     const [user, , database, , redis] = parts
