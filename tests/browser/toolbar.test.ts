@@ -303,11 +303,11 @@ t.test('an icon that is not there is no failed request of the page', needsBrowse
   const { page, toggle, url, visit } = await open(t)
   await visit('/no-icon')
   await toggle.waitFor()
-  // Asked for like an icon, which a browser without a window leaves out.
-  const answer = page.waitForResponse(`${url}/favicon.ico`)
-  await page.evaluate(`document.body.append(Object.assign(new Image(), { src: '/favicon.ico' }))`)
+  // Playwright hides what is asked for at /favicon.ico.
+  const answer = page.waitForResponse(`${url}/apple-touch-icon.png`)
+  await page.evaluate(`void document.body.append(Object.assign(new Image(), { src: '/apple-touch-icon.png' }))`)
   t.equal((await answer).status(), 404)
-  await page.evaluate(`fetch('/etag')`)
+  await page.evaluate(`void fetch('/etag')`)
   const calls = page.locator('.toolbar-item-calls .toolbar-text')
   await calls.filter({ hasText: '1 request' }).waitFor({ state: 'attached' })
   t.equal(await calls.textContent(), '1 request')

@@ -91,6 +91,15 @@ t.test('the profiler traces the view that another bundle has wrapped, as without
   t.match(profile.data.templates, { renders: [{ name: 'site/partnership', parent: -1 }] })
 })
 
+t.test('templates of a traced view can be decorated, too', async t => {
+  const pass = createPass()
+  const view = viewOf(t, pass, { 'page.hbs': 'p{{> item}}', 'item.hbs': 'i' }, view =>
+    view.decorateTemplates((name, template) => (model, options) => `[${name} ${template(model, options)}]`),
+  )
+  t.equal(view.render('page', {}), '[page p[item i]]')
+  t.equal(pass.renders?.renders.length, 2)
+})
+
 t.test('a template that throws is marked, with its callers; what is rendered next is not its partial', async t => {
   const pass = createPass()
   const view = viewOf(t, pass, { 'page.hbs': '{{> fine}}{{> bad}}', 'fine.hbs': '', 'bad.hbs': '{{missing}}' })
