@@ -10,8 +10,8 @@ export type PeerUser = number | 'nobody' | 'unknown'
 /** The sockets of one address family, in the format of `/proc/net/tcp` (proc_net_tcp in the kernel's documentation). */
 export type SocketTable = 'tcp' | 'tcp6'
 
-/** Reads a table of sockets in parts, as far as they are asked for; throws where the system has none. */
-export type ReadSockets = (table: SocketTable) => Iterable<string>
+/** Reads a table of sockets in parts, until one is enough; throws where the system has no such table. */
+export type ReadSockets = (table: SocketTable, isEnough: (part: string) => boolean) => void
 
 /**
  * Asks Linux which user holds the other end of a loopback connection. For a table the kernel walks its whole hash of
@@ -32,7 +32,9 @@ export class PeerUsers {
       const [peer, own] = [toHex(remoteAddress), toHex(localAddress)]
       if (peer === undefined || own === undefined) continue
       try {
-        user = findUser(this.#read(table), `${peer}:${toPort(remotePort)} ${own}:${toPort(localPort)} `)
+        const search = new RowSearch(`${peer}:${toPort(remotePort)} ${own}:${toPort(localPort)} `)
+        this.#read(table, part => search.isFoundIn(part))
+        user = search.user
       } catch (error) {
         // Anything else, such as too many open files, a client could bring about.
         if (!isAbsent(error)) return 'nobody'
@@ -52,12 +54,13 @@ function isAbsent(error: unknown): boolean {
 /** Six or seven rows: the kernel walks on only as far as it needs to for the next part. */
 const part = Buffer.allocUnsafe(1024)
 
-function* readSockets(table: SocketTable): Iterable<string> {
+function readSockets(table: SocketTable, isEnough: (part: string) => boolean): void {
   const file = openSync(`/proc/net/${table}`, 'r')
   try {
-    for (let length = readSync(file, part); length > 0; length = readSync(file, part)) {
-      yield part.toString('latin1', 0, length)
-    }
+    let length: number
+    do {
+      length = readSync(file, part)
+    } while (length > 0 && !isEnough(part.toString('latin1', 0, length)))
   } finally {
     closeSync(file)
   }
@@ -67,19 +70,34 @@ function* readSockets(table: SocketTable): Iterable<string> {
 const userColumn = 4
 const inodeColumn = 6
 
-/** A row without an inode (closed by its process, or waiting for late packets) has no user: it says 0, which is root's. */
-function findUser(parts: Iterable<string>, ends: string): PeerUser {
-  let rows = ''
-  for (const text of parts) {
-    rows += text
+/**
+ * Looks for the socket with these ends. A row without an inode (closed by its process, or waiting for late packets) has no
+ * user: it says 0, which is root's.
+ */
+class RowSearch {
+  user: PeerUser = 'nobody'
+  readonly #ends: string
+  /** The beginning of a row whose end is in the next part. */
+  #rest = ''
+
+  constructor(ends: string) {
+    this.#ends = ends
+  }
+
+  isFoundIn(part: string): boolean {
+    const ends = this.#ends
+    const rows = this.#rest + part
     const end = rows.lastIndexOf('\n')
     for (let at = rows.indexOf(ends); at !== -1 && at < end; at = rows.indexOf(ends, at + ends.length)) {
       const columns = rows.slice(at + ends.length, rows.indexOf('\n', at)).split(/ +/)
-      if (Number(columns[inodeColumn]) > 0) return Number(columns[userColumn])
+      if (Number(columns[inodeColumn]) > 0) {
+        this.user = Number(columns[userColumn])
+        return true
+      }
     }
-    rows = rows.slice(end + 1)
+    this.#rest = rows.slice(end + 1)
+    return false
   }
-  return 'nobody'
 }
 
 function toPort(port: number): string {

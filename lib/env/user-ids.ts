@@ -6,29 +6,24 @@ import { CONFIG_INVALID } from './errors.ts'
  *
  * @throws CONFIG_INVALID naming each user that is not there
  */
-export function findUserIds(users: readonly string[], readUsers: () => string = readPasswd): readonly number[] {
-  if (users.length === 0) return []
-  const known = new Map(
-    readUsers()
-      .split('\n')
-      .map(line => line.split(':'))
-      .map(([name = '', , id]) => [name, Number(id)]),
-  )
-  const idOf = (user: string) => (/^\d+$/.test(user) ? Number(user) : known.get(user))
-  const unknown = users.filter(user => idOf(user) === undefined)
+export function findUserIds(users: readonly string[]): readonly number[] {
+  const names = users.filter(user => !isId(user))
+  const known = names.length === 0 ? new Map<string, number>() : readUsers()
+  const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) {
     const mistakes = unknown.map(
-      user => `  DEBUG_ALLOWED_USERS "${user}" is no user in /etc/passwd; the number of its id would do.`,
+      name => `  DEBUG_ALLOWED_USERS "${name}" is no user in /etc/passwd; the number of its id would do.`,
     )
     throw new CONFIG_INVALID([mistakes.join('\n')])
   }
-  return users.map(idOf).filter(id => id !== undefined)
+  return users.map(user => known.get(user) ?? Number(user))
 }
 
-function readPasswd(): string {
-  try {
-    return readFileSync('/etc/passwd', 'utf8')
-  } catch {
-    return ''
-  }
+function isId(user: string): boolean {
+  return /^\d+$/.test(user)
+}
+
+function readUsers(): ReadonlyMap<string, number> {
+  const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
+  return new Map(lines.map(line => line.split(':')).map(([name = '', , id]) => [name, Number(id)]))
 }

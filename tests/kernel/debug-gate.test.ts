@@ -176,9 +176,9 @@ const key = 'a key of sixteen'.replaceAll(' ', '-')
 function createGate(changes: Partial<DebugPolicy> = {}, user = '1000') {
   const { logger, records } = createRecorder()
   const asked: string[] = []
-  const peers = new PeerUsers(table => {
+  const peers = new PeerUsers((table, isEnough) => {
     asked.push(table)
-    return [`  1: 0100007F:C350 0100007F:1F40 01 00000000:00000000 00:00000000 00000000  ${user} 0 4711 1\n`]
+    isEnough(`  1: 0100007F:C350 0100007F:1F40 01 00000000:00000000 00:00000000 00000000  ${user} 0 4711 1\n`)
   })
   return { gate: new DebugGate({ ...policy, ...changes }, logger, peers), records, asked }
 }
