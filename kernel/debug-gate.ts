@@ -162,7 +162,10 @@ export class DebugGate {
   /** Whether a text is the key, and all else allows the client that has sent it to see debug output. */
   isOpenedBy(key: string, request: Request): boolean {
     if (this.#policy.key === undefined || !this.#admits(request)) return false
-    if (this.#policy.key.is(key)) return true
+    if (this.#policy.key.is(key)) {
+      this.#decisions.set(request, true)
+      return true
+    }
     this.#explain('a client has sent a wrong key', wrongKeyRemedy)
     return false
   }

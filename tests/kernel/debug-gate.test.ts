@@ -293,6 +293,7 @@ t.test('the link opens with the right key, for a client that all else allows', a
   const { gate, records } = createGate({ key: new DebugKey(key) })
   const request = over(socket)
   t.ok(gate.isOpenedBy(key, request))
+  t.ok(gate.allows(request), 'the key is shown')
   t.notOk(gate.isOpenedBy('', request))
   t.notOk(gate.isOpenedBy(`${key}x`, request))
   t.notOk(gate.isOpenedBy(key, over(socket, { host: 'evil.test' })))
