@@ -15,9 +15,9 @@ export interface ResponseInit {
 /** A response: status, headers and body may be changed until it is sent. */
 export class Response {
   readonly headers: Headers
-  body: Body
   /** Bytes of the body before it was compressed; `undefined` when it was not, or only its end would tell. */
   originalSize: number | undefined
+  #body: Body = null
   #status = 200
 
   /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID */
@@ -83,6 +83,16 @@ export class Response {
     return this
   }
 
+  get body(): Body {
+    return this.#body
+  }
+
+  set body(body: Body) {
+    // A stream may fail before the server reads it and sees the error. An error without a listener would end the process.
+    if (body !== null && typeof body === 'object' && 'on' in body) body.on('error', ignore)
+    this.#body = body
+  }
+
   /** An integer from 200 to 599. @throws HTTP_STATUS_INVALID */
   get status(): number {
     return this.#status
@@ -98,6 +108,8 @@ export class Response {
     return this.#status >= 300 && this.#status < 400 && this.#status !== 304
   }
 }
+
+function ignore(): void {}
 
 /** Those that Symfony takes: 201 names what was made, 300 and 304 send the client nowhere. */
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])

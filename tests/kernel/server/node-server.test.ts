@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Socket } from 'node:net'
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
 import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
@@ -82,6 +82,19 @@ t.test('a stream that fails midway breaks the connection off, and the server liv
   const response = await fetch(`${url}/stream-fails`)
   await t.rejects(response.text())
   t.equal((await fetch(`${url}/ok`)).status, 200)
+})
+
+t.test('a stream that fails before the server reads it becomes an error page, too', async t => {
+  const fail = () => {
+    const stream = new PassThrough()
+    stream.destroy(new Error('on purpose'))
+    return Response.stream(stream)
+  }
+  const { app, url } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle({ '/fail': fail, '/late': fail })])
+  t.equal((await fetch(`${url}/fail`)).status, 500)
+  app.dispatcher.on(ResponseEvent, ({ request }) => (request.path === '/late' ? wait(20) : undefined))
+  t.equal((await fetch(`${url}/late`)).status, 500)
+  t.equal((await fetch(`${url}/text`)).status, 200)
 })
 
 t.test('a stream that fails before its first chunk becomes an error page, of the kernel', async t => {
