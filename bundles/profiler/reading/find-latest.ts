@@ -1,6 +1,8 @@
 import { toTarget } from '../format/to-target.ts'
 import type { ProfileSummary } from '../profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { readHeader } from './read-headers.ts'
+import { asObject } from './read-soft.ts'
 
 /** What browsers and crawlers ask for by themselves. */
 const probePath = /^\/(?:favicon\.ico|robots\.txt|apple-touch-icon[^/]*|\.well-known\/.*)$/
@@ -14,19 +16,26 @@ export function isBrowserProbe({ parent, route, status, url }: ProfileSummary): 
 /** How many main requests are looked at. */
 const searchLimit = 50
 
-/** Milliseconds that the calls of a page begin after it, mostly. */
+/** Milliseconds within which a page makes most of its requests. */
 const pageSpan = 2_000
 
 /**
- * Finds the main request that was kept last, without those that browsers make by themselves. Where a document began just
- * before it, what came later belongs to that page: the document counts.
+ * Finds the main request that was kept last, without those that browsers make by themselves. A request that a page of a
+ * browser has made, by its `Sec-Fetch-Dest` (W3C Fetch Metadata), gives the page instead.
  */
-export async function findLatest(storage: Pick<ProfileStorage, 'search'>): Promise<ProfileSummary | undefined> {
+export async function findLatest(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+): Promise<ProfileSummary | undefined> {
   const isMain = { field: 'parent', test: 'among', value: new Set(['']) } as const
   const { summaries } = await storage.search({ filters: [isMain], limit: searchLimit })
   const wanted = summaries.filter(summary => !isBrowserProbe(summary))
   const [newest = summaries[0]] = wanted
-  const isDocument = ({ contentType, time }: ProfileSummary) =>
-    contentType?.startsWith('text/html') === true && Math.abs(Number(newest?.time) - time) <= pageSpan
-  return wanted.find(isDocument) ?? newest
+  if (newest === undefined) return undefined
+
+  const found = await storage.find(newest.token)
+  const [destination = 'document'] = readHeader(asObject(found?.profile.data).request, 'sec-fetch-dest')
+  if (destination === 'document') return newest
+  const isPage = ({ contentType, time }: ProfileSummary) =>
+    contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan
+  return wanted.find(isPage) ?? newest
 }

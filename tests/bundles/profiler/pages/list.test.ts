@@ -183,7 +183,9 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
   const none = { route: null, status: 404, contentType: 'text/html' }
   const at = (time: number) => Date.parse('2026-11-20T23:15Z') + time
   keep(storage, { token: 'aaaaaa', url: 'http://localhost/page', time: at(0) })
-  keep(storage, { token: 'bbbbbb', url: 'http://localhost/api', contentType: 'application/json', time: at(1_000) })
+  const call = { url: 'http://localhost/api', contentType: 'application/json' }
+  const byPage = { data: { request: { headers: [['Sec-Fetch-Dest', 'empty']] } } }
+  keep(storage, { ...call, ...byPage, token: 'bbbbbb', time: at(1_000) })
   const probes = ['/favicon.ico', '/robots.txt?a=1', '/apple-touch-icon-120x120.png', '/.well-known/x/y.json']
   for (const [index, path] of probes.entries()) {
     keep(storage, {
@@ -205,8 +207,10 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
     routes: { route: string | null }[]
   }
   t.strictSame([requests, routes.map(({ route }) => route)], [2, ['somewhere']])
-  keep(storage, { token: 'cccccc', url: 'http://localhost/api', contentType: 'application/json', time: at(9_000) })
-  t.equal(await latest(), 'cccccc', 'a call without a page')
+  keep(storage, { ...call, token: 'cccccc', time: at(2_100) })
+  t.equal(await latest(), 'cccccc', 'a call of a program')
+  keep(storage, { ...call, ...byPage, token: 'eeeeee', time: at(9_000) })
+  t.equal(await latest(), 'eeeeee', 'a call without a page')
   keep(storage, { token: 'dddddd', url: 'http://localhost/favicon.ico', time: at(20_000) })
   t.equal(await latest(), 'dddddd', 'an icon that is there')
   t.equal(await findLatest(new MemoryProfileStorage()), undefined)
