@@ -6,7 +6,7 @@ import { includesHost } from '../lib/http/host.ts'
 import { hasProxyHeader } from '../lib/http/proxy-headers.ts'
 import type { Connection, Request } from '../lib/http/request.ts'
 import { findProblem } from '../lib/http/request-checks.ts'
-import { createAddressList, includesAddress } from '../lib/http/trusted-proxies.ts'
+import { createAddressList, includesAddress, type TrustableHeader } from '../lib/http/trusted-proxies.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { DebugKey } from './debug-key.ts'
 import { type PeerUser, PeerUsers } from './peer-users.ts'
@@ -21,6 +21,8 @@ export interface DebugPolicy {
   readonly hosts: readonly string[]
   /** Peers beside those of this machine. */
   readonly allowedPeers: BlockList
+  /** The headers in which a trusted proxy is believed. */
+  readonly trustedHeaders: readonly TrustableHeader[]
   /** The ids of the users whose clients on this machine are let in; absent where the system has none. */
   readonly users: ReadonlySet<number> | undefined
   readonly key: DebugKey | undefined
@@ -38,6 +40,7 @@ export function createDebugPolicy(config: Config, ownId: number | undefined = pr
     isDebug,
     hosts: config.hosts,
     allowedPeers: createAddressList(config.debugAllowedIps),
+    trustedHeaders: config.trustedHeaders,
     users: isDebug && ownId !== undefined ? new Set([ownId, ...findUserIds(config.debugAllowedUsers)]) : undefined,
     key: config.debugKey === undefined ? undefined : new DebugKey(config.debugKey),
   }
@@ -66,7 +69,12 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
   if (forwardedFor === undefined && (request.httpVersion !== '1.1' || hasProxyHeader(request.headers))) {
     return refuse('the request came through a proxy that is not trusted', 'TRUSTED_PROXIES')
   }
-  if (!isAllowedPeer(request.clientIp, policy.allowedPeers)) {
+  const disputing = forwardedFor === undefined ? undefined : findDisputing(request, policy.trustedHeaders)
+  if (disputing !== undefined) {
+    const remedy = `The proxy has to remove ${disputing}, and to write a header of TRUSTED_HEADERS.`
+    return { isAllowed: false, reason: `${disputing}, which is not trusted, may name another client`, remedy }
+  }
+  if (!isLocal(request) && !includesAddress(policy.allowedPeers, request.clientIp)) {
     return refuse(`the client ${request.clientIp} is not on this machine`, 'DEBUG_ALLOWED_IPS')
   }
   if (!includesHost(ownHosts, request.hostname) && !includesHost(policy.hosts, request.hostname)) {
@@ -88,8 +96,22 @@ function refuse(reason: string, setting: string): DebugDecision {
   return { isAllowed: false, reason, remedy: `The setting ${setting} would allow it.` }
 }
 
-function isAllowedPeer(address: string, allowed: BlockList): boolean {
-  return isLoopback(address) || includesAddress(allowed, address)
+/**
+ * Finds a header that may be the one which a trusted proxy writes, while the proxy passes on what a client has written in
+ * the one that is believed.
+ */
+function findDisputing(
+  { clientIp, forwarded, headers }: Request,
+  trusted: readonly TrustableHeader[],
+): string | undefined {
+  const address = headers.get('x-real-ip')
+  if (address !== null && address !== clientIp && !forwarded.proxies?.includes(address)) return 'x-real-ip'
+  return (['forwarded', 'x-forwarded-for'] as const).find(name => !trusted.includes(name) && headers.has(name))
+}
+
+/** Whether the client is on this machine: the loopback that a proxy names is that of the proxy's own machine. */
+function isLocal({ clientIp, forwarded: { proxies = [] }, peerAddress }: Request): boolean {
+  return [peerAddress, ...proxies, clientIp].every(isLoopback)
 }
 
 function isLoopback(address: string): boolean {

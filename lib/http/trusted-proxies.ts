@@ -6,6 +6,8 @@ import { type ForwardedElement, parseForwarded } from './parse-forwarded.ts'
 /** What a trusted proxy says of the request it passed on. */
 export interface Forwarded {
   readonly clientIp?: string
+  /** The addresses of the trusted proxies between the client and the peer, the farthest first; absent where it has none. */
+  readonly proxies?: readonly string[]
   readonly scheme?: 'http' | 'https'
   /** A host, not yet checked; it may have a port. */
   readonly host?: string
@@ -111,6 +113,7 @@ export class TrustedProxies {
     const clientIp = addresses[client]
     return {
       ...(clientIp !== undefined && isIP(clientIp) !== 0 && { clientIp }),
+      ...(client < addresses.length - 1 && { proxies: addresses.slice(client + 1) }),
       ...(scheme && { scheme }),
       ...(host !== undefined && { host }),
       ...(port !== undefined && { port: parsePort(port) }),

@@ -16,6 +16,7 @@ import { type Connection, Request } from '../../lib/http/request.ts'
 import {
   createAddressList,
   forwardingHeaders,
+  type TrustableHeader,
   TrustedProxies,
   trustableHeaders,
 } from '../../lib/http/trusted-proxies.ts'
@@ -25,6 +26,7 @@ const policy: DebugPolicy = {
   isDebug: true,
   hosts: ['site.test', '*.dev.test'],
   allowedPeers: createAddressList(['192.0.2.7']),
+  trustedHeaders: trustableHeaders,
   users: new Set([1000]),
   key: undefined,
 }
@@ -37,6 +39,7 @@ interface Asked {
   readonly peer?: string
   readonly httpVersion?: string
   readonly proxies?: string[]
+  readonly trustedHeaders?: readonly TrustableHeader[]
   readonly user?: PeerUser
 }
 
@@ -47,9 +50,10 @@ function decide(init: Asked, isDebug = true): DebugDecision {
     headers: init.headers ?? ours,
     httpVersion: init.httpVersion ?? '1.1',
     connection: { remoteAddress: init.peer ?? '127.0.0.1' },
-    trustedProxies: new TrustedProxies(init.proxies, trustableHeaders),
+    trustedProxies: new TrustedProxies(init.proxies, init.trustedHeaders ?? trustableHeaders),
   })
-  return decideDebugAccess(request, { ...policy, isDebug }, init.user ?? 1000)
+  const { trustedHeaders = trustableHeaders } = init
+  return decideDebugAccess(request, { ...policy, isDebug, trustedHeaders }, init.user ?? 1000)
 }
 
 const remedyOf = (decision: DebugDecision) => (decision.isAllowed ? '' : decision.remedy)
@@ -142,6 +146,39 @@ t.test('behind a trusted proxy the client decides, and a proxy that names none i
 t.test('headers that contradict one another open nothing', async t => {
   const headers = { ...ours, forwarded: 'for=192.0.2.7', 'x-forwarded-for': '127.0.0.1' }
   t.notOk(decide({ headers, proxies: ['127.0.0.1'] }).isAllowed)
+})
+
+t.test('a header that a proxy passes on opens nothing where it may write another one', async t => {
+  const decideWith = (trustedHeaders: readonly TrustableHeader[], headers: Record<string, string>) =>
+    decide({ headers: { ...ours, ...headers }, proxies: ['127.0.0.1'], trustedHeaders, user: 33 })
+  const isOpen = (name: TrustableHeader, headers: Record<string, string>) => decideWith([name], headers).isAllowed
+  const claim = { 'x-forwarded-for': '127.0.0.1' }
+  t.ok(isOpen('x-forwarded-for', claim))
+  t.ok(isOpen('x-forwarded-for', { ...claim, 'x-real-ip': '127.0.0.1' }))
+  t.ok(
+    isOpen('x-forwarded-for', { 'x-forwarded-for': '192.0.2.7, 127.0.0.1', 'x-real-ip': '127.0.0.1' }),
+    'the last proxy',
+  )
+  t.notOk(isOpen('x-forwarded-for', { ...claim, forwarded: 'for=203.0.113.9' }))
+  t.notOk(isOpen('x-forwarded-for', { ...claim, 'x-real-ip': '203.0.113.9' }))
+  t.ok(isOpen('forwarded', { forwarded: 'for=127.0.0.1' }))
+  t.notOk(isOpen('forwarded', { forwarded: 'for=127.0.0.1', 'x-forwarded-for': '203.0.113.9' }))
+  t.strictSame(decideWith(['x-forwarded-for'], { ...claim, forwarded: 'for=203.0.113.9' }), {
+    isAllowed: false,
+    reason: 'forwarded, which is not trusted, may name another client',
+    remedy: 'The proxy has to remove forwarded, and to write a header of TRUSTED_HEADERS.',
+  })
+})
+
+t.test('the loopback that a proxy of another machine names is not that of this machine', async t => {
+  const proxies = ['private_ranges']
+  const isOpen = (peer: string, client: string) =>
+    decide({ headers: { ...ours, 'x-forwarded-for': client }, peer, proxies, user: 33 }).isAllowed
+  t.ok(isOpen('127.0.0.1', '127.0.0.1'))
+  t.ok(isOpen('127.0.0.1', '127.0.0.1, 127.0.0.2'))
+  t.notOk(isOpen('192.168.1.50', '127.0.0.1'), 'a client of the local network, without a proxy')
+  t.notOk(isOpen('127.0.0.1', '127.0.0.1, 192.168.1.50'), 'the same through the proxy of this machine')
+  t.ok(isOpen('192.168.1.50', '192.0.2.7'), 'a client that DEBUG_ALLOWED_IPS names')
 })
 
 t.test('a wildcard stands for at least one label', async t => {

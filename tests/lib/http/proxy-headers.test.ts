@@ -18,6 +18,7 @@ const added = `
   X-Appengine-Country X-Cloud-Trace-Context X-Goog-IAP-JWT-Assertion CloudFront-Viewer-Address
   CloudFront-Is-Mobile-Viewer Akamai-Origin-Hop X-Akamai-Edgescape Incap-Client-IP X-Sucuri-ClientIP
   X-Vercel-Forwarded-For X-Vercel-Id X-Varnish Tailscale-User-Login Ngrok-Trace-Id X-Heroku-Queue-Wait-Time
+  X-Real-Port Ali-Cdn-Real-Ip X-Originating-IP X-Origin-IP X-Source-IP X-Proxied-For X-Scheme X-Url-Scheme Front-End-Https
 `
 
 /** What Chromium, Firefox, Safari, curl, fetch and XMLHttpRequest of pages, and coding agents send. */

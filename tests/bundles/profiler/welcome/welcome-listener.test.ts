@@ -24,7 +24,14 @@ async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefin
   routes.add({ name: '_profiler_home', path: '/_profiler/', controller: undefined })
   const assets = { link: (name: string) => `/${name}` }
   const debugGate = new DebugGate(
-    { isDebug: true, hosts: [], allowedPeers: createAddressList([]), users: undefined, key: undefined },
+    {
+      isDebug: true,
+      hosts: [],
+      allowedPeers: createAddressList([]),
+      trustedHeaders: [],
+      users: undefined,
+      key: undefined,
+    },
     silentLogger,
   )
   await new WelcomeListener({ routes, view, debugGate, assets, version: '1.0' }).onException(event)
