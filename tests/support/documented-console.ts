@@ -16,8 +16,11 @@ const origin = 'http://localhost:8000'
 const noon = Date.parse('2026-11-20T12:00Z')
 const booth = { route: 'star_photo_booth', controller: 'star_photo_booth' }
 
+/** Their clients may see debug output, and so may their replays. */
+const request = { isDebugAllowed: true }
+
 const records: readonly RecordInit[] = [
-  { ...booth, token: '1a2b3c', time: noon, duration: 2.114, url: `${origin}/star-photo-booth` },
+  { ...booth, token: '1a2b3c', time: noon, duration: 2.114, url: `${origin}/star-photo-booth`, data: { request } },
   {
     token: '77e0d1',
     time: noon + 4_000,
@@ -25,6 +28,7 @@ const records: readonly RecordInit[] = [
     route: 'partnership',
     controller: 'partnership',
     url: `${origin}/partnership`,
+    data: { request },
   },
   {
     ...booth,
@@ -36,7 +40,7 @@ const records: readonly RecordInit[] = [
     errors: 1,
     url: `${origin}/star-photo-booth?page=2`,
     data: {
-      request: { query: [['page', '2']] },
+      request: { ...request, query: [['page', '2']] },
       logger: { records: [] },
       time: { measured: [{ name: 'database', category: 'sql', duration: 18_250 }] },
     },
