@@ -4,20 +4,23 @@ import { maskUserinfo } from './mask-userinfo.ts'
 import { isSecretName, type NameTest } from './secret-names.ts'
 
 /**
- * Masks the text literals of a program that are a secret by what they look like: with a secret name before them
- * (`const apiKey = '…'`, `password: "…"`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`) those that look random, and wherever
- * they stand tokens of known providers and secrets of URLs. Words stay: an excerpt shows what its reader has written. A literal
- * whose end is out of sight is masked to the end of its line. Takes linear time.
+ * Masks the text literals of a program that are secrets: after a name that ends with "password" or "secret" every literal,
+ * after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`) those that look random, and
+ * anywhere tokens of known providers, secrets of URLs and random values of pairs (`token=…`). Other words stay: an excerpt
+ * shows what its reader has written. A literal whose end is out of sight is masked to the end of its line. Takes linear time.
  */
 export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
   const named = source.replace(
     literalWithName,
     (found, name: string, between: string, quote: string, value: string, end: string) =>
-      looksRandom(value) && isSecret(name) ? `${name}${between}${quote}${mask}${end}` : found,
+      value !== '' && (isPassword.test(name) || looksRandom(value)) && isSecret(name)
+        ? `${name}${between}${quote}${mask}${end}`
+        : found,
   )
-  const queried = named.replace(queryPair, (pair, name: string, value: string) =>
-    value.startsWith('$') || !isSecret(name) ? pair : `${name}=${mask}`,
-  )
+  const queried = named.replace(pair, (found, name: string, value: string, offset: number) => {
+    const isInQuery = /[?&]/.test(named[offset - 1] ?? '') && !value.startsWith('$')
+    return (isInQuery || looksRandom(value)) && isSecret(name) ? `${name}=${mask}` : found
+  })
   return maskUserinfo(maskTokens(queried))
 }
 
@@ -25,7 +28,10 @@ export function maskSource(source: string, isSecret: NameTest = isSecretName): s
 const literalWithName =
   /(?<![\w$-])([\w$-]{1,100})(["'`]?[)\]]?\s{0,9}(?::\s{0,9}[\w<>[\]| ]{1,40})?(?:[:=]|[=!]==?|\?\?=?|\|\|=?|(?<=["'`]),)\s{0,9})(["'`])((?:\\.|(?!\3)[^\\\r\n])*)(\3|$)/gm
 
-const queryPair = /(?<=[?&])([\w.%[\]-]{1,100})=([^\s&#"'`<>]+)/g
+const isPassword = /(?:pass(?:word|wd|phrase)|pwd|secret)$/i
+
+/** In a query or a sentence of a text. In code, a blank or a bracket ends the value. */
+const pair = /(?<![\w.%[\]$-])([\w.%[\]-]{1,100})=([^\s&#"'`<>(){};,]+)/g
 
 /** Words with digits in them that name something public: algorithms, encodings, versions. */
 const knownWord =

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { maskSource } from '../../../lib/redact/mask-source.ts'
 
-t.test('a literal that looks random is masked where a name says that it is a secret', async t => {
+t.test('a password is masked, and what looks random where a name says that it is a secret', async t => {
   for (const [source, masked] of Object.entries({
     "const apiKey = 'abc123'": "const apiKey = '******'",
     'const password: string = "abc123"': 'const password: string = "******"',
@@ -16,6 +16,8 @@ t.test('a literal that looks random is masked where a name says that it is a sec
     "secret = 'abc123\nnext = 1": "secret = '******\nnext = 1",
     "token = \"a1b2c3' b\" + 'c'": 'token = "******" + \'c\'',
     "pin = '123456', password = 'pa$$word'": "pin = '******', password = '******'",
+    "const password = 'correct horse'": "const password = '******'",
+    "throw new Error('lost, token=hunter2 of bob')": "throw new Error('lost, token=****** of bob')",
     "secret = 'aBcDeFgHiJkLmNoPqRsT'": "secret = '******'",
   })) {
     t.equal(maskSource(source), masked)
@@ -38,7 +40,8 @@ t.test('other sources stay as they are', async t => {
     "keyboard = 'abc'",
     "set(apiKey, 'abc')",
     "page('api_products', '/api/products', showProducts)",
-    "const password = 'correct horse'",
+    "const token = 'correct horse'",
+    'const password=input, x=a?token:b',
     "tokenField: 'access_token', sessionName: 'sid'",
     "createHash('sha256'), key: 'HS256', crypt = 'aes-256-gcm'",
     "const passwordPattern = 'Enter 8 characters'",
