@@ -120,7 +120,7 @@ t.test('an error of a bundle that was foreseen needs no stack', async t => {
 t.test('it tells where it serves, reads files again when told so, and ends when its supervisor is gone', async t => {
   const site = startCounted(t, ['--port=0'])
   const url = await site.url()
-  await site.until(/ \(dev, debug on\)\nDebug output is for clients on this machine/)
+  await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
   t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
   for (const page of ['/star-photo-booth', '/partnership']) {
     const response = await fetch(url + page)
