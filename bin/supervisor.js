@@ -95,7 +95,12 @@ export function supervise(commandLine) {
   function watchAll() {
     watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
     watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
-    watch(root, (_event, name) => isSetting(name) && onChange(true))
+    watch(root, (_event, name) => {
+      if (!isSetting(name)) return
+      // What is said at the start depends on the settings: names that no setting has, the link with the key.
+      hasWarned = false
+      onChange(true)
+    })
   }
 
   /** Nobody is just writing files: it starts at once, and where nothing has to be compiled, before anything is watched. */

@@ -204,6 +204,16 @@ t.test('mistakes in the configuration are listed, and heal', async t => {
   t.match(await page(), '</body></html>')
 })
 
+t.test('what depends on the settings is said again when they change', async t => {
+  writeFileSync(inCopy('.env.local'), 'APP_HOTS=example.org\nDEBUG_KEY=0123456789abcdef\n')
+  await site.until(/A \.env file sets APP_HOTS, which no setting has as its name; the nearest is "APP_HOSTS"\./)
+  url = await site.url()
+  await site.until(/ that have the key\. Open this once in your browser:\n\S+\/_debug\?key=0123456789abcdef\n/)
+  rmSync(inCopy('.env.local'))
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
 t.test('no change is lost while it restarts, and folders may be new', async t => {
   mkdirSync(inCopy('lib/new/deep'), { recursive: true })
   for (let version = 1; version <= 10; version++) {
