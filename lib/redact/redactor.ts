@@ -116,8 +116,10 @@ export class Redactor {
   /** The value of a query may be a URL itself. */
   #mask(text: string, depth: number): string {
     if (!mayHaveSecret(text)) return text
-    if (depth === 0 || !isUrl(text)) return maskText(text, this.isSecret)
-    return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
+    if (depth > 0 && isUrl(text)) return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
+    const masked = maskText(text, this.isSecret)
+    // A blank that kept a text from being a URL may have been masked.
+    return depth > 0 && masked !== text && isUrl(masked) ? this.#mask(masked, depth) : masked
   }
 
   #copy(name: string, value: unknown, depth: number, entries: { left: number }): unknown {
