@@ -9,19 +9,23 @@ import { TextMemo } from './text-memo.ts'
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** The environment variables whose values may be seen: those that `debug:config` shows, too, and two that are no secret. */
+/** The environment variables whose values may be seen: public settings, the time zone and the language. */
 const shownVariables: readonly string[] = [
-  ...['APP_ENV', 'APP_DEBUG', 'NODE_ENV', 'LOG_LEVEL', 'APP_HOSTS', 'TRUSTED_PROXIES', 'TRUSTED_HEADERS'],
-  ...[
-    'DEBUG_ALLOWED_IPS',
-    'DEBUG_ALLOWED_USERS',
-    'EDITOR_URL',
-    'EDITOR_PATHS',
-    'PROFILER_MCP',
-    'PROFILER_MCP_REPLAY',
-    'TZ',
-    'LANG',
-  ],
+  'APP_ENV',
+  'APP_DEBUG',
+  'NODE_ENV',
+  'LOG_LEVEL',
+  'APP_HOSTS',
+  'TRUSTED_PROXIES',
+  'TRUSTED_HEADERS',
+  'DEBUG_ALLOWED_IPS',
+  'DEBUG_ALLOWED_USERS',
+  'EDITOR_URL',
+  'EDITOR_PATHS',
+  'PROFILER_MCP',
+  'PROFILER_MCP_REPLAY',
+  'TZ',
+  'LANG',
 ]
 
 /** What a shell calls the working directory reads like a password. */
@@ -70,12 +74,16 @@ export class Redactor {
   /** Whether a name gives its value away as a secret. */
   readonly isSecret: NameTest = name => isSecretName(name) && !this.#isRevealed(name)
 
-  /** Has texts masked by another as well: one that knows the paths of routes, say. It has to be quick. */
+  /** Adds a function that masks more in every text, such as in the paths of routes. It runs for each text, so it has to be quick. */
   add(maskMore: (text: string) => string): void {
-    this.#maskMore = maskMore
+    const maskBefore = this.#maskMore
+    this.#maskMore = text => maskMore(maskBefore(text))
   }
 
-  /** Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. A URL is masked pair by pair. */
+  /**
+   * Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. A URL is masked pair
+   * by pair.
+   */
   text(given: string): string {
     const text = this.#maskMore(given)
     // Too short for a secret of the environment, and without what any other is recognised by.

@@ -247,6 +247,13 @@ t.test('names that are revealed are shown, wherever they are a name', async t =>
   t.ok(redactor.isSecret('email'), 'another redactor')
 })
 
+t.test('each function that is added masks every text', async t => {
+  const more = new Redactor()
+  more.add(text => text.replaceAll('ada', '******'))
+  more.add(text => text.replaceAll('grace', '******'))
+  t.equal(more.text('by ada and grace, token=x'), 'by ****** and ******, token=******')
+})
+
 t.test('a variable that may be shown is masked as any text', async t => {
   t.strictSame(new Redactor({ EDITOR_URL: 'https://me:hunter@host/{file}' }).environment(), {
     EDITOR_URL: 'https://******@host/{file}',
