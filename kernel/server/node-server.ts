@@ -79,7 +79,7 @@ export class NodeServer {
     server.setTimeout(idleTimeout)
     // The client asks before it sends its body: it is told to go on when somebody reads it.
     server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
-    // Node takes its hands off the connection. Without a listener an error of it would end the process.
+    // Node no longer listens for errors of this connection. An error without a listener would end the process.
     server.on('connect', (_message, socket) => {
       socket.on('error', () => undefined).resume()
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)

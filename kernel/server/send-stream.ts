@@ -6,20 +6,22 @@ import { discard } from '../../lib/http/discard.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
+import { writeHead } from './write-head.ts'
 
 /** Called once when a stream cannot be sent to its end. Before the head was sent, another response can take its place. */
 export type OnStreamFailure = (error: unknown) => void
 
-/** Milliseconds after which the system asks whether a client is still there that has nothing to say. */
+/** Milliseconds of silence after which the system probes whether the client still exists. */
 const probeDelay = 60_000
 
 /** Milliseconds that the head waits for the first chunk: until then, a stream that fails can become an error page. */
 const headDelay = 100
 
 /**
- * Sends a stream while it is read. The head goes with the first chunk, or after a short delay: at once for server-sent
- * events, whose readers wait for the head alone. What is longer than its Content-Length would be read as the next response,
- * what is shorter waited for (RFC 9112, section 6.3). Everything that reads the stream runs in the caller's async context.
+ * Sends a stream while it is read. The head is sent with the first chunk, or after a short delay. For server-sent events
+ * it is sent at once, because `EventSource` waits for it. A stream that does not have its Content-Length fails: a client
+ * would read the surplus as the next response, and wait for missing bytes (RFC 9112, section 6.3). All code that reads the
+ * stream runs in the caller's async context.
  */
 export function sendStream(
   body: Readable,
@@ -27,12 +29,11 @@ export function sendStream(
   target: ServerResponse,
   onFailure: OnStreamFailure,
 ): void {
-  const { headers, status } = response
+  const { headers } = response
   const sendHead = () => {
     if (target.headersSent) return
     clearTimeout(timer)
-    // A flat list of names and values: node takes it as it is.
-    target.writeHead(status, headers.toRaw() as string[])
+    writeHead(target, response)
   }
   const sendHeadAlone = () => {
     sendHead()
@@ -53,7 +54,7 @@ export function sendStream(
     discard(body)
     onFailure(error)
   })
-  // Not `pipe`, which throws where nobody catches when a chunk is neither text nor bytes.
+  // Not `pipe`: for a chunk that is neither text nor bytes, it throws where no caller can catch the error.
   body.on('data', (chunk: unknown) => {
     if (target.destroyed || hasFailed) return
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
@@ -74,7 +75,7 @@ export function sendStream(
   )
   target.on('timeout', (socket: Socket) => {
     if (target.writableLength > 0) target.destroy()
-    // The client has taken all: it is the application that is silent, for as long as it likes.
+    // The client has read all that was written. The application may pause for any time.
     else socket.setKeepAlive(true, probeDelay)
   })
   finished(body, { writable: false }, error => {

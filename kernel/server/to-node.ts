@@ -5,6 +5,7 @@ import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { isBodiless } from '../../lib/http/status.ts'
 import { type OnStreamFailure, sendStream } from './send-stream.ts'
+import { writeHead } from './write-head.ts'
 
 /**
  * Computes the Content-Length, in this one place: of a text or bytes always, of a stream never: whoever knows it sets it.
@@ -18,36 +19,25 @@ export function setContentLength({ body, headers, status }: Response): void {
 }
 
 /**
- * Sends a response; that of a stream may begin later.
+ * Sends a response. The head of a stream may be sent later.
  *
  * @throws HTTP_STREAM_USED
  */
 export function toNode(response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
   const { body, status } = response
   setContentLength(response)
-  if (isBodiless(status)) {
-    discard(body)
-    writeHead(target, response)
-    target.end()
-    return
-  }
-  if (body instanceof Readable) {
+  if (body instanceof Readable && !isBodiless(status)) {
     if (body.destroyed) throw new HTTP_STREAM_USED([])
     if (target.req.method !== 'HEAD') {
       sendStream(body, response, target, onFailure)
       return
     }
-    discard(body)
-    writeHead(target, response)
-    target.end()
-    return
   }
   writeHead(target, response)
-  // Node itself leaves the body of an answer to HEAD away.
-  target.end(body ?? undefined)
-}
-
-function writeHead(target: ServerResponse, { headers, status }: Response): void {
-  // A flat list of names and values: node takes it as it is.
-  target.writeHead(status, headers.toRaw() as string[])
+  if (body instanceof Readable || isBodiless(status)) {
+    discard(body)
+    target.end()
+  }
+  // Node itself drops the body of a response to HEAD.
+  else target.end(body ?? undefined)
 }
