@@ -90,7 +90,7 @@ function describeStatus(status: number): string {
 }
 
 /** How much a status wants to be looked at. */
-export function toneOf(status: number): Tone {
+function toneOf(status: number): Tone {
   if (status === 0) return 'plain'
   if (status >= 400) return 'error'
   return status >= 300 ? 'warning' : 'ok'
