@@ -146,7 +146,7 @@ t.test('the way to the error leads through events, listeners, controllers and su
   t.strictSame(await way('/forwards'), [
     'request: GET',
     'route: forwards',
-    'controller: controller',
+    'controller: forwards',
     'request: sub-request',
     'controller: fail',
   ])
