@@ -40,7 +40,8 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
 const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
 
 function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
-  const asked = escapeHtml(redactor.text(`${request.method} ${request.url}`))
+  // A URL is masked pair by pair where nothing stands before it.
+  const asked = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
   const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -81,7 +82,11 @@ function describe({ frames, message, name }: FlatError, { directory, excerpts, r
     return `${number === own?.line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
   })
   const list = calls.map(({ file, function: called, line }) => `    at ${called ?? 'anonymous'} (${file}:${line})`)
-  return [`${name}: ${redactor.text(message)}`, ...(lines === undefined ? [] : ['', ...lines, '']), ...list].join('\n')
+  return [
+    `${redactor.text(name)}: ${redactor.text(message)}`,
+    ...(lines === undefined ? [] : ['', ...lines, '']),
+    ...list,
+  ].join('\n')
 }
 
 const escapes: Readonly<Record<string, string>> = {

@@ -137,6 +137,18 @@ t.test('the last resort shows what has no place, too', async t => {
   t.match((await client.get('/text')).text, /<pre>Thrown value: just text<.pre>/)
 })
 
+t.test('the last resort masks the address as a URL, and names of errors', async t => {
+  const { client } = await boot(t, app => {
+    brokenErrorPage(app)
+    const fail = () => Promise.reject(Object.assign(new Error('failed'), { name: `E password=${secret}` }))
+    app.routes.add({ name: 'named', path: '/named', controller: fail })
+  })
+  const { text } = await client.get(`/named?password=it%22s%20${secret}&q=%7B%22password%22:%22it's%20${secret}%22%7D`)
+  t.match(text, 'E password=******: failed')
+  t.match(text, '?password=******&amp;q=')
+  t.notOk(text.includes(secret))
+})
+
 t.test('listeners that take the response to an error away leave it as it was', async t => {
   const { client, records } = await boot(t, ({ dispatcher }) => {
     const take = (event: ResponseEvent) => event.isMainRequest && Reflect.set(event, 'response', undefined)
