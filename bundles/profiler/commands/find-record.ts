@@ -1,6 +1,7 @@
 import type { CommandArgument } from '../../../kernel/console-command.ts'
 import { CommandUsageError } from '../../../kernel/console-command.ts'
 import { findLatest } from '../reading/find-latest.ts'
+import { mainRequests } from '../reading/main-requests.ts'
 import { isToken } from '../store/parse-summary.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 
@@ -35,16 +36,10 @@ export function tokenArgument(
     name: 'token',
     description: `the token of a record, or ${latest}`,
     async suggest() {
-      const found = await searchMain(storage, 20)
-      const tokens = found.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
+      const { summaries } = await storage.search({ filters: [mainRequests], limit: 20 })
+      const tokens = summaries.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
       return [[latest, 'the latest request'], ...tokens]
     },
     ...changes,
   }
-}
-
-/** Sub-requests have a parent. */
-async function searchMain(storage: Pick<ProfileStorage, 'search'>, limit: number) {
-  const isMain = { field: 'parent', test: 'among', value: new Set(['']) } as const
-  return (await storage.search({ filters: [isMain], limit })).summaries
 }

@@ -1,4 +1,5 @@
 import { gatherStatistics, measureStatistics, type RouteStatistics } from '../commands/route-statistics.ts'
+import { mainRequests } from '../reading/main-requests.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { RoutesRequest } from './parse-routes-request.ts'
 
@@ -37,8 +38,7 @@ export async function gatherRoutes(
   { filters, sort }: RoutesRequest,
   startedAt: number,
 ): Promise<RoutesReport> {
-  const isMain = { field: 'parent', test: 'among', value: new Set(['']) } as const
-  const { summaries } = await storage.search({ filters: [...filters, isMain], limit: Number.MAX_SAFE_INTEGER })
+  const { summaries } = await storage.search({ filters: [...filters, mainRequests], limit: Number.MAX_SAFE_INTEGER })
   const byRoute = (statistics: readonly RouteStatistics[]) => new Map(statistics.map(each => [each.route, each]))
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))

@@ -1,6 +1,7 @@
 import { toTarget } from '../format/to-target.ts'
 import type { ProfileSummary } from '../profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { mainRequests } from './main-requests.ts'
 import { readHeader } from './read-headers.ts'
 import { asObject } from './read-soft.ts'
 
@@ -26,8 +27,7 @@ const pageSpan = 2_000
 export async function findLatest(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
 ): Promise<ProfileSummary | undefined> {
-  const isMain = { field: 'parent', test: 'among', value: new Set(['']) } as const
-  const { summaries } = await storage.search({ filters: [isMain], limit: searchLimit })
+  const { summaries } = await storage.search({ filters: [mainRequests], limit: searchLimit })
   const wanted = summaries.filter(summary => !isBrowserProbe(summary))
   const [newest = summaries[0]] = wanted
   if (newest === undefined) return undefined

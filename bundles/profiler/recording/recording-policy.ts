@@ -22,7 +22,6 @@ export class RecordingPolicy {
   #ignored = 0
   readonly #ignoredPaths: readonly string[]
   readonly #onlyExceptions: boolean
-
   readonly #allows: (request: Request) => boolean
 
   /** `allows` says which clients may keep their requests from being recorded. */

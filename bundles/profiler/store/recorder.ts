@@ -24,6 +24,8 @@ export class Recorder {
   dropped = 0
   /** Why the last one was. */
   problem: string | undefined
+  /** Whether the last write has failed. */
+  isFailing = false
   readonly #options: RecorderOptions
   readonly #queue: CommitQueue<QueueItem>
 
@@ -31,9 +33,6 @@ export class Recorder {
     this.#options = options
     this.#queue = new CommitQueue({ limit: options.queueBytes, commit: group => this.#commit(group) })
   }
-
-  /** Whether the disk took nothing when it was tried last. */
-  isFailing = false
 
   /** Characters that wait to be written. */
   get waiting(): number {
