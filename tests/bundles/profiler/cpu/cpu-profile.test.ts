@@ -253,9 +253,9 @@ t.test('what is no link is not offered as one', async t => {
 })
 
 t.test('secrets in names of functions are masked', async t => {
-  const name = 'call password=hunter2hunter2'
+  // V8 does not always know the name of a method whose key is computed.
   const work = {
-    [name]() {
+    'call password=hunter2hunter2'() {
       let sum = 0
       for (let turn = 0; turn < 3e7; turn++) sum += Math.sqrt(turn)
       return sum
@@ -264,7 +264,7 @@ t.test('secrets in names of functions are masked', async t => {
   const { arm, client, profileOf } = await open(t, {
     handlers: {
       '/named': () => {
-        return Response.html(String(work[name]?.()))
+        return Response.html(String(work['call password=hunter2hunter2']()))
       },
     },
   })
