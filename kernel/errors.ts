@@ -51,7 +51,7 @@ export const KERNEL_NO_RESPONSE: CodedErrorClass<[returned: string]> = defineErr
 export const KERNEL_RESPONSE_INVALID: CodedErrorClass<[found: string]> = defineError(
   'KERNEL_RESPONSE_INVALID',
   500,
-  'What listeners have made of the response is none: it is %s',
+  'A listener must give a "Response" object but it gave %s',
 )
 
 export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(

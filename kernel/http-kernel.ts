@@ -107,8 +107,8 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Tells that the response was sent, its client has left, or its stream failed (with that error). Once for each main
-   * request; gives a promise only when something is pending, never throws and never rejects.
+   * Dispatches `kernel.terminate`: the response was sent, its client has left, or its stream failed (with that error). Once
+   * for each main request; gives a promise only when something is pending, never throws and never rejects.
    */
   terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
     const event = new TerminateEvent(this, request, response, isSent, streamError)
@@ -218,7 +218,9 @@ export class HttpKernel implements RequestKernel {
       return filtered instanceof Promise ? await filtered : filtered
     } catch (failure) {
       appendCause(failure, event.error)
-      this.#logger.critical('Listeners replaced the response to an error by none.', { exception: failure })
+      this.#logger.critical('A listener put something else in the place of the response to an error.', {
+        exception: failure,
+      })
       return response
     }
   }

@@ -157,7 +157,7 @@ t.test('listeners that take the response to an error away leave it as it was', a
   const response = await client.get('/nowhere')
   t.equal(response.status, 404)
   t.match(response.text, '<h1>')
-  t.equal(records.at(-1)?.message, 'Listeners replaced the response to an error by none.')
+  t.equal(records.at(-1)?.message, 'A listener put something else in the place of the response to an error.')
 })
 
 t.test('the last resort is constant for all other clients', async t => {

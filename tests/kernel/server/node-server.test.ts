@@ -90,7 +90,9 @@ t.test('a stream that fails before the server reads it becomes an error page, to
     stream.destroy(new Error('on purpose'))
     return Response.stream(stream)
   }
-  const { app, url } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle({ '/fail': fail, '/late': fail })])
+  const { app, url } = await startServer(t, { APP_ENV: 'prod' }, [
+    createHandlerBundle({ '/fail': fail, '/late': fail }),
+  ])
   t.equal((await fetch(`${url}/fail`)).status, 500)
   app.dispatcher.on(ResponseEvent, ({ request }) => (request.path === '/late' ? wait(20) : undefined))
   t.equal((await fetch(`${url}/late`)).status, 500)
