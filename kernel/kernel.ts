@@ -119,7 +119,11 @@ export class Kernel {
     this.app.signals.emit('files.changed', undefined)
   }
 
-  /** Closes the bundles in reverse order; each is closed, also when another fails. @throws KERNEL_BUNDLE_FAILED of the first */
+  /**
+   * Closes the bundles in reverse order; each is closed, also when another fails.
+   *
+   * @throws KERNEL_BUNDLE_FAILED of the first
+   */
   async close(): Promise<void> {
     const failures: unknown[] = []
     for (const bundle of this.#bundles.toReversed()) {

@@ -45,8 +45,8 @@ const formats: ReadonlyMap<unknown, Renderer> = new Map([
 
 /**
  * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the route,
- * or in the form that the client prefers when the route has none or another one. Details and debug headers are for clients that the gate lets in; everybody else learns the status, and the
- * message only when it is below 500.
+ * or in the form that the client prefers when the route has none or another one. Details and debug headers are for clients
+ * that may see debug output. All other clients get the status, and the message only when the status is below 500.
  */
 export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
   return defineController('error_controller', [currentRequest], request => {

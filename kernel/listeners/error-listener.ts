@@ -62,7 +62,10 @@ export class ErrorListener {
   }
 }
 
-/** Scanners and broken clients cause these. The codes of other refusals name the area HTTP, and `HTTP_ERROR` is any HttpError. */
+/**
+ * Whether no route takes a request, or a check refused it: scanners and broken clients cause these. Codes of checks begin
+ * with `HTTP_`; `HTTP_ERROR` is the code of an HttpError without a code of its own.
+ */
 function isMissOrRefusal({ code, status }: HttpError): boolean {
   if (code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code) return true
   return code.startsWith('HTTP_') && code !== 'HTTP_ERROR' && isClientError(status)

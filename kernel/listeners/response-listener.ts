@@ -9,9 +9,9 @@ import { ResponseEvent } from '../events/response-event.ts'
 const priority = 0
 
 /**
- * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in Symfony, a response
- * without one is `no-cache, private`, or `private, must-revalidate` when `last-modified` or `expires` says how old it may get.
- * A response with one is `private` unless it says `public`, `private` or `s-maxage`.
+ * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in
+ * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` when `last-modified`
+ * or `expires` says how old it may get. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
   subscribe(dispatcher: EventDispatcher): void {
@@ -32,7 +32,7 @@ function completeContentType(request: Request, { headers, status }: Response): v
   if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
-  // A text that comes from a client is not run as something else.
+  // Without it, a browser may run a text of a client as a script or a page.
   if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
 }
 

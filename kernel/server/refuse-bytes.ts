@@ -13,7 +13,7 @@ const statuses: Readonly<Record<string, number>> = {
 /** Milliseconds in which a client may take the answer. */
 const patience = 200
 
-/** Answers bytes that are no request (RFC 9112, section 2.2) and ends the connection: what follows has no known beginning. */
+/** Answers bytes that are no request (RFC 9112, section 2.2) and ends the connection: the next request cannot be found. */
 export function refuseBytes(socket: Socket, code: string): void {
   const status = statuses[code] ?? 400
   const allow = status === 405 ? `Allow: ${knownMethods.join(', ')}\r\n` : ''

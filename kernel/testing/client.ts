@@ -183,8 +183,9 @@ export class TestClient {
     isErrorPage = false,
   ): Promise<{ response: Response; bytes: Uint8Array }> {
     const { body } = response
-    if (!(body instanceof Readable))
+    if (!(body instanceof Readable)) {
       return { response, bytes: Buffer.from(request.method === 'HEAD' ? '' : (body ?? '')) }
+    }
     try {
       const bytes = await this.#kernel.run(request, () => buffer(body))
       return { response, bytes: request.method === 'HEAD' ? Buffer.alloc(0) : bytes }

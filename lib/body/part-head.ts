@@ -11,7 +11,12 @@ export interface PartHead {
   readonly type: string
 }
 
-/** Parses the header lines of a part (RFC 7578, 4); a line that begins with a blank continues the one before (RFC 5322, 2.2.3). @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
+/**
+ * Parses the header lines of a part (RFC 7578, 4). A line that begins with a blank continues the line before it (RFC 5322,
+ * 2.2.3).
+ *
+ * @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400)
+ */
 export function parsePartHead(bytes: Uint8Array): PartHead {
   const headers = parseHeaders(decodeUtf8(bytes))
   const disposition = headers.get('content-disposition') ?? ''

@@ -2,7 +2,7 @@ import { readProperty } from '../stack/read-property.ts'
 
 const depthLimit = 10
 
-/** Errors whose cause was set here. One that is thrown for every request keeps the latest original, not all of them. */
+/** Errors whose cause was set here. An error object that is thrown again and again keeps the latest original only. */
 const ends = new WeakSet<object>()
 
 /**
@@ -22,7 +22,10 @@ export function appendCause(failure: unknown, original: unknown): void {
   }
 }
 
-/** A failure and its causes that are objects, up to the first whose cause was set here; nothing when there is no end to them. */
+/**
+ * A failure and its causes that are objects, up to the first whose cause was set here; nothing when there is no end to
+ * them.
+ */
 function chainOf(failure: unknown): readonly object[] {
   const links: object[] = []
   for (let link = failure; typeof link === 'object' && link !== null; link = readProperty(link, 'cause')) {

@@ -20,7 +20,7 @@ export function readHost(
   return value === undefined ? undefined : checkHost(value)
 }
 
-/** The target's wins (RFC 9112, section 3.2.2). A client sends the same twice: one that does not means harm. */
+/** Both must be the same (RFC 9112, section 3.2). A difference may be an attempt to mislead a proxy or a cache. */
 function checkAuthority({ defaultPort, host }: Authority, header = host): void {
   const [one, other] = [checkHost(host), checkHost(header)]
   const isSame = one.name === other.name && (one.port ?? defaultPort) === (other.port ?? defaultPort)

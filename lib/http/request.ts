@@ -156,7 +156,7 @@ export class Request {
     return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
   }
 
-  /** What the request came by; absent when it was made in this process. */
+  /** The connection of the request; absent when the request was made in this process. */
   get connection(): Connection | undefined {
     return this.#init.connection
   }

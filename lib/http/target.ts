@@ -12,7 +12,7 @@ export interface Target {
   readonly authority?: Authority
 }
 
-/** Whom a target in absolute form is for. */
+/** The host that a target in absolute form names. */
 export interface Authority {
   /** A host, not yet checked; it may have a port. */
   readonly host: string

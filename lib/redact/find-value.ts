@@ -4,14 +4,14 @@ import { goesOnAsProse, isPlace, isProse } from './is-prose.ts'
 import { mask } from './mask.ts'
 import type { PlacedName } from './read-name.ts'
 
-/** What of a text is a secret, and what stands in its place. */
+/** The part of a text that is a secret, and its replacement. */
 export interface FoundValue {
   readonly start: number
   readonly end: number
   readonly mask: string
 }
 
-/** What gives nothing away. */
+/** Placeholders and literals that contain no secret. */
 const literal =
   /(?:\$\d{1,3}|\?|%s)(?![\w$%&-])|(?:null|undefined|true|false|NaN|\[(?:Circular|Getter|Setter|Function)[^\]\r\n]{0,100}\])(?![\w-])/y
 const number = /-?\d[\d.eE+-]*/y
@@ -24,7 +24,7 @@ const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
 const prefix = /[bBrRuUfNE@$]{1,2}(?=["'])/y
 const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.]{0,100}\(/y
 const masked = /\*{6}(?!\w)/y
-/** Nothing is in it. */
+/** Brackets with nothing between them. */
 const emptyGroup = /[{[]\s{0,9}[}\]]/y
 
 /** Finds the value behind a separator that ends at `from`; `undefined` when there is none, or none that is a secret. */

@@ -4,7 +4,7 @@ import { mask } from './mask.ts'
 /** A token begins a word, or follows a percent-encoded character. */
 const start = '(?<![\\w-]|%)(?:(?<=%[\\dA-F]{2})|(?<![\\w-]))'
 
-/** What begins as the tokens of a known provider do. */
+/** The forms of tokens of known providers. */
 const shapes: readonly string[] = [
   'gh[opsur]_[A-Za-z\\d]{10,}',
   'github_pat_\\w{10,}',
@@ -47,7 +47,7 @@ const tokens = new RegExp(
 const begins =
   /gh[opsur]_|github_pat_|gl[a-z]{2,5}-|[sr]k_(?:live|test)_|whsec_|sk-|gsk_|xox[a-z]-|xapp-|A(?:KIA|SIA|GPA|IDA|ROA|Iza|TATT3|GE-SEC)|ya29\.|GOCSPX|npm_|pypi-|SG\.|key-|hf_|do[opr]_v1|dckr_|hv[bs]\.|shp[acs]|sq0|sntry|lin_api|tskey|bot\d|\d{8}:[\w-]|eyJ|hooks\.slack|webhooks\//
 
-/** Whether there may be something that is masked whatever it is called. */
+/** Whether a text may contain a credential that is known by its form. */
 export function mayHaveCredential(text: string): boolean {
   return begins.test(text) || unnamed.test(text)
 }
@@ -55,7 +55,7 @@ export function mayHaveCredential(text: string): boolean {
 const unnamed =
   /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
 
-/** Masks what is a credential by its form, whatever it is called: PEM blocks, JWTs, tokens of known providers, web hooks. */
+/** Masks credentials that are known by their form: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {
   const unpemmed = text.includes('-----BEGIN') ? text.replace(pemBlock, mask) : text
   return begins.test(unpemmed) ? unpemmed.replace(tokens, mask) : unpemmed

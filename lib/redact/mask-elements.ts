@@ -3,7 +3,7 @@ import type { NameTest } from './secret-names.ts'
 
 const openTag = /<([A-Za-z_][\w.:-]{0,100})(\s[^<>]{0,300})?>/g
 const namingAttribute = /\s(?:name|key|id|property)\s?=\s?["']?([^\s"'>]{1,100})/gi
-/** As far as the end of an element is looked for that has others in it. */
+/** Characters within which the end of an element with children is searched. */
 const contentLimit = 2000
 
 /** Masks what is in elements of secret names: `<password>x</password>`, `<param name="apiKey">x</param>`. */

@@ -20,7 +20,7 @@ export function maskPairs(text: string, isSecret: NameTest): string {
   let masked = ''
   let done = 0
   let after = 0
-  /** Where a name was named that is secret; its value is to come. */
+  /** The place of a pair that gives a secret name (`"name":"password"`); its value is still to come. */
   let named: number | undefined
   /** A value whose name is still to come. */
   let unnamed: FoundValue | undefined

@@ -24,7 +24,7 @@ export function maskText(text: string, isSecret: NameTest = isSecretName): strin
   return masked
 }
 
-/** Whether a text has anything that masking looks for. Most have nothing, and this is ten times faster than to look closely. */
+/** Whether a text may contain a secret. Most texts have none, and this test is ten times faster than masking. */
 export function mayHaveSecret(text: string): boolean {
   return mayHaveSecretName(text) || mayHaveCredential(text)
 }

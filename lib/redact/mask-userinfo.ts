@@ -19,12 +19,12 @@ export function maskUserinfo(text: string): string {
 function maskAuthority(part: string): string {
   const authority = part.slice(0, part.search(/[/?#]|$/))
   let at = authority.lastIndexOf('@')
-  // A password with a slash that nobody encoded: what follows the colon is no port.
+  // A password with a slash that is not encoded: the text behind the colon is no port.
   if (at === -1 && /^[^[:]*:(?!\d*$)/.test(authority)) at = part.lastIndexOf('@')
   return at > 0 ? mask + part.slice(at) : part
 }
 
-/** What stands before an address that is no user. */
+/** Words before the colon of an address that are not the name of a user. */
 const noUser =
   /^(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail)$/i
 

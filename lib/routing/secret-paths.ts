@@ -54,7 +54,7 @@ export class SecretPaths {
   }
 }
 
-/** A path that says nothing before its first variable is only known as all of that of a URL. */
+/** A path that begins with a variable is only recognised as the whole path of a URL. */
 const origin = '(?<=https?://[^/\\s"\'`<>]{1,255})'
 const end = '(?=/?(?:[\\s"\'`<>?#]|$))'
 const segment = '[^/\\s"\'`<>?#]{1,2000}'

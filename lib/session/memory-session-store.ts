@@ -37,7 +37,7 @@ export class MemorySessionStore implements SessionStore {
     return before - this.#sweep().length
   }
 
-  /** What is left. */
+  /** Gives the sessions that are left. */
   #sweep(): readonly KeptSession[] {
     const now = this.#now()
     const sessions = [...this.#records].flatMap(([id, record]) => describeRecord(id, record, now) ?? [])

@@ -27,7 +27,8 @@ export interface HtmlFileServices {
 
 /**
  * Makes one HTML file of a record, with all its panels and the stylesheet, to be kept or sent to somebody. It has no
- * scripts and loads nothing; its links lead within it, and control characters are written as escapes. A policy of its own (by the hash of the stylesheet) sees to that.
+ * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
+ * Control characters are written as escapes.
  */
 export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
   const { assets, logger, storage, view } = services

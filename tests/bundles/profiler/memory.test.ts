@@ -197,13 +197,13 @@ t.test('the panel of a request that was alone says so', async t => {
   t.match(page, 'No other recorded request was in flight.')
 })
 
-t.test('a sub-request tells that its usage is told with the main request', async t => {
+t.test('the usage of a sub-request is shown with its main request', async t => {
   const kernel = await createProfiledKernel(t)
   const main = await kernel.profileOf(await kernel.client.get('/nowhere'))
   const sub = await kernel.storage.find(main.children[0] ?? '')
   if (sub === undefined) throw new Error('There is no sub-request.')
   t.notOk(kernel.panel('memory').hasContent(sub.profile))
-  t.match(await kernel.show('memory', sub.profile), 'it is told with the main request')
+  t.match(await kernel.show('memory', sub.profile), 'see the main request')
   t.match(await kernel.show('memory', createProfile({})), 'No usage was recorded.')
 })
 
