@@ -112,21 +112,23 @@ export class HttpKernel implements RequestKernel {
    */
   terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
     const event = new TerminateEvent(this, request, response, isSent, streamError)
-    const report = (error: unknown) =>
-      this.#logger.critical('A listener of kernel.terminate failed.', { exception: error })
     try {
-      return this.#context
-        .run(request, () => {
-          if (streamError !== undefined) {
-            this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
-          }
-          return this.#dispatch(event)
-        })
-        ?.catch(report)
+      return this.#context.run(request, () => {
+        if (streamError !== undefined) {
+          this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
+        }
+        return this.#dispatcher.dispatch(event, { ...request.dispatching, onFailure: this.#reportLate })
+      })
     } catch (error) {
-      report(error)
+      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
       return undefined
     }
+  }
+
+  /** A failure after the response has nothing to do with an error that was answered. Later listeners are called. */
+  readonly #reportLate = (failure: unknown, { name }: RegisteredListener): void => {
+    const message = 'The listener {listener} of kernel.terminate failed.'
+    this.#logger.critical(message, { listener: name, exception: failure })
   }
 
   /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */

@@ -75,7 +75,10 @@ export class ProfilerTracer implements DispatchTracer {
     if (pass === undefined) return ignoredSpan
     if (event instanceof RequestEvent) this.#dismissOwn(pass)
     const span = pass.events.beginCall(event, listener)
-    if (!(event instanceof KernelEvent) || event.request.dispatching?.onFailure === undefined) return span
+    if (!(event instanceof KernelEvent)) return span
+    // Otherwise the event ends with the failure.
+    const isSkipped = event instanceof TerminateEvent || event.request.dispatching?.onFailure !== undefined
+    if (!isSkipped) return span
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)

@@ -1,4 +1,6 @@
 import { t } from 'tap'
+import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { RequestEvent } from '../../../kernel/events/request-event.ts'
 import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
 import { createBareKernel, createRequest } from '../../../kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '../../../kernel/testing/recording-dispatcher.ts'
@@ -28,18 +30,55 @@ t.test('stopPropagation keeps the rest from running', async t => {
   t.hasStrict(dispatcher.last(TerminateEvent), { stoppedBy: 'stopper', skipped: ['never called'] })
 })
 
-t.test('a listener that throws is logged, and hurts nobody', async t => {
+t.test('a listener that fails is logged by its name, and later ones are called', async t => {
   const dispatcher = createEventDispatcher()
   const { logger, records } = createRecorder()
-  dispatcher.on(TerminateEvent, () => {
-    throw new Error('too late')
-  })
+  const called: string[] = []
+  const fail = (message: string) => {
+    throw new Error(message)
+  }
+  dispatcher.on(TerminateEvent, () => fail('too late'), 2, 'first')
+  dispatcher.on(TerminateEvent, async () => fail('much too late'), 1, 'second')
+  dispatcher.on(TerminateEvent, () => called.push('third'))
   await createBareKernel(dispatcher, undefined, logger).terminate(createRequest(), new Response())
   t.hasStrict(records, [
     {
       level: 'critical',
-      message: 'A listener of kernel.terminate failed.',
+      message: 'The listener first of kernel.terminate failed.',
+      context: { listener: 'first', exception: { message: 'too late' } },
+    },
+    {
+      level: 'critical',
+      message: 'The listener second of kernel.terminate failed.',
+      context: { listener: 'second', exception: { message: 'much too late' } },
+    },
+  ])
+  t.strictSame(called, ['third'])
+})
+
+t.test('after an error was answered, what fails has no cause that is none', async t => {
+  const dispatcher = createEventDispatcher()
+  const { logger, records } = createRecorder()
+  const kernel = createBareKernel(dispatcher, undefined, logger)
+  dispatcher.on(RequestEvent, () => {
+    throw new Error('answered')
+  })
+  dispatcher.on(ExceptionEvent, event => event.respond(new Response()))
+  dispatcher.on(
+    TerminateEvent,
+    () => {
+      throw new Error('too late')
+    },
+    0,
+    'late',
+  )
+  const request = createRequest()
+  await kernel.terminate(request, await kernel.handle(request))
+  t.hasStrict(records, [
+    {
+      message: 'The listener late of kernel.terminate failed.',
       context: { exception: { message: 'too late' } },
     },
   ])
+  t.notMatch(JSON.stringify(records), 'answered')
 })
