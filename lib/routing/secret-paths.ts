@@ -54,8 +54,11 @@ export class SecretPaths {
   }
 }
 
-/** A path that begins with a variable is only recognised as the whole path of a URL. */
-const origin = '(?<=https?://[^/\\s"\'`<>]{1,255})'
+/**
+ * A path that begins with a variable is only recognised as the whole path of a URL. The lookbehind follows the slash: at
+ * every character, it takes seconds for a megabyte.
+ */
+const origin = '(?<=https?://[^/\s"\'`<>]{1,255}/)'
 const end = '(?=/?(?:[\\s"\'`<>?#]|$))'
 const segment = '[^/\\s"\'`<>?#]{1,2000}'
 const segments = '[^\\s"\'`<>?#]{1,2000}'
@@ -65,7 +68,8 @@ function toSecretPath({ leadingText, sequence }: PatternForm, isSecret: NameTest
     if (token.type === 'text') return `(${escapeRegExp(token.value)}|${escapeRegExp(encodeURI(token.value))})`
     return `(${token.type === 'param' ? segment : segments})`
   })
-  const source = leadingText === '/' ? `${origin}${groups.join('')}${end}` : groups.join('')
+  const [first = '', ...others] = groups
+  const source = leadingText === '/' ? `${first}${origin}${others.join('')}${end}` : groups.join('')
   return {
     pattern: new RegExp(source, 'g'),
     isSecret: sequence.map(token => token.type !== 'text' && isSecret(token.name)),
