@@ -58,7 +58,7 @@ export class SecretPaths {
  * A path that begins with a variable is only recognised as the whole path of a URL. The lookbehind follows the slash: at
  * every character, it takes seconds for a megabyte.
  */
-const origin = '(?<=https?://[^/\s"\'`<>]{1,255}/)'
+const origin = '(?<=https?://[^/\\s"\'`<>]{1,255}/)'
 const end = '(?=/?(?:[\\s"\'`<>?#]|$))'
 const segment = '[^/\\s"\'`<>?#]{1,2000}'
 const segments = '[^\\s"\'`<>?#]{1,2000}'
