@@ -1,5 +1,6 @@
 import { quoteAt } from './find-end.ts'
 import { type FoundValue, findValue } from './find-value.ts'
+import { namingKeys, valueKeys } from './named-value.ts'
 import { readName } from './read-name.ts'
 import type { NameTest } from './secret-names.ts'
 
@@ -7,8 +8,9 @@ import type { NameTest } from './secret-names.ts'
 const separators = /=>|(?:[:!]|\|\||&&|\?\??)?={1,3}|:{1,2}|%(?:25){0,4}3d/gi
 
 /** What names something, and what its value stands under: `{"name":"password","value":"x"}`. */
-const namingName = /^(?:name|key|field|param|parameter|property|header|variable|k)$/i
-const namedValue = /^(?:value|val|v|content|data)$/i
+const namingName = new RegExp(`^(?:${namingKeys.join('|')}|k)$`, 'i')
+const valueNames = `(?:${valueKeys.join('|')}|v)`
+const namedValue = new RegExp(`^${valueNames}$`, 'i')
 const namedDistance = 300
 
 /**
@@ -64,8 +66,12 @@ function namesNext(text: string, from: number): boolean {
   return nextValue.test(text.slice(from, from + namedDistance))
 }
 
-const nextValue =
-  /^\s?\\{0,9}(["'])[^"'`\\]{0,100}\\{0,9}\1\s{0,9},?\s{0,9}\\{0,9}["']?(?:value|val|v|content|data)\\{0,9}["']?\s?[:=]/i
+const nextValue = new RegExp(
+  /^\s?\\{0,9}(["'])[^"'`\\]{0,100}\\{0,9}\1\s{0,9},?\s{0,9}\\{0,9}["']?/.source +
+    valueNames +
+    /\\{0,9}["']?\s?[:=]/.source,
+  'i',
+)
 
 /** A short text in quotes; empty when there is none. */
 function readQuoted(text: string, from: number): string {

@@ -1,7 +1,18 @@
 import type { NameTest } from './secret-names.ts'
 
-const namingKeys = ['name', 'key', 'field', 'param', 'parameter', 'property', 'header', 'variable']
-const valueKeys = ['value', 'val', 'content', 'data']
+/** Keys whose value is the name of another value. */
+export const namingKeys: readonly string[] = [
+  'name',
+  'key',
+  'field',
+  'param',
+  'parameter',
+  'property',
+  'header',
+  'variable',
+]
+/** Keys of the value that such a name belongs to. */
+export const valueKeys: readonly string[] = ['value', 'val', 'content', 'data']
 
 /** The key of the value that another key of the object names as a secret: `value` of `{ name: 'password', value: 'x' }`. */
 export function secretUnder(object: object, isSecret: NameTest): string | undefined {
