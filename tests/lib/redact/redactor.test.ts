@@ -245,6 +245,7 @@ t.test('names that are revealed are shown, wherever they are a name', async t =>
     "email = 'a1b2c3d4'; token = '******' + '******'",
   )
   t.ok(redactor.isSecret('email'), 'another redactor')
+  t.ok(open.isSecret('email[]'), 'the last brackets are empty')
 })
 
 t.test('each function that is added masks every text', async t => {
