@@ -56,7 +56,9 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     link: recordLink(token),
     status: status === 0 ? '–' : String(status),
     statusText: describeStatus(status),
-    tone: outcome === 'stream-failed' ? 'error' : isBrowserProbe(summary) ? 'plain' : toneOf(status),
+    // The sub-request that makes its error page looks like it.
+    tone:
+      outcome === 'stream-failed' ? 'error' : isBrowserProbe({ ...summary, parent: null }) ? 'plain' : toneOf(status),
     method,
     address: url,
     target: toTarget(url),

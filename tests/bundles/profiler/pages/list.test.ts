@@ -201,6 +201,10 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
   const html = await show(client)
   t.equal(html.match(/asked for by the browser/g)?.length, 4)
   t.notMatch(html, 'NotFoundError')
+  const errorPage = { ...none, parent: '000000', url: 'http://localhost/favicon.ico' }
+  keep(storage, { ...errorPage, token: '000009', time: at(2_000) })
+  const rows = (await show(client)).match(/<td class="status"><span class="pill pill-plain"/g)
+  t.equal(rows?.length, 5, 'the row of its error page is grey, too')
   t.equal(textOf((await client.get('/_profiler/latest')).text).includes('/page'), true)
   const { requests, routes } = (await client.get('/_profiler/routes.json')).json() as {
     requests: number
