@@ -8,8 +8,8 @@ import type { NameTest } from './secret-names.ts'
 const separators = /=>|(?:[:!]|\|\||&&|\?\??)?={1,3}|:{1,2}|%(?:25){0,4}3d/gi
 
 /** What names something, and what its value stands under: `{"name":"password","value":"x"}`. */
-const namingName = new RegExp(`^(?:${namingKeys.join('|')}|k)$`, 'i')
-const valueNames = `(?:${valueKeys.join('|')}|v)`
+const namingName = new RegExp(`^(?:${namingKeys.join('|')})$`, 'i')
+const valueNames = `(?:${valueKeys.join('|')})`
 const namedValue = new RegExp(`^${valueNames}$`, 'i')
 const namedDistance = 300
 

@@ -10,9 +10,10 @@ export const namingKeys: readonly string[] = [
   'property',
   'header',
   'variable',
+  'k',
 ]
 /** Keys of the value that such a name belongs to. */
-export const valueKeys: readonly string[] = ['value', 'val', 'content', 'data']
+export const valueKeys: readonly string[] = ['value', 'val', 'v', 'content', 'data']
 
 /** The key of the value that another key of the object names as a secret: `value` of `{ name: 'password', value: 'x' }`. */
 export function secretUnder(object: object, isSecret: NameTest): string | undefined {

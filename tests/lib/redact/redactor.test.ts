@@ -265,11 +265,13 @@ t.test('a value whose name stands beside it is masked by that', async t => {
   t.strictSame(
     redactor.value('', [
       { name: 'password', value: 'x' },
+      { k: 'password', v: 'x' },
       { name: 'a', value: 'b' },
       { key: 'a', value: 'b', name: 1 },
     ]),
     [
       { name: 'password', value: '******' },
+      { k: 'password', v: '******' },
       { name: 'a', value: 'b' },
       { key: '******', value: 'b', name: 1 },
     ],
