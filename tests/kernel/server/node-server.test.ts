@@ -113,7 +113,14 @@ t.test('a stream that fails before its first chunk becomes an error page, of the
     createHandlerBundle({
       '/at-once': () => Response.stream(fails(0)),
       '/soon': () => Response.stream(fails(20)),
-      '/number': () => Response.stream(Readable.from([1])),
+      '/number': () => {
+        // Both chunks are buffered: the second one is emitted although the first has made the stream fail.
+        const body = new Readable({ objectMode: true, read: () => undefined })
+        body.push(1)
+        body.push(2)
+        body.push(null)
+        return Response.stream(body)
+      },
       '/longer': () => Response.stream(Readable.from(['ab']), { headers: { 'content-length': '1' } }),
       '/shorter': () => Response.stream(Readable.from([]), { headers: { 'content-length': '1' } }),
       '/sse': () => Response.stream(fails(0), events),
