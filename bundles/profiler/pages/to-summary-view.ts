@@ -56,9 +56,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     link: recordLink(token),
     status: status === 0 ? '–' : String(status),
     statusText: describeStatus(status),
-    // The sub-request that makes its error page looks like it.
-    tone:
-      outcome === 'stream-failed' ? 'error' : isBrowserProbe({ ...summary, parent: null }) ? 'plain' : toneOf(status),
+    tone: toneOfSummary(summary),
     method,
     address: url,
     target: toTarget(url),
@@ -89,6 +87,12 @@ const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
 function describeStatus(status: number): string {
   if (status === 0) return 'No response'
   return `${status >= 400 ? 'Error ' : ''}${status} ${statusText(status)}`
+}
+
+/** A request that failed is no success, whatever its status. The error page of a browser's probe looks like the probe. */
+function toneOfSummary(summary: ProfileSummary): Tone {
+  if (outcomes[summary.outcome].tone === 'error') return 'error'
+  return isBrowserProbe({ ...summary, parent: null }) ? 'plain' : toneOf(summary.status)
 }
 
 /** How much a status wants to be looked at. */
