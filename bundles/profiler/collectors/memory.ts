@@ -7,7 +7,7 @@ export const memoryCollector: ProfileCollector = {
   collect(pass) {
     const { usage } = pass
     if (usage === undefined) return undefined
-    const { heap, heapLimit, system, user } = usage.readProcess()
+    const { heap, heapLimit, peak, system, user } = usage.readProcess()
     const { active, idle } = performance.eventLoopUtilization(usage.loop)
     usage.end = performance.now()
     return {
@@ -15,6 +15,7 @@ export const memoryCollector: ProfileCollector = {
       cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
       loop: { active: roundTime(active), idle: roundTime(idle) },
       heap: { before: usage.process.heap, after: heap, limit: heapLimit },
+      peak,
       requests: { others: usage.others, most: usage.most },
       pauses: usage.pauses,
       blocks: usage.blocks,

@@ -49,6 +49,7 @@ function findEnd(rows: readonly TimelineRow[], handled: number): number {
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
   const { duration, memory, subRequests } = asObject(profile.summary)
+  const { peak } = asObject(asObject(profile.data).memory)
   const of = (category: Category) => rows.filter(row => row.category === category && row.depth > 0)
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
   const metric = (name: string, value: string) => ({ name, value })
@@ -61,7 +62,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
   const hasSubRequests = of('request').length > 0
   const hasNested = of('request').length > asNumber(subRequests)
   return [
-    metric('Total', toDuration(duration)),
+    metric('Total execution time', toDuration(duration)),
     metric('Response ready · last byte', `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`),
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
@@ -69,6 +70,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
     ...createUsageMetrics(profile),
     metric('Heap at the end', formatBytes(asNumber(memory))),
+    ...(peak === undefined ? [] : [metric('Peak memory usage of the process', formatBytes(asNumber(peak)))]),
   ]
 }
 

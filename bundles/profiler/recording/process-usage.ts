@@ -5,6 +5,8 @@ export interface ProcessUsage {
   /** Bytes of the heap in use, and those it may grow to. */
   readonly heap: number
   readonly heapLimit: number
+  /** The most bytes of memory that the process has ever held (resident set size). */
+  readonly peak: number
   /** Microseconds of CPU time. */
   readonly user: number
   readonly system: number
@@ -35,7 +37,8 @@ export function readProcessUsage(lifetime: number): ProcessUsage {
   countWanted(now)
   if (last === undefined || now - last.readAt > (isUnderLoad ? sharedLifetime : lifetime)) {
     const { heap_size_limit: heapLimit, used_heap_size: heap } = getHeapStatistics()
-    last = { ...process.cpuUsage(), heap, heapLimit, readAt: now }
+    const { maxRSS, systemCPUTime, userCPUTime } = process.resourceUsage()
+    last = { user: userCPUTime, system: systemCPUTime, peak: maxRSS * 1024, heap, heapLimit, readAt: now }
   }
   return last
 }

@@ -13,6 +13,7 @@ import { NodeServer } from '../../../kernel/server/node-server.ts'
 import { HttpError } from '../../../lib/errors/http-error.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
+import { isNode20 } from '../../support/bad-requests.ts'
 import { createHandlerBundle } from '../../support/handler-bundle.ts'
 import { openConnection, startServer } from '../../support/test-server.ts'
 import { until } from '../../support/until.ts'
@@ -328,7 +329,9 @@ t.test('a request whose end is not clear is the last one, and nothing behind it 
     post('Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n', '0\r\n\r\n').replace('1.1', '1.0'),
   ]) {
     const answer = await raw(`${bytes}${behind}${behind}`)
-    t.strictSame(statuses(answer), [501], JSON.stringify(bytes))
+    // The parser of Node 22 and later refuses an empty coding itself.
+    const isRefusedByParser = !isNode20 && bytes.includes('Transfer-Encoding:\r\n')
+    t.strictSame(statuses(answer), [isRefusedByParser ? 400 : 501], JSON.stringify(bytes))
     t.match(answer, /^connection: close\r$/im)
   }
   t.strictSame([...new Set(paths)], ['/echo'], 'what comes behind is dropped')

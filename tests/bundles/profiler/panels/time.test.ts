@@ -67,6 +67,7 @@ const data = {
   },
   memory: {
     wall: 9,
+    peak: 96 * 1024 * 1024,
     cpu: { user: 1, system: 0.5 },
     loop: { idle: 4.5 },
     pauses: { count: 2, first: [{ start: 0.5, duration: 0.1 }, { start: 3 }] },
@@ -260,7 +261,7 @@ t.test('the metrics tell the whole, its parts, and what of it was waited', async
   t.match((await viewWith(0)).metrics, [{}, {}, {}, {}, {}, { name: 'Sub-Requests, with nested ones' }])
   const { metrics } = await viewWith(1)
   t.strictSame(metrics, [
-    { name: 'Total', value: '5.000 ms' },
+    { name: 'Total execution time', value: '5.000 ms' },
     { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
     { name: 'Controller', value: '2.000 ms' },
     { name: 'Templates, with those of sub-requests', value: '0.100 ms' },
@@ -269,6 +270,7 @@ t.test('the metrics tell the whole, its parts, and what of it was waited', async
     { name: 'On CPU', value: '1.500 ms (16.7 % of 9.000 ms)' },
     { name: 'Waiting', value: '4.500 ms (50.0 % of 9.000 ms)' },
     { name: 'Heap at the end', value: '12.0 MiB' },
+    { name: 'Peak memory usage of the process', value: '96.0 MiB' },
   ])
 })
 

@@ -89,7 +89,9 @@ t.test('a failed request shows where its error page was made, which has a tree o
   for (const text of [
     'Performance metrics',
     'Response ready · last byte',
+    'Total execution time',
     'Heap at the end',
+    'Peak memory usage',
     'Sub-Request',
     'Execution timeline',
     'Threshold',
