@@ -73,7 +73,7 @@ t.test('profiler:show tells all of a record, or all of one panel', async t => {
   const failed = await run('profiler:show latest', { width: 60 })
   t.ok(failed.stdout.startsWith('\u001b[31m500 Internal Server Error: '))
   t.match(failed.stdout, /http.*failed.*It broke\./)
-  t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[1mNo response: '))
+  t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[31mNo response: '))
 })
 
 t.test('as JSON and Markdown it is what the addresses of the web give', async t => {
