@@ -10,10 +10,9 @@ import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../
 import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
-import { findUnknownSettings } from '../lib/env/unknown-settings.ts'
+import { warnOfUnknownSettings } from '../lib/env/unknown-settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
-import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { describeDebugAccess } from './debug-notice.ts'
 import { describeFailure } from './describe-failure.ts'
@@ -71,7 +70,7 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const format = isDevelopment ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
   const isFirst = cluster.isPrimary || cluster.worker?.id === 1
-  if (isFirst && !options.isRestarted) warnOfUnknownSettings(config, logger)
+  if (isFirst && !options.isRestarted) warnOfUnknownSettings(config.dotenvNames, logger)
 
   const bundles = await load(config)
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
@@ -96,13 +95,6 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   await kernel.close()
   await leavePrimary()
   return code
-}
-
-/** A mistyped name would otherwise leave a setting as it is, without a word. */
-function warnOfUnknownSettings({ dotenvNames }: Config, logger: Logger): void {
-  for (const { name, suggestion } of findUnknownSettings(dotenvNames)) {
-    logger.warning('A .env file sets {name}, which no setting has as its name{suggestion}.', { name, suggestion })
-  }
 }
 
 /** As with `node --inspect`, each worker has a port of its own. */

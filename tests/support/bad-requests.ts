@@ -43,11 +43,14 @@ const expectedSinceNode22: Readonly<Record<string, BadRequest['expect']>> = {
   'sm-te-empty-get': refused,
 }
 
+const changed = new Map(Object.entries(expectedSinceNode22).filter(() => !isNode20))
+
 /** All that were recorded. */
-export const badRequests: readonly BadRequest[] = recorded.map(one => {
-  if (closedOnPurpose.includes(one.id)) return { ...one, expect: { ...one.expect, close: true } }
-  return isNode20 ? one : { ...one, expect: expectedSinceNode22[one.id] ?? one.expect }
-})
+export const badRequests: readonly BadRequest[] = recorded.map(one =>
+  closedOnPurpose.includes(one.id)
+    ? { ...one, expect: { ...one.expect, close: true } }
+    : { ...one, expect: changed.get(one.id) ?? one.expect },
+)
 
 /** What of it is sent, and how. */
 export function toSending({ abort, halfClose, raw = '', rawBase64, splitEvery }: BadRequest): Sending {

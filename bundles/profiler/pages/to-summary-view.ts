@@ -76,7 +76,8 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
   }
 }
 
-const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
+/** What is said of each outcome of a request, and its colour. */
+export const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
   complete: { sentence: 'Answered.', tone: 'plain' },
   aborted: { sentence: 'The client left before all of the response was sent.', tone: 'warning' },
   'stream-failed': { sentence: 'The stream of the response failed before all of it was sent.', tone: 'error' },

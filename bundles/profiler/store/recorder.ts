@@ -58,10 +58,10 @@ export class Recorder {
   /** Whether no version of the profile was written yet. */
   isWaiting(token: string): boolean {
     const { index, writer } = this.#options
-    let version = index.find(token, writer.id)?.version
-    if (version === undefined) return false
+    const entry = index.find(token, writer.id)
+    let version = entry?.version
     while (version !== undefined && version.place === undefined) version = version.previous
-    return version === undefined
+    return entry !== undefined && version === undefined
   }
 
   /** Resolves when everything kept so far was written or dropped. */

@@ -7,7 +7,7 @@ import { formatText } from '../format/format-soft.ts'
 import { shorten } from '../format/shorten.ts'
 import { toTarget } from '../format/to-target.ts'
 import { home, recordLink } from '../links.ts'
-import { type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
+import { outcomes, type SummaryView, type Tone, toSummaryView } from '../pages/to-summary-view.ts'
 import type { Profile } from '../profile.ts'
 import { durationOf, readCalls, type StoredCall } from '../reading/read-calls.ts'
 import { readLogs, severityOf } from '../reading/read-logs.ts'
@@ -73,9 +73,7 @@ function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryV
             }),
           ]),
       ...(contentType === null ? [] : [row('Content type', cut(contentType))]),
-      ...(outcome === 'complete'
-        ? []
-        : [row('Outcome', summary.outcome, { tone: outcome === 'stream-failed' ? 'error' : 'warning' })]),
+      ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: outcomes[outcome].tone })]),
     ],
   })
 }

@@ -5,12 +5,16 @@ import t from 'tap'
 import { parseConfig } from '../../../lib/env/config.ts'
 import { readDotenv } from '../../../lib/env/dotenv.ts'
 import { shippedSecret } from '../../../lib/env/settings.ts'
-import { findUnknownSettings } from '../../../lib/env/unknown-settings.ts'
+import { warnOfUnknownSettings } from '../../../lib/env/unknown-settings.ts'
 
 t.test('variables of .env files that no setting reads are found, with the names that they may stand for', async t => {
-  t.strictSame(findUnknownSettings(['APP_ENV', 'APP_HOST', 'DEBUG_KEY', 'LIBRARY_PAGE_SIZE', 'NODE_ENV']), [
-    { name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' },
-    { name: 'LIBRARY_PAGE_SIZE', suggestion: '' },
+  const warnings: unknown[] = []
+  const logger = { warning: (message: string, context: unknown) => warnings.push([message, context]) }
+  warnOfUnknownSettings(['APP_ENV', 'APP_HOST', 'DEBUG_KEY', 'LIBRARY_PAGE_SIZE', 'NODE_ENV'], logger)
+  const message = 'A .env file sets {name}, which no setting has as its name{suggestion}.'
+  t.strictSame(warnings, [
+    [message, { name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
+    [message, { name: 'LIBRARY_PAGE_SIZE', suggestion: '' }],
   ])
 })
 

@@ -122,6 +122,8 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ['?filter=%7B%22password%22%3A%22Xk7Canary9%22%7D', '?filter=%7B%22password%22%3A%22******%22%7D'],
   ['/x?h=Bearer%20Xk7Canary9', '/x?h=Bearer%20******'],
   ['/x?h=Bearer+Xk7Canary9', '/x?h=Bearer%20******'],
+  ['it was h=Bearer+Xk7Canary9', 'it was h=Bearer%20******'],
+  ['a password=Xk7Canary9<br>x', 'a password=******<br>x'],
   ["/x?password=hun'Xk7Canary9", '/x?password=******'],
   ['/x?password=hun"Xk7Canary9', '/x?password=******'],
   ['/x?password=hun<Xk7Canary9', '/x?password=******'],

@@ -153,6 +153,11 @@ t.test('the body', async t => {
       files: [],
     }
     t.strictSame(await collectBody(type, 'a=1&a=2&pin=1234xx'), expected)
+    const oauth = await collectBody(type, 'code=abc&grant_type=authorization_code')
+    t.strictSame(oauth?.form, [
+      ['code', '******'],
+      ['grant_type', 'authorization_code'],
+    ])
     const request = requestWith(type, 'a=1&a=2&pin=1234xx')
     await request.formData()
     t.strictSame(collectRequest(request).body, expected)

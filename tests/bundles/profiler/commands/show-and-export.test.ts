@@ -11,7 +11,7 @@ import { createRecord, type RecordInit } from '../../../support/create-profile.t
 import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
 
 const records: readonly RecordInit[] = [
-  { token: '00000c', time: Date.parse('2026-11-20T11:00Z'), status: 0, outcome: 'crashed' },
+  { token: '00000c', time: Date.parse('2026-11-20T11:00Z'), status: 0, outcome: 'unfinished' },
   {
     token: '00000a',
     time: Date.parse('2026-11-20T12:00Z'),
@@ -73,7 +73,7 @@ t.test('profiler:show tells all of a record, or all of one panel', async t => {
   const failed = await run('profiler:show latest', { width: 60 })
   t.ok(failed.stdout.startsWith('\u001b[31m500 Internal Server Error: '))
   t.match(failed.stdout, /http.*failed.*It broke\./)
-  t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[31mNo response: '))
+  t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[1mNo response: '))
 })
 
 t.test('as JSON and Markdown it is what the addresses of the web give', async t => {

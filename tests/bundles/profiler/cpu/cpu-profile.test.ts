@@ -191,6 +191,15 @@ t.test('what cannot come is refused, with a reason', async t => {
   t.notOk(existsSync(armFile))
 })
 
+t.test('a page of the profiler is no longer sampled once it is routed', async t => {
+  const { arm, client, cpuOf } = await open(t)
+  t.equal((await arm({ path: '/_profiler/cpu' })).status, 303)
+  t.equal((await client.get('/_profiler/cpu')).status, 200)
+  t.equal(await cpuOf('/primes'), undefined)
+  await arm({ route: 'primes' })
+  t.ok(await cpuOf('/primes'), 'the sampler is free again')
+})
+
 t.test('other sites can neither arm nor look', async t => {
   const { armFile, client } = await open(t)
   const form = { route: 'quiet' }
