@@ -100,8 +100,9 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
 /** As with `node --inspect`, each worker has a port of its own. */
 async function openInspector(port: number): Promise<void> {
   const inspector = await import('node:inspector')
+  const { id } = cluster.worker ?? { id: 0 }
   // Node logs a port that is taken, and goes on.
-  if (inspector.url() === undefined) inspector.open(port + (cluster.worker?.id ?? 0), '127.0.0.1')
+  if (inspector.url() === undefined) inspector.open(port + id, '127.0.0.1')
 }
 
 /** Names the request whose work has failed, where requests are followed. */

@@ -57,6 +57,8 @@ t.test('options that are wrong are told, with those there are', async t => {
     t.equal(code, 64)
     t.ok(output.startsWith(`${message}\n\nUsage: bin/serve`), output)
   }
+  const withoutValue = await fail(t, ['--inspect', '--port=65536'])
+  t.match(withoutValue.output, /^--port must be a number/, 'a debugger needs no number')
 })
 
 t.test('TLS needs a certificate and its key', async t => {
