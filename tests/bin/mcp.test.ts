@@ -4,6 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t } from 'tap'
 import { connectAgent } from '../support/agent.ts'
+import { until } from '../support/until.ts'
 import { copyProject, startCopy } from './site-process.ts'
 
 /** A route of the site that fails, with a secret in its message. */
@@ -47,7 +48,7 @@ t.test('an agent reads on stdin and stdout what a running server records', async
 
   // What the server has recorded since then, the other process finds as well.
   await fetch(`${url}/order/2`)
-  t.match((await ask('last_exception')).text, '/order/2')
+  await until(async () => (await ask('last_exception')).text.includes('/order/2'))
   const all = await Promise.all(
     [{ token: 'latest' }, { token, format: 'json' }].map(async given => (await ask('read_record', given)).text),
   )
