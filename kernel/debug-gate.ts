@@ -82,7 +82,7 @@ export function decideDebugAccess(request: Request, policy: DebugPolicy, user: P
   }
   // The user at the other end is that of a proxy which is trusted.
   if (forwardedFor !== undefined || !isLoopback(request.peerAddress)) return { isAllowed: true }
-  if (user === 'nobody') {
+  if (user === 'none') {
     const reason = `${request.peerAddress} has no open socket that belongs to the connection`
     return { isAllowed: false, reason, remedy: 'No setting would allow it.' }
   }

@@ -2,10 +2,10 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { Connection } from '../lib/http/request.ts'
 
 /**
- * The id of the user that holds the other end of a connection. `nobody`: this machine has no such socket, or has it no
+ * The id of the user that holds the other end of a connection. `none`: this machine has no such socket, or has it no
  * more. `unknown`: the system does not say.
  */
-export type PeerUser = number | 'nobody' | 'unknown'
+export type PeerUser = number | 'none' | 'unknown'
 
 /** The sockets of one address family, in the format of `/proc/net/tcp` (proc_net_tcp in the kernel's documentation). */
 export type SocketTable = 'tcp' | 'tcp6'
@@ -37,12 +37,12 @@ export class PeerUsers {
         user = search.user
       } catch (error) {
         // Anything else, such as too many open files, a client could bring about.
-        if (!isAbsent(error)) return 'nobody'
+        if (!isAbsent(error)) return 'none'
         user ??= 'unknown'
       }
       if (typeof user === 'number') return user
     }
-    return user ?? 'nobody'
+    return user ?? 'none'
   }
 }
 
@@ -75,7 +75,7 @@ const inodeColumn = 6
  * user: it says 0, which is root's.
  */
 class RowSearch {
-  user: PeerUser = 'nobody'
+  user: PeerUser = 'none'
   readonly #ends: string
   /** The beginning of a row whose end is in the next part. */
   #rest = ''

@@ -8,6 +8,7 @@ import { type Test, t } from 'tap'
 import { describeDebugAccess } from '../bin/debug-notice.ts'
 import { PeerUsers } from '../kernel/peer-users.ts'
 import { pause } from './bin/site-process.ts'
+import { findPort } from './support/find-port.ts'
 import { createProfiledKernel, type ProfiledKernel } from './support/profiled-kernel.ts'
 import { type Served, serveKernel } from './support/test-server.ts'
 import { turns } from './support/turns.ts'
@@ -104,15 +105,6 @@ async function startNginx(t: Test, site: number, ways: readonly string[]): Promi
     await pause(50)
   }
   throw new Error('nginx has not started.')
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function isOpen(port: number): Promise<boolean> {

@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { Agent, request as httpsRequest } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type Test, t } from 'tap'
 import { Response } from '../lib/http/response.ts'
 import { pause, startSite } from './bin/site-process.ts'
+import { findPort } from './support/find-port.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
 import { startServer } from './support/test-server.ts'
 
@@ -77,15 +77,6 @@ async function startNginx(t: Test, site: number): Promise<{ plain: number; secur
     await pause(50)
   }
   throw new Error(`nginx has not started: ${errors}`)
-}
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 interface Answer {

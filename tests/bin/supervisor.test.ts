@@ -6,6 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { t } from 'tap'
+import { findPort } from '../support/find-port.ts'
 import { copyProject, pause, startCopy, startProgram } from './site-process.ts'
 
 const directory = t.testdir()
@@ -36,16 +37,6 @@ function change(file: string, edit: (text: string) => string): () => void {
   const before = readFileSync(inCopy(file), 'utf8')
   replace(file, edit(before))
   return () => replace(file, before)
-}
-
-/** A port that is free just now. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** The program that a debugger finds behind a port. */
@@ -261,7 +252,7 @@ t.test('nothing of it outlives a supervisor that is killed', async t => {
 })
 
 t.test('a debugger attaches to the process that serves, also after a restart', async t => {
-  const port = await freePort()
+  const port = await findPort()
   for (const [variable, option] of [
     [`NODE_OPTIONS=--inspect=${port}`, '--host=127.0.0.1'],
     ['NODE_OPTIONS=', `--inspect=${port}`],

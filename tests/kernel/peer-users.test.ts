@@ -37,13 +37,13 @@ t.test('the row of the peer names its user, and no other row does', async t => {
     row('0100007F:C350 0200007F:1F40', 5, 15),
   ]
   t.equal(ask({ tcp: rows.join('') }).find(connection), 65_534)
-  t.equal(ask({ tcp: rows.filter((_, index) => index !== 4).join('') }).find(connection), 'nobody')
+  t.equal(ask({ tcp: rows.filter((_, index) => index !== 4).join('') }).find(connection), 'none')
 })
 
 t.test('a row without an inode has no user', async t => {
   const left = row('0100007F:C350 0100007F:1F40', 0, 0)
   const held = row('0100007F:C350 0100007F:1F40', 1000, 7)
-  t.equal(ask({ tcp: left }).find(connection), 'nobody')
+  t.equal(ask({ tcp: left }).find(connection), 'none')
   t.equal(ask({ tcp: left + held }).find(connection), 1000)
 })
 
@@ -56,17 +56,17 @@ t.test('IPv4 stands in either table, IPv6 in its own', async t => {
   const six = row('00000000000000000000000001000000:C350 00000000000000000000000001000000:1F40', 35, 7)
   const long = { ...connection, remoteAddress: '::1', localAddress: '::1' }
   t.equal(ask({ tcp: failure('EIO'), tcp6: six }).find(long), 35, 'its own only')
-  t.equal(ask({ tcp6: six }).find({ ...long, localAddress: '127.0.0.1' }), 'nobody')
-  t.equal(ask({ tcp6: six }).find({}), 'nobody')
+  t.equal(ask({ tcp6: six }).find({ ...long, localAddress: '127.0.0.1' }), 'none')
+  t.equal(ask({ tcp6: six }).find({}), 'none')
 })
 
 t.test('where there is no table the user is unknown; where one cannot be read now, there is none', async t => {
   for (const code of ['ENOENT', 'EACCES']) {
     t.equal(ask({ tcp: failure(code), tcp6: failure(code) }).find(connection), 'unknown', code)
-    t.equal(ask({ tcp6: failure(code) }).find(connection), 'nobody', `without IPv6, ${code}`)
-    t.equal(ask({ tcp: failure(code) }).find(connection), 'nobody', `without IPv4, ${code}`)
+    t.equal(ask({ tcp6: failure(code) }).find(connection), 'none', `without IPv6, ${code}`)
+    t.equal(ask({ tcp: failure(code) }).find(connection), 'none', `without IPv4, ${code}`)
   }
-  t.equal(ask({ tcp: failure('EMFILE') }).find(connection), 'nobody')
+  t.equal(ask({ tcp: failure('EMFILE') }).find(connection), 'none')
 })
 
 t.test('a row is found wherever the parts of the table end, and nothing is read after it', async t => {
@@ -104,7 +104,7 @@ t.test(
       t.equal(new PeerUsers().find(socket), process.getuid?.(), host)
       client.destroy()
       await once(socket.resume(), 'close')
-      t.equal(new PeerUsers().find(socket), 'nobody', 'it has gone')
+      t.equal(new PeerUsers().find(socket), 'none', 'it has gone')
     }
   },
 )
