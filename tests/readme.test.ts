@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { frameworkBundle } from '../bundles/framework/framework-bundle.ts'
-import { createProfiledTestKernel } from '../bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { helloBundle } from './fixtures/hello-bundle.ts'
 import { lifecycle } from './support/bare-kernel.ts'
 

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t } from 'tap'
-import { connectAgent } from '../support/agent.ts'
+import { connectAgent } from '#tests/support/agent.ts'
 import { startSite } from './site-process.ts'
 
 const guide = readFileSync('docs/guides/coding-agents.md', 'utf8')

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Test, t } from 'tap'
-import type { Application, Bundle } from '../../kernel/bundle.ts'
-import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../kernel/console-command.ts'
-import { HttpError } from '../../lib/errors/http-error.ts'
-import { type RunInit, runInTerminal } from '../support/fake-terminal.ts'
-import { until } from '../support/until.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/console-command.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+import { until } from '#tests/support/until.ts'
 
 const seen: unknown[] = []
 

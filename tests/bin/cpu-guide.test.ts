@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { CpuSampler } from '../../bundles/profiler/cpu/cpu-sampler.ts'
-import { primesBundle } from '../fixtures/primes-bundle.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
+import { CpuSampler } from '#bundles/profiler/cpu/cpu-sampler.ts'
+import { primesBundle } from '#tests/fixtures/primes-bundle.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 t.test('the bundle of the guide is the one that is tested, and its hot spot is the one that stands there', async t => {
   const guide = readFileSync('docs/guides/cpu-profile.md', 'utf8')

@@ -3,8 +3,8 @@ import path from 'node:path'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t } from 'tap'
-import { connectAgent } from '../support/agent.ts'
-import { until } from '../support/until.ts'
+import { connectAgent } from '#tests/support/agent.ts'
+import { until } from '#tests/support/until.ts'
 import { copyProject, startCopy } from './site-process.ts'
 
 /** A route of the site that fails, with a secret in its message. */

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type Test, t } from 'tap'
-import { serve } from '../../bin/serve.ts'
-import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
-import type { Bundle } from '../../kernel/bundle.ts'
+import { serve } from '#bin/serve.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { t } from 'tap'
-import { findPort } from '../support/find-port.ts'
+import { findPort } from '#tests/support/find-port.ts'
 import { copyProject, pause, startCopy, startProgram } from './site-process.ts'
 
 const directory = t.testdir()

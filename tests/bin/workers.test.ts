@@ -3,9 +3,9 @@ import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import path from 'node:path'
 import { t } from 'tap'
-import { startLoad } from '../soak/steady-load.ts'
-import { childrenOf } from '../support/children-of.ts'
-import { until } from '../support/until.ts'
+import { startLoad } from '#tests/soak/steady-load.ts'
+import { childrenOf } from '#tests/support/children-of.ts'
+import { until } from '#tests/support/until.ts'
 import { pause, startCounted, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }

@@ -1,7 +1,7 @@
 import axe from 'axe-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { openScreens } from '../support/screens.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { openScreens } from '#tests/support/screens.ts'
 
 /** What axe finds, in the browser: only what keeps people from using a page. Nothing is fetched for it. */
 const run = `new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => axe.run(document, { preload: false, resultTypes: ['violations'] })).then(({ violations }) => violations

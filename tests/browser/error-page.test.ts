@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { serveKernel } from '../support/test-server.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 const handlers = {
   '/broken': () => {

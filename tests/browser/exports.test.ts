@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { lookAt } from '../support/page-checks.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { openScreens } from '../support/screens.ts'
-import { serveKernel } from '../support/test-server.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { lookAt } from '#tests/support/page-checks.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { openScreens } from '#tests/support/screens.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 /* c8 ignore start -- only where there is a Chromium */
 t.test('Playwright replays the HAR of a record', needsBrowser, async t => {

@@ -1,12 +1,12 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import type { Bundle } from '../../kernel/bundle.ts'
-import { toController } from '../../kernel/controller/controller.ts'
-import type { Request } from '../../lib/http/request.ts'
-import { Response } from '../../lib/http/response.ts'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { serveKernel } from '../support/test-server.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { toController } from '#kernel/controller/controller.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 /** A request that logs, calls and renders. */
 const busy: Bundle = {

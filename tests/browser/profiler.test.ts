@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { lookAt, watch } from '../support/page-checks.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { richBundle } from '../support/rich-bundle.ts'
-import { serveKernel } from '../support/test-server.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { lookAt, watch } from '#tests/support/page-checks.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { richBundle } from '#tests/support/rich-bundle.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 interface Opened {
   readonly page: Page

@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { Response } from '../../lib/http/response.ts'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { serveKernel } from '../support/test-server.ts'
+import { Response } from '#lib/http/response.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 /* c8 ignore start -- only where there is a Chromium */
 t.test('a developer without scripts replays what their browser has asked for', needsBrowser, async t => {

@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import { t } from 'tap'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { lookAt, settle, watch } from '../support/page-checks.ts'
-import { openScreens } from '../support/screens.ts'
-import { walkByKeyboard } from '../support/walk-by-keyboard.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { lookAt, settle, watch } from '#tests/support/page-checks.ts'
+import { openScreens } from '#tests/support/screens.ts'
+import { walkByKeyboard } from '#tests/support/walk-by-keyboard.ts'
 
 const unfold = "document.querySelectorAll('main details').forEach(details => { details.open = true })"
 

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { lookAt, watch } from '../support/page-checks.ts'
-import { startServer } from '../support/test-server.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { lookAt, watch } from '#tests/support/page-checks.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
   const browser = await openBrowser(t)

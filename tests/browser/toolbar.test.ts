@@ -1,10 +1,10 @@
 import type { Locator, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import type { RequestHandler } from '../../kernel/controller/controller.ts'
-import { Response } from '../../lib/http/response.ts'
-import { needsBrowser, openBrowser } from '../support/browser.ts'
-import { createProfiledKernel } from '../support/profiled-kernel.ts'
-import { serveKernel } from '../support/test-server.ts'
+import type { RequestHandler } from '#kernel/controller/controller.ts'
+import { Response } from '#lib/http/response.ts'
+import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 /** A page with a script of its own; what it is to do comes with the path. */
 function page(content: string, headers: Record<string, string> = {}, status = 200): RequestHandler {

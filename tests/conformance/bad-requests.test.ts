@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../bundles/profiler/store/memory-profile-storage.ts'
-import { type BadRequest, badRequests as cases, findComplaints, toSending } from '../support/bad-requests.ts'
-import { exchange, type Sending } from '../support/exchange.ts'
-import { startServer } from '../support/test-server.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { type BadRequest, badRequests as cases, findComplaints, toSending } from '#tests/support/bad-requests.ts'
+import { exchange, type Sending } from '#tests/support/exchange.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 const parallel = 8
 const shortEnough = 400

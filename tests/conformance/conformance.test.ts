@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { type Test, t } from 'tap'
-import { createProfilerBundle } from '../../bundles/profiler/profiler-bundle.ts'
-import { FileProfileStorage } from '../../bundles/profiler/store/file-profile-storage.ts'
-import type { Bundle } from '../../kernel/bundle.ts'
-import { startServer } from '../support/test-server.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 /** Replays the recorded cases; gives what the runner prints. */
 async function replay(

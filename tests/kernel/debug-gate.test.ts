@@ -5,22 +5,22 @@ import {
   DebugGate,
   type DebugPolicy,
   decideDebugAccess,
-} from '../../kernel/debug-gate.ts'
-import { DebugKey } from '../../kernel/debug-key.ts'
-import { type PeerUser, PeerUsers } from '../../kernel/peer-users.ts'
-import { createRequest } from '../../kernel/testing/event-factories.ts'
-import { parseConfig } from '../../lib/env/config.ts'
-import { Headers } from '../../lib/http/headers.ts'
-import { includesHost } from '../../lib/http/host.ts'
-import { type Connection, Request } from '../../lib/http/request.ts'
+} from '#kernel/debug-gate.ts'
+import { DebugKey } from '#kernel/debug-key.ts'
+import { type PeerUser, PeerUsers } from '#kernel/peer-users.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { parseConfig } from '#lib/env/config.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { includesHost } from '#lib/http/host.ts'
+import { type Connection, Request } from '#lib/http/request.ts'
 import {
   createAddressList,
   forwardingHeaders,
   type TrustableHeader,
   TrustedProxies,
   trustableHeaders,
-} from '../../lib/http/trusted-proxies.ts'
-import { createRecorder } from '../support/recording-logger.ts'
+} from '#lib/http/trusted-proxies.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const policy: DebugPolicy = {
   isDebug: true,

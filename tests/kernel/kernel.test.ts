@@ -1,8 +1,8 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
-import type { Bundle } from '../../kernel/bundle.ts'
-import { createTestKernel } from '../../kernel/testing/create-test-kernel.ts'
-import { CONFIG_INVALID } from '../../lib/env/errors.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { CONFIG_INVALID } from '#lib/env/errors.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { encodeMultipart } from '../../kernel/testing/multipart.ts'
-import { badRequests, findComplaints } from '../support/bad-requests.ts'
+import { encodeMultipart } from '#kernel/testing/multipart.ts'
+import { badRequests, findComplaints } from '#tests/support/bad-requests.ts'
 
 /** One visit of a client to a port; gives what was wrong with the answer, `undefined` when nothing was. */
 export type Visit = (port: number) => Promise<string | undefined>

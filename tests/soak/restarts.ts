@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import path from 'node:path'
-import { childrenOf } from '../support/children-of.ts'
-import { until } from '../support/until.ts'
+import { childrenOf } from '#tests/support/children-of.ts'
+import { until } from '#tests/support/until.ts'
 import { startLoad } from './steady-load.ts'
 
 /** How often a site with two workers is restarted under load. */

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
-import { type ConsoleApplication, runConsole } from '../../bin/console.ts'
-import type { OutputStream } from '../../lib/console/output.ts'
+import { type ConsoleApplication, runConsole } from '#bin/console.ts'
+import type { OutputStream } from '#lib/console/output.ts'
 
 /** What a command is run with in a test. */
 export interface RunInit extends ConsoleApplication {

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
-import type { Application, Bundle } from '../../kernel/bundle.ts'
-import type { RequestHandler } from '../../kernel/controller/controller.ts'
-import { ControllerEvent } from '../../kernel/events/controller-event.ts'
-import { TerminateEvent } from '../../kernel/events/terminate-event.ts'
-import { setCookie } from '../../lib/http/cookies.ts'
-import { Response } from '../../lib/http/response.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import type { RequestHandler } from '#kernel/controller/controller.ts'
+import { ControllerEvent } from '#kernel/events/controller-event.ts'
+import { TerminateEvent } from '#kernel/events/terminate-event.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { Response } from '#lib/http/response.ts'
 
 /** Starts a server that others fetch from: `/wait/<milliseconds>/…` answers after a while, `/fail` with 503. */
 export async function startUpstream(t: Test): Promise<string> {

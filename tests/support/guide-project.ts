@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { copyProject } from '../bin/site-process.ts'
+import { copyProject } from '#tests/bin/site-process.ts'
 
 /** What a command has printed, errors included, and how it has ended. */
 export interface Ran {

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
-import type { Application, Bundle } from '../../kernel/bundle.ts'
-import { asInteger, currentRequest, queryValue, routeParameter } from '../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../kernel/controller/controller.ts'
-import { RequestType } from '../../kernel/request-type.ts'
-import { HttpError } from '../../lib/errors/http-error.ts'
-import { Event } from '../../lib/event-dispatcher/event.ts'
-import { Response } from '../../lib/http/response.ts'
-import type { RouteDefinition } from '../../lib/routing/route.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import { asInteger, currentRequest, queryValue, routeParameter } from '#kernel/controller/arguments.ts'
+import { type Controller, defineController } from '#kernel/controller/controller.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { Event } from '#lib/event-dispatcher/event.ts'
+import { Response } from '#lib/http/response.ts'
+import type { RouteDefinition } from '#lib/routing/route.ts'
 
 /** Routes that show every behaviour of the kernel: those of the conformance cases, and some that only tests need. */
 export const probeBundle: Bundle = {

@@ -1,5 +1,5 @@
-import { createLogger } from '../../lib/log/create-logger.ts'
-import type { Logger, LogRecord } from '../../lib/log/logger.ts'
+import { createLogger } from '#lib/log/create-logger.ts'
+import type { Logger, LogRecord } from '#lib/log/logger.ts'
 
 /** A logger that prints nothing and keeps everything. */
 export function createRecorder(): { logger: Logger; records: readonly LogRecord[] } {

@@ -1,11 +1,11 @@
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { frameworkBundle } from '../../bundles/framework/framework-bundle.ts'
-import { siteBundle } from '../../bundles/site/site-bundle.ts'
-import type { Bundle } from '../../kernel/bundle.ts'
-import { NodeServer } from '../../kernel/server/node-server.ts'
-import { createTestKernel, type TestKernel } from '../../kernel/testing/create-test-kernel.ts'
-import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { NodeServer } from '#kernel/server/node-server.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
 import { probeBundle } from './probe-bundle.ts'
 
 /** A server on a free port of this machine. */

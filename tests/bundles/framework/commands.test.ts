@@ -1,13 +1,13 @@
 import { t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '../../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../../bundles/profiler/store/memory-profile-storage.ts'
-import { siteBundle } from '../../../bundles/site/site-bundle.ts'
-import type { Bundle } from '../../../kernel/bundle.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { Redactor } from '../../../lib/redact/redactor.ts'
-import { type RunInit, runInTerminal } from '../../support/fake-terminal.ts'
-import { createProject } from '../../support/project.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+import { createProject } from '#tests/support/project.ts'
 
 const routedBundle: Bundle = {
   name: 'routed',

@@ -1,14 +1,14 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
-import { createErrorController } from '../../../bundles/framework/error-controller.ts'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { siteBundle } from '../../../bundles/site/site-bundle.ts'
-import type { TestResponse } from '../../../kernel/testing/client.ts'
-import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { HttpError } from '../../../lib/errors/http-error.ts'
-import { createLogger } from '../../../lib/log/create-logger.ts'
-import { probeBundle } from '../../support/probe-bundle.ts'
+import { createErrorController } from '#bundles/framework/error-controller.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { TestResponse } from '#kernel/testing/client.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { createLogger } from '#lib/log/create-logger.ts'
+import { probeBundle } from '#tests/support/probe-bundle.ts'
 
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel> {
   const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], variables })
@@ -261,7 +261,7 @@ t.test('the error page of production can be looked at in development', async t =
 
 t.test('a policy that the application sets for its pages is not that of a debug error page', async t => {
   const { app, client } = await boot(t)
-  const { ResponseEvent } = await import('../../../kernel/events/response-event.ts')
+  const { ResponseEvent } = await import('#kernel/events/response-event.ts')
   app.dispatcher.on(ResponseEvent, ({ response }) =>
     response.headers.set('content-security-policy', "default-src 'self'"),
   )

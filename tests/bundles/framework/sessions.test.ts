@@ -1,11 +1,11 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { setCookie } from '../../../lib/http/cookies.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { probeBundle } from '../../support/probe-bundle.ts'
-import { until } from '../../support/until.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { Response } from '#lib/http/response.ts'
+import { probeBundle } from '#tests/support/probe-bundle.ts'
+import { until } from '#tests/support/until.ts'
 
 /** An application in a folder of its own, so that sessions are written there. */
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel & { directory: string }> {

@@ -1,9 +1,9 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import type { Bundle } from '../../../kernel/bundle.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { createRequest } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 
 /** Renders a template in an application of its own, as the page of `/page`. */
 async function render(t: Test, template: string, headers: Readonly<Record<string, string>> = {}) {

@@ -3,10 +3,10 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { makerBundle } from '../../../bundles/maker/maker-bundle.ts'
-import { siteBundle } from '../../../bundles/site/site-bundle.ts'
-import { runInTerminal } from '../../support/fake-terminal.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { makerBundle } from '#bundles/maker/maker-bundle.ts'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import { runInTerminal } from '#tests/support/fake-terminal.ts'
 
 /** Copies what a project is built of to where no other project is around it. */
 function copyProject(t: Test): string {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { EditorLinks } from '../../../bundles/profiler/editor-links.ts'
+import { EditorLinks } from '#bundles/profiler/editor-links.ts'
 
 t.test('a place is a link that opens it', async t => {
   const links = new EditorLinks({ editorUrl: 'x://open?file={file}&at={line}:{column}', directory: '/srv/app' })

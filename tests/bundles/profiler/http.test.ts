@@ -2,11 +2,11 @@ import { channel } from 'node:diagnostics_channel'
 import { Agent, createServer, get, request as httpRequest, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Test, t } from 'tap'
-import type { Profile } from '../../../bundles/profiler/profile.ts'
-import { CallTrace } from '../../../bundles/profiler/recording/call-trace.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createProfile } from '../../support/create-profile.ts'
-import { createProfiledKernel } from '../../support/profiled-kernel.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { CallTrace } from '#bundles/profiler/recording/call-trace.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 /** What tests look at of a call. */
 interface Call {

@@ -1,12 +1,12 @@
 import t from 'tap'
-import type { RouterData } from '../../../bundles/profiler/collectors/router.ts'
-import { createRouterPanel } from '../../../bundles/profiler/panels/router.ts'
-import type { Profile } from '../../../bundles/profiler/profile.ts'
-import { rebuildRequest } from '../../../bundles/profiler/routing/rebuild-request.ts'
-import { Redactor } from '../../../lib/redact/redactor.ts'
-import { createProfile, createSubject } from '../../support/create-profile.ts'
-import { toText } from '../../support/html.ts'
-import { createProfiledKernel } from '../../support/profiled-kernel.ts'
+import type { RouterData } from '#bundles/profiler/collectors/router.ts'
+import { createRouterPanel } from '#bundles/profiler/panels/router.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { rebuildRequest } from '#bundles/profiler/routing/rebuild-request.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 function dataOf({ data }: Profile): RouterData | undefined {
   // As the collector has told it.

@@ -1,8 +1,8 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { createProfiledTestKernel } from '../../../bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { siteBundle } from '../../../bundles/site/site-bundle.ts'
-import { createTestKernel, type TestKernel } from '../../../kernel/testing/create-test-kernel.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 
 const pages = [
   { path: '/star-photo-booth', title: /^Star Photo Booth\b/ },

@@ -5,11 +5,11 @@ import {
   queryValue,
   resolveArguments,
   routeParameter,
-} from '../../../kernel/controller/arguments.ts'
-import { type Controller, defineController, toController } from '../../../kernel/controller/controller.ts'
-import { ControllerResolver } from '../../../kernel/controller/controller-resolver.ts'
-import { createRequest } from '../../../kernel/testing/event-factories.ts'
-import type { Request } from '../../../lib/http/request.ts'
+} from '#kernel/controller/arguments.ts'
+import { type Controller, defineController, toController } from '#kernel/controller/controller.ts'
+import { ControllerResolver } from '#kernel/controller/controller-resolver.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import type { Request } from '#lib/http/request.ts'
 
 function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
   const request = createRequest(target)

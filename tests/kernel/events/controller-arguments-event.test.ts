@@ -1,10 +1,10 @@
 import { t } from 'tap'
-import { queryValue } from '../../../kernel/controller/arguments.ts'
-import { defineController, toController } from '../../../kernel/controller/controller.ts'
-import { ControllerArgumentsEvent } from '../../../kernel/events/controller-arguments-event.ts'
-import { createRequest } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { queryValue } from '#kernel/controller/arguments.ts'
+import { defineController, toController } from '#kernel/controller/controller.ts'
+import { ControllerArgumentsEvent } from '#kernel/events/controller-arguments-event.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 const greet = defineController('greet', [queryValue('name')], name => new Response(`hello ${name}`))
 

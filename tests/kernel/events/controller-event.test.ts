@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { toController } from '../../../kernel/controller/controller.ts'
-import { ControllerEvent } from '../../../kernel/events/controller-event.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { toController } from '#kernel/controller/controller.ts'
+import { ControllerEvent } from '#kernel/events/controller-event.ts'
+import { Response } from '#lib/http/response.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners see the controller that was found, by priority', async t => {
   const { kernel, dispatcher, request } = createBare(function home() {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { FinishRequestEvent } from '#kernel/events/finish-request-event.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('it is dispatched after the response is complete, by priority, once', async t => {
   const { kernel, dispatcher, request, sequence } = createBare()

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { RequestEvent } from '../../../kernel/events/request-event.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { RequestEvent } from '#kernel/events/request-event.ts'
+import { Response } from '#lib/http/response.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners are called by priority before anything else, and may await', async t => {
   const { kernel, dispatcher, request, sequence } = createBare()

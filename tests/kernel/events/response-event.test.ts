@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { ResponseEvent } from '../../../kernel/events/response-event.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { ResponseEvent } from '#kernel/events/response-event.ts'
+import { Response } from '#lib/http/response.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners change headers and status by priority, and may await', async t => {
   const { kernel, dispatcher, request } = createBare()

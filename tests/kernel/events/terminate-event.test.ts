@@ -1,12 +1,12 @@
 import { t } from 'tap'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { RequestEvent } from '../../../kernel/events/request-event.ts'
-import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
-import { createBareKernel, createRequest } from '../../../kernel/testing/event-factories.ts'
-import { RecordingDispatcher } from '../../../kernel/testing/recording-dispatcher.ts'
-import { createEventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createRecorder } from '../../support/recording-logger.ts'
+import { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { RequestEvent } from '#kernel/events/request-event.ts'
+import { TerminateEvent } from '#kernel/events/terminate-event.ts'
+import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
+import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
+import { createEventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { Response } from '#lib/http/response.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
 
 t.test('listeners are told request and response, by priority, and are waited for', async t => {
   const dispatcher = createEventDispatcher()

@@ -1,10 +1,10 @@
 import assert from 'node:assert'
 import { t } from 'tap'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { RequestEvent } from '../../../kernel/events/request-event.ts'
-import { ViewEvent } from '../../../kernel/events/view-event.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createBare } from '../../support/bare-kernel.ts'
+import { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { RequestEvent } from '#kernel/events/request-event.ts'
+import { ViewEvent } from '#kernel/events/view-event.ts'
+import { Response } from '#lib/http/response.ts'
+import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('a controller that returns a response needs no view', async t => {
   const { kernel, request, sequence } = createBare()

@@ -4,10 +4,10 @@ import { PassThrough, Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
 import { t } from 'tap'
-import { CompressionListener } from '../../../kernel/listeners/compression-listener.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
-import { createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { type Body, Response } from '../../../lib/http/response.ts'
+import { CompressionListener } from '#kernel/listeners/compression-listener.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { type Body, Response } from '#lib/http/response.ts'
 
 const listener = new CompressionListener()
 const page = '<p>page</p>'.repeat(200)

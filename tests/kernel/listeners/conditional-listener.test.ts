@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { ConditionalListener } from '../../../kernel/listeners/conditional-listener.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
-import { createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
+import { ConditionalListener } from '#kernel/listeners/conditional-listener.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 
 const listener = new ConditionalListener()
 const day = 'Sun, 06 Nov 1994 08:49:37 GMT'

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import { HostListener } from '../../../kernel/listeners/host-listener.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { createRequest, createRequestEvent } from '../../../kernel/testing/event-factories.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { HostListener } from '#kernel/listeners/host-listener.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 
 const listener = new HostListener(['example.org', '*.example.org'])
 

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { RemoveCspListener } from '../../../kernel/listeners/remove-csp-listener.ts'
-import { createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
+import { RemoveCspListener } from '#kernel/listeners/remove-csp-listener.ts'
+import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 
 function createEvent(isFailed: boolean) {
   const request = createRequest()

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { ResponseListener } from '../../../kernel/listeners/response-listener.ts'
-import { createRequest, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { Response, type ResponseInit } from '../../../lib/http/response.ts'
+import { ResponseListener } from '#kernel/listeners/response-listener.ts'
+import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { Response, type ResponseInit } from '#lib/http/response.ts'
 
 function prepare(init: ResponseInit, format?: string): Response {
   const request = createRequest()

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { RobotsListener } from '../../../kernel/listeners/robots-listener.ts'
-import { createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
+import { RobotsListener } from '#kernel/listeners/robots-listener.ts'
+import { createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 
 const open = { allows: () => true }
 

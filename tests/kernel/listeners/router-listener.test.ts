@@ -1,11 +1,11 @@
 import { type Test, t } from 'tap'
-import { redirectController } from '../../../kernel/controller/redirect-controller.ts'
-import { RouterListener } from '../../../kernel/listeners/router-listener.ts'
-import { createRequest, createRequestEvent } from '../../../kernel/testing/event-factories.ts'
-import type { Request } from '../../../lib/http/request.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import { createRecorder } from '../../support/recording-logger.ts'
+import { redirectController } from '#kernel/controller/redirect-controller.ts'
+import { RouterListener } from '#kernel/listeners/router-listener.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const controller = () => new Response()
 

@@ -1,13 +1,13 @@
 import { t } from 'tap'
-import { SessionListener } from '../../../kernel/listeners/session-listener.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
-import { CookieJar } from '../../../kernel/testing/cookie-jar.ts'
-import { createRequest, createRequestEvent, createResponseEvent } from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
-import type { SessionStore } from '../../../lib/session/session-store.ts'
-import { createSignals } from '../../../lib/signals.ts'
-import { createRecorder } from '../../support/recording-logger.ts'
+import { SessionListener } from '#kernel/listeners/session-listener.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { CookieJar } from '#kernel/testing/cookie-jar.ts'
+import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
+import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
+import type { SessionStore } from '#lib/session/session-store.ts'
+import { createSignals } from '#lib/signals.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
 
 function createListener({ store = new MemorySessionStore() as SessionStore, isDebug = true } = {}) {
   const { logger, records } = createRecorder()

@@ -2,12 +2,12 @@ import { rmSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
-import { frameworkBundle } from '../../../bundles/framework/framework-bundle.ts'
-import type { Bundle } from '../../../kernel/bundle.ts'
-import { StaticFileListener } from '../../../kernel/listeners/static-file-listener.ts'
-import { createTestKernel } from '../../../kernel/testing/create-test-kernel.ts'
-import { createRequest, createRequestEvent } from '../../../kernel/testing/event-factories.ts'
-import { StaticFiles } from '../../../lib/http/static-files.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { StaticFileListener } from '#kernel/listeners/static-file-listener.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { StaticFiles } from '#lib/http/static-files.ts'
 
 t.test('a request for a file is answered with it; with its version it may be kept for ever', async t => {
   const files = new StaticFiles()

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { ValidateRequestListener } from '../../../kernel/listeners/validate-request-listener.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
-import { createRequestEvent } from '../../../kernel/testing/event-factories.ts'
-import { Request, type RequestInit } from '../../../lib/http/request.ts'
-import { requestChecks } from '../../../lib/http/request-checks.ts'
+import { ValidateRequestListener } from '#kernel/listeners/validate-request-listener.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { Request, type RequestInit } from '#lib/http/request.ts'
+import { requestChecks } from '#lib/http/request-checks.ts'
 
 const listener = new ValidateRequestListener()
 const validate = (init: RequestInit) => () => listener.onRequest(createRequestEvent({ request: new Request(init) }))

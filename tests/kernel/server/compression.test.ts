@@ -6,10 +6,10 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type Test, t } from 'tap'
-import type { Bundle } from '../../../kernel/bundle.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { createHandlerBundle } from '../../support/handler-bundle.ts'
-import { startServer } from '../../support/test-server.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { Response } from '#lib/http/response.ts'
+import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 const page = `<!doctype html><body>${'<p>What is said twice is said shorter.</p>'.repeat(300)}</body>`
 const large = page.repeat(20)

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RequestType } from '../../../kernel/request-type.ts'
+import { RequestType } from '#kernel/request-type.ts'
 import {
   createBareKernel,
   createControllerArgumentsEvent,
@@ -12,8 +12,8 @@ import {
   createTerminateEvent,
   createViewEvent,
   silentLogger,
-} from '../../../kernel/testing/event-factories.ts'
-import { Response } from '../../../lib/http/response.ts'
+} from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
 
 const handler = () => new Response('done')
 

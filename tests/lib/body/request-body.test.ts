@@ -3,8 +3,8 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import t from 'tap'
-import type { BodySource } from '../../../lib/body/body-source.ts'
-import { RequestBody } from '../../../lib/body/request-body.ts'
+import type { BodySource } from '#lib/body/body-source.ts'
+import { RequestBody } from '#lib/body/request-body.ts'
 
 t.test('JSON of any kind is read, in whatever pieces it comes', async t => {
   for (const contentType of ['application/json', 'Application/JSON ; charset=utf-8', 'application/problem+json']) {

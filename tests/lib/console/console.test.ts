@@ -1,13 +1,13 @@
 import { t } from 'tap'
-import { displayWidth, fitWidth, padWidth } from '../../../lib/console/display-width.ts'
-import { type Document, formatJson, formatMarkdown, formatText } from '../../../lib/console/document.ts'
-import { escapeMarkdown, formatMarkdownTable } from '../../../lib/console/markdown.ts'
-import { hasColours, Output } from '../../../lib/console/output.ts'
-import { paintColours, paintNothing } from '../../../lib/console/paint.ts'
-import { createProgress, formatProgress } from '../../../lib/console/progress.ts'
-import { formatTable, layOut, type Table } from '../../../lib/console/table.ts'
-import { createFakeStream } from '../../support/fake-terminal.ts'
-import { hostileTexts } from '../../support/hostile-texts.ts'
+import { displayWidth, fitWidth, padWidth } from '#lib/console/display-width.ts'
+import { type Document, formatJson, formatMarkdown, formatText } from '#lib/console/document.ts'
+import { escapeMarkdown, formatMarkdownTable } from '#lib/console/markdown.ts'
+import { hasColours, Output } from '#lib/console/output.ts'
+import { paintColours, paintNothing } from '#lib/console/paint.ts'
+import { createProgress, formatProgress } from '#lib/console/progress.ts'
+import { formatTable, layOut, type Table } from '#lib/console/table.ts'
+import { createFakeStream } from '#tests/support/fake-terminal.ts'
+import { hostileTexts } from '#tests/support/hostile-texts.ts'
 
 t.test('a text is as wide as its characters are in a terminal', async t => {
   const cases: [text: string, width: number][] = [

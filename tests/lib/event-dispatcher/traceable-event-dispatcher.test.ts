@@ -1,10 +1,7 @@
 import { t } from 'tap'
-import { Event } from '../../../lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import {
-  type DispatchTracer,
-  TraceableEventDispatcher,
-} from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import { Event } from '#lib/event-dispatcher/event.ts'
+import { createEventDispatcher, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { type DispatchTracer, TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Happening extends Event {
   static readonly eventName = 'happening'

@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { Headers } from '../../../lib/http/headers.ts'
-import { preferredCoding, preferredMediaType } from '../../../lib/http/negotiation.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { preferredCoding, preferredMediaType } from '#lib/http/negotiation.ts'
 
 t.test('the coding that a client likes best', async t => {
   const cases: readonly [accept: string, files: string | undefined, pages: string | undefined][] = [

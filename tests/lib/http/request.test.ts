@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { setCookie } from '../../../lib/http/cookies.ts'
-import { Headers } from '../../../lib/http/headers.ts'
-import { parseHost } from '../../../lib/http/host.ts'
-import { preferredMediaType } from '../../../lib/http/negotiation.ts'
-import { Request } from '../../../lib/http/request.ts'
-import { TrustedProxies, trustableHeaders } from '../../../lib/http/trusted-proxies.ts'
-import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
-import { Session } from '../../../lib/session/session.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { parseHost } from '#lib/http/host.ts'
+import { preferredMediaType } from '#lib/http/negotiation.ts'
+import { Request } from '#lib/http/request.ts'
+import { TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
+import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
+import { Session } from '#lib/session/session.ts'
 
 t.test('a target is split at its first question mark; the path is decoded once', async t => {
   const request = new Request({ target: '/caf%C3%A9/%2541?a=1?b=%20', headers: { host: 'Localhost:8000' } })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { StaticFiles, versionOf } from '../../../lib/http/static-files.ts'
+import { StaticFiles, versionOf } from '#lib/http/static-files.ts'
 
 t.test('the files in and below a directory have paths below /assets; dot files and links have none', async t => {
   const directory = t.testdir({ 'site.css': 'a{}', '.secret': 'x', deep: { 'icon.svg': '<svg/>' } })

@@ -1,12 +1,12 @@
 import { request as httpRequest } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { t } from 'tap'
-import { Headers } from '../../../lib/http/headers.ts'
-import { Request } from '../../../lib/http/request.ts'
-import { Response } from '../../../lib/http/response.ts'
-import { defaultTrustedHeaders, TrustedProxies, trustableHeaders } from '../../../lib/http/trusted-proxies.ts'
-import { createHandlerBundle } from '../../support/handler-bundle.ts'
-import { startServer } from '../../support/test-server.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { defaultTrustedHeaders, TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
+import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 const proxies = new TrustedProxies(['10.0.0.0/8', '::1', '192.0.2.7', 'fd00::/8'])
 

@@ -3,11 +3,11 @@ import { stripVTControlCharacters } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { HttpError } from '../../../lib/errors/http-error.ts'
-import { createLogger, type LoggerOptions } from '../../../lib/log/create-logger.ts'
-import { logLevels } from '../../../lib/log/levels.ts'
-import type { Logger, LogRecord } from '../../../lib/log/logger.ts'
-import { Redactor } from '../../../lib/redact/redactor.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
+import { logLevels } from '#lib/log/levels.ts'
+import type { Logger, LogRecord } from '#lib/log/logger.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 /** Local time, as readable lines tell it. */
 const now = new Date(2026, 10, 21, 12, 34, 56, 789)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { maskSource } from '../../../lib/redact/mask-source.ts'
+import { maskSource } from '#lib/redact/mask-source.ts'
 
 t.test('a password is masked, and what looks random where a name says that it is a secret', async t => {
   for (const [source, masked] of Object.entries({

@@ -1,8 +1,8 @@
 import assert from 'node:assert'
 import { inspect } from 'node:util'
 import t from 'tap'
-import { maskText } from '../../../lib/redact/mask-text.ts'
-import { isSecretName } from '../../../lib/redact/secret-names.ts'
+import { maskText } from '#lib/redact/mask-text.ts'
+import { isSecretName } from '#lib/redact/secret-names.ts'
 
 /** As they come in messages, logs, bodies and URLs; the secret is `Xk7Canary9`, sometimes with more beside it. */
 const secrets: readonly (readonly [text: string, masked: string])[] = [

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { Redactor } from '../../../lib/redact/redactor.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 const redactor = new Redactor({ APP_SECRET: 'hunter2-hunter2' })
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
-import { Redactor } from '../../../lib/redact/redactor.ts'
+import { type CopyBounds, MaskingCopier } from '#lib/redact/masking-copier.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 function createCopier(bounds: Partial<CopyBounds> = {}): MaskingCopier {
   const copyError = (error: object, mask: (text: string) => string) => mask(String((error as Error).message))

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { maskArguments } from '../../../lib/redact/mask-arguments.ts'
-import { Redactor } from '../../../lib/redact/redactor.ts'
-import { isSecretName } from '../../../lib/redact/secret-names.ts'
+import { maskArguments } from '#lib/redact/mask-arguments.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { isSecretName } from '#lib/redact/secret-names.ts'
 
 const redactor = new Redactor()
 const canary = 'canary-9f3b'

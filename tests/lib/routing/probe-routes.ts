@@ -1,4 +1,4 @@
-import type { RouteDefinition } from '../../../lib/routing/route.ts'
+import type { RouteDefinition } from '#lib/routing/route.ts'
 
 /** The routes of the recorded Symfony application that the `routing.*` cases of the conformance suite are about. */
 export const probeRoutes: readonly RouteDefinition[] = [

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { Request } from '../../../lib/http/request.ts'
-import { TrustedProxies } from '../../../lib/http/trusted-proxies.ts'
-import type { RouteDefinition } from '../../../lib/routing/route.ts'
-import { RouteCollection } from '../../../lib/routing/route-collection.ts'
-import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
-import { UrlGenerator, type UrlOptions, type UrlParameters } from '../../../lib/routing/url-generator.ts'
+import { Request } from '#lib/http/request.ts'
+import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
+import type { RouteDefinition } from '#lib/routing/route.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { RouteMatcher } from '#lib/routing/route-matcher.ts'
+import { UrlGenerator, type UrlOptions, type UrlParameters } from '#lib/routing/url-generator.ts'
 import { probeRoutes } from './probe-routes.ts'
 
 const routes = new RouteCollection()

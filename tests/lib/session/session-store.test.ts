@@ -13,10 +13,10 @@ import {
 } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { FileSessionStore } from '../../../lib/session/file-session-store.ts'
-import { MemorySessionStore } from '../../../lib/session/memory-session-store.ts'
-import { defaultSessionLimits, type SessionLimits } from '../../../lib/session/session-limits.ts'
-import { until } from '../../support/until.ts'
+import { FileSessionStore } from '#lib/session/file-session-store.ts'
+import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
+import { defaultSessionLimits, type SessionLimits } from '#lib/session/session-limits.ts'
+import { until } from '#tests/support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 
 function createFileStore(

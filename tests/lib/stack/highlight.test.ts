@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { highlightSource } from '../../../lib/stack/highlight.ts'
+import { highlightSource } from '#lib/stack/highlight.ts'
 
 const join = (lines: ReturnType<typeof highlightSource>) => lines.map(line => line.map(({ text }) => text).join(''))
 

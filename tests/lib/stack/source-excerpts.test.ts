@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import t, { type Test } from 'tap'
-import { Redactor } from '../../../lib/redact/redactor.ts'
-import { SourceExcerpts } from '../../../lib/stack/source-excerpts.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { SourceExcerpts } from '#lib/stack/source-excerpts.ts'
 
 const twenty = Array.from({ length: 20 }, (_, index) => `line ${index + 1}`).join('\n')
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { Stopwatch } from '../../../lib/stopwatch/stopwatch.ts'
+import { Stopwatch } from '#lib/stopwatch/stopwatch.ts'
 
 /** A clock that stands still until it is told to go on. */
 function createClock(start = 1000): { now: () => number; pass: (milliseconds: number) => void } {

@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { createTimeCollector } from '../../../../bundles/profiler/collectors/time.ts'
-import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
-import { createRequest } from '../../../../kernel/testing/event-factories.ts'
-import { Redactor } from '../../../../lib/redact/redactor.ts'
+import { createTimeCollector } from '#bundles/profiler/collectors/time.ts'
+import { Pass } from '#bundles/profiler/recording/pass.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 const collector = createTimeCollector(new Redactor({ API_KEY: 'a-long-api-key' }))
 

@@ -1,14 +1,14 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
-import type { ProfileStorage } from '../../../../bundles/profiler/store/profile-storage.ts'
-import type { Bundle } from '../../../../kernel/bundle.ts'
-import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
-import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
-import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 
 const records: readonly RecordInit[] = [
   { token: '00000c', time: Date.parse('2026-11-20T11:00Z'), status: 0, outcome: 'unfinished' },

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { type Change, type Compared, compareMaps } from '../../../../bundles/profiler/compare/compare-maps.ts'
-import { type Comparison, compareProfiles } from '../../../../bundles/profiler/compare/compare-profiles.ts'
-import { judgeComparison, writeChanges } from '../../../../bundles/profiler/compare/judge-comparison.ts'
-import { readTimings } from '../../../../bundles/profiler/compare/read-timings.ts'
-import type { Profile } from '../../../../bundles/profiler/profile.ts'
-import { createProfile } from '../../../support/create-profile.ts'
+import { type Change, type Compared, compareMaps } from '#bundles/profiler/compare/compare-maps.ts'
+import { type Comparison, compareProfiles } from '#bundles/profiler/compare/compare-profiles.ts'
+import { judgeComparison, writeChanges } from '#bundles/profiler/compare/judge-comparison.ts'
+import { readTimings } from '#bundles/profiler/compare/read-timings.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
 
 const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')
 const number = fc.integer({ min: -5, max: 3000 })

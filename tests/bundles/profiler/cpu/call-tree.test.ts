@@ -1,11 +1,11 @@
 import type { Profiler } from 'node:inspector'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { type CallNode, createCallTree } from '../../../../bundles/profiler/cpu/call-tree.ts'
-import type { CpuData } from '../../../../bundles/profiler/cpu/cpu-data.ts'
-import { summarizeSamples } from '../../../../bundles/profiler/cpu/summarize-samples.ts'
-import { Redactor } from '../../../../lib/redact/redactor.ts'
-import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { type CallNode, createCallTree } from '#bundles/profiler/cpu/call-tree.ts'
+import type { CpuData } from '#bundles/profiler/cpu/cpu-data.ts'
+import { summarizeSamples } from '#bundles/profiler/cpu/summarize-samples.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { SourceExcerpts } from '#lib/stack/source-excerpts.ts'
 
 /** A node of V8: the id of its parent (0 for none), and the name of its function. */
 type Node = readonly [parent: number, name: string]

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { findFindings } from '../../../../bundles/profiler/findings/find-findings.ts'
-import { splitProblem, tellProblem, toBadge } from '../../../../bundles/profiler/findings/finding.ts'
-import { linkToFinding } from '../../../../bundles/profiler/findings/link-to-finding.ts'
-import type { Profile } from '../../../../bundles/profiler/profile.ts'
-import type { FindingRule } from '../../../../kernel/finding-rule.ts'
-import { createProfile, type ProfileInit } from '../../../support/create-profile.ts'
+import { findFindings } from '#bundles/profiler/findings/find-findings.ts'
+import { splitProblem, tellProblem, toBadge } from '#bundles/profiler/findings/finding.ts'
+import { linkToFinding } from '#bundles/profiler/findings/link-to-finding.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import type { FindingRule } from '#kernel/finding-rule.ts'
+import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 
 const find = (data: Profile['data'], init?: ProfileInit) => findFindings(createProfile(data, init))
 const rulesOf = (...values: Parameters<typeof find>) => find(...values).map(({ rule }) => rule)

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
-import { createCallCurl, createCurl } from '../../../../bundles/profiler/format/curl.ts'
-import { quoteForShell } from '../../../../bundles/profiler/format/shell-quote.ts'
-import { encodeMultipart } from '../../../../lib/body/encode-multipart.ts'
-import { createProfile } from '../../../support/create-profile.ts'
+import { createCallCurl, createCurl } from '#bundles/profiler/format/curl.ts'
+import { quoteForShell } from '#bundles/profiler/format/shell-quote.ts'
+import { encodeMultipart } from '#lib/body/encode-multipart.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
 
 const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true']).status === 0)
 /* c8 ignore next -- it depends on the machine */

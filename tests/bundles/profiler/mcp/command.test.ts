@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { frameworkBundle } from '../../../../bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '../../../../bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
-import type { Bundle } from '../../../../kernel/bundle.ts'
-import { createRecord } from '../../../support/create-profile.ts'
-import { type RunInit, runInTerminal } from '../../../support/fake-terminal.ts'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createRecord } from '#tests/support/create-profile.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 
 const talkative: Bundle = {
   name: 'talkative',

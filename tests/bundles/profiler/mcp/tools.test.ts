@@ -1,12 +1,12 @@
 import { t } from 'tap'
-import { filterOptions, pagingOptions } from '../../../../bundles/profiler/commands/search-options.ts'
-import { createPanels } from '../../../../bundles/profiler/create-panels.ts'
-import { Inspector } from '../../../../bundles/profiler/findings/inspector.ts'
-import { createTools } from '../../../../bundles/profiler/mcp/create-tools.ts'
-import { createReplayRequest } from '../../../../bundles/profiler/mcp/tools/replay-request.ts'
-import { MemoryProfileStorage } from '../../../../bundles/profiler/store/memory-profile-storage.ts'
-import { createTestKernel } from '../../../../kernel/testing/create-test-kernel.ts'
-import { createRecord, type RecordInit } from '../../../support/create-profile.ts'
+import { filterOptions, pagingOptions } from '#bundles/profiler/commands/search-options.ts'
+import { createPanels } from '#bundles/profiler/create-panels.ts'
+import { Inspector } from '#bundles/profiler/findings/inspector.ts'
+import { createTools } from '#bundles/profiler/mcp/create-tools.ts'
+import { createReplayRequest } from '#bundles/profiler/mcp/tools/replay-request.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
 const hour = 3_600_000
 const noon = Date.parse('2026-11-20T12:00Z')

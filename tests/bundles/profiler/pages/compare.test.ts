@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { compareProfiles } from '../../../../bundles/profiler/compare/compare-profiles.ts'
-import { toCompareView } from '../../../../bundles/profiler/pages/to-compare-view.ts'
-import { createProfile, createRecord, type RecordInit } from '../../../support/create-profile.ts'
-import { plainEquals, skeletonOf, textOf } from '../../../support/html.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { compareProfiles } from '#bundles/profiler/compare/compare-profiles.ts'
+import { toCompareView } from '#bundles/profiler/pages/to-compare-view.ts'
+import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 t.test('two records stand side by side, the differences first', async t => {
   const { client } = await createProfiledKernel(t)

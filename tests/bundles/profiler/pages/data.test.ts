@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { t } from 'tap'
-import { exportKinds } from '../../../../bundles/profiler/links.ts'
-import { detachLinks } from '../../../../bundles/profiler/renderings/detach-links.ts'
-import { parseTags } from '../../../support/html.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { askRichly, richBundle } from '../../../support/rich-bundle.ts'
-import { serveKernel } from '../../../support/test-server.ts'
-import { turns } from '../../../support/turns.ts'
+import { exportKinds } from '#bundles/profiler/links.ts'
+import { detachLinks } from '#bundles/profiler/renderings/detach-links.ts'
+import { parseTags } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { turns } from '#tests/support/turns.ts'
 
 const tokenOf = ({ headers }: { headers: { get(name: string): string | null } }) => String(headers.get('x-debug-token'))
 

@@ -1,11 +1,11 @@
 import { t } from 'tap'
-import { defineController } from '../../../../kernel/controller/controller.ts'
-import { ExceptionEvent } from '../../../../kernel/events/exception-event.ts'
-import { RequestEvent } from '../../../../kernel/events/request-event.ts'
-import { ResponseEvent } from '../../../../kernel/events/response-event.ts'
-import { Response } from '../../../../lib/http/response.ts'
-import { lifecycle } from '../../../support/bare-kernel.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { defineController } from '#kernel/controller/controller.ts'
+import { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { RequestEvent } from '#kernel/events/request-event.ts'
+import { ResponseEvent } from '#kernel/events/response-event.ts'
+import { Response } from '#lib/http/response.ts'
+import { lifecycle } from '#tests/support/bare-kernel.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 for (const type of lifecycle) {
   t.test(`a listener of ${type.eventName} that throws leaves the profiler as it is`, async t => {

@@ -1,9 +1,9 @@
 import { type Test, t } from 'tap'
-import { acceptsFetch } from '../../../../bundles/profiler/pages/accepts-fetch.ts'
-import { Headers } from '../../../../lib/http/headers.ts'
-import { Request } from '../../../../lib/http/request.ts'
-import { createProfiledKernel, type ProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { turns } from '../../../support/turns.ts'
+import { acceptsFetch } from '#bundles/profiler/pages/accepts-fetch.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Request } from '#lib/http/request.ts'
+import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { turns } from '#tests/support/turns.ts'
 
 type Row = readonly [accepted: boolean, method: string, headers: Record<string, string>]
 

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { textOf } from '../../../support/html.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { serveKernel } from '../../../support/test-server.ts'
-import { turns } from '../../../support/turns.ts'
+import { textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { turns } from '#tests/support/turns.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 

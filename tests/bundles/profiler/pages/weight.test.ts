@@ -1,8 +1,8 @@
 import { brotliCompressSync } from 'node:zlib'
 import { t } from 'tap'
-import { findAssets } from '../../../support/find-assets.ts'
-import { openScreens } from '../../../support/screens.ts'
-import { startServer } from '../../../support/test-server.ts'
+import { findAssets } from '#tests/support/find-assets.ts'
+import { openScreens } from '#tests/support/screens.ts'
+import { startServer } from '#tests/support/test-server.ts'
 
 const pageLimit = 60_000
 const assetLimit = 60_000

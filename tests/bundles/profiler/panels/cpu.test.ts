@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { CpuData } from '../../../../bundles/profiler/cpu/cpu-data.ts'
-import { EditorLinks } from '../../../../bundles/profiler/editor-links.ts'
-import { createCpuPanel } from '../../../../bundles/profiler/panels/cpu.ts'
-import { readCpu } from '../../../../bundles/profiler/reading/read-cpu.ts'
-import { toHtmlFile } from '../../../../bundles/profiler/renderings/to-html-file.ts'
-import { toMarkdown } from '../../../../bundles/profiler/renderings/to-markdown.ts'
-import { createProfile, createSubject, type ProfileInit } from '../../../support/create-profile.ts'
-import { plainEquals, toText } from '../../../support/html.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import type { CpuData } from '#bundles/profiler/cpu/cpu-data.ts'
+import { EditorLinks } from '#bundles/profiler/editor-links.ts'
+import { createCpuPanel } from '#bundles/profiler/panels/cpu.ts'
+import { readCpu } from '#bundles/profiler/reading/read-cpu.ts'
+import { toHtmlFile } from '#bundles/profiler/renderings/to-html-file.ts'
+import { toMarkdown } from '#bundles/profiler/renderings/to-markdown.ts'
+import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
+import { plainEquals, toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const runtime = { file: 'node:events', line: 500, origin: 'runtime', self: 0 } as const
 const kernel = { file: 'kernel/http-kernel.ts', line: 60, origin: 'kernel', self: 0 } as const

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
-import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
-import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
-import { memoryPanel } from '../../../../bundles/profiler/panels/memory.ts'
-import { templatesPanel } from '../../../../bundles/profiler/panels/templates.ts'
-import { timePanel } from '../../../../bundles/profiler/panels/time.ts'
-import { createSubject } from '../../../support/create-profile.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { createEventsPanel } from '#bundles/profiler/panels/events.ts'
+import { createHttpPanel } from '#bundles/profiler/panels/http.ts'
+import { createLoggerPanel } from '#bundles/profiler/panels/logger.ts'
+import { memoryPanel } from '#bundles/profiler/panels/memory.ts'
+import { templatesPanel } from '#bundles/profiler/panels/templates.ts'
+import { timePanel } from '#bundles/profiler/panels/time.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
   const { show } = await createProfiledKernel(t)

@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import { createEventsPanel } from '../../../../bundles/profiler/panels/events.ts'
-import { type EventNode, ownTime, readEventTree } from '../../../../bundles/profiler/reading/event-tree.ts'
-import { controllerTimes } from '../../../../bundles/profiler/reading/kernel-gaps.ts'
-import { createProfile, createSubject } from '../../../support/create-profile.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { createEventsPanel } from '#bundles/profiler/panels/events.ts'
+import { type EventNode, ownTime, readEventTree } from '#bundles/profiler/reading/event-tree.ts'
+import { controllerTimes } from '#bundles/profiler/reading/kernel-gaps.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const spans = [
   [null, 'kernel.request', 0, 1000, -1, 1, ['Late.onRequest']],

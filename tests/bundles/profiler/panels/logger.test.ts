@@ -1,8 +1,8 @@
 import { t } from 'tap'
-import { createLoggerPanel } from '../../../../bundles/profiler/panels/logger.ts'
-import type { PanelSubject } from '../../../../bundles/profiler/panels/panel.ts'
-import { createSubject } from '../../../support/create-profile.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { createLoggerPanel } from '#bundles/profiler/panels/logger.ts'
+import type { PanelSubject } from '#bundles/profiler/panels/panel.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const spans = [
   [null, 'kernel.request', 0, 100],

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { toValueRow } from '../../../../bundles/profiler/format/value-row.ts'
-import { createHttpPanel } from '../../../../bundles/profiler/panels/http.ts'
-import { splitMessage } from '../../../../bundles/profiler/panels/split-message.ts'
-import { toSpan } from '../../../../bundles/profiler/panels/to-span.ts'
-import { createSubject } from '../../../support/create-profile.ts'
+import { toValueRow } from '#bundles/profiler/format/value-row.ts'
+import { createHttpPanel } from '#bundles/profiler/panels/http.ts'
+import { splitMessage } from '#bundles/profiler/panels/split-message.ts'
+import { toSpan } from '#bundles/profiler/panels/to-span.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
 
 t.test('a message is split into what was written and what was filled in', async t => {
   const split = (message: string, template: string) =>

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { createBars } from '../../../../bundles/profiler/panels/timeline/bars.ts'
-import { readFilter } from '../../../../bundles/profiler/panels/timeline/filter.ts'
-import { createRows } from '../../../../bundles/profiler/panels/timeline/rows.ts'
-import { createScale, findStep, formatTick } from '../../../../bundles/profiler/panels/timeline/scale.ts'
-import { createSpan } from '../../../../bundles/profiler/panels/timeline/span.ts'
-import { joinPeriods, type Period, subtractPeriods, totalOf } from '../../../../bundles/profiler/reading/periods.ts'
+import { createBars } from '#bundles/profiler/panels/timeline/bars.ts'
+import { readFilter } from '#bundles/profiler/panels/timeline/filter.ts'
+import { createRows } from '#bundles/profiler/panels/timeline/rows.ts'
+import { createScale, findStep, formatTick } from '#bundles/profiler/panels/timeline/scale.ts'
+import { createSpan } from '#bundles/profiler/panels/timeline/span.ts'
+import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/reading/periods.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { AttributeWatch } from '../../../../bundles/profiler/recording/attribute-watch.ts'
-import { ChangeWatch } from '../../../../bundles/profiler/recording/change-watch.ts'
-import { ResponseWatch } from '../../../../bundles/profiler/recording/response-watch.ts'
-import { toController } from '../../../../kernel/controller/controller.ts'
+import { AttributeWatch } from '#bundles/profiler/recording/attribute-watch.ts'
+import { ChangeWatch } from '#bundles/profiler/recording/change-watch.ts'
+import { ResponseWatch } from '#bundles/profiler/recording/response-watch.ts'
+import { toController } from '#kernel/controller/controller.ts'
 import {
   createControllerArgumentsEvent,
   createControllerEvent,
@@ -11,9 +11,9 @@ import {
   createFinishRequestEvent,
   createRequestEvent,
   createResponseEvent,
-} from '../../../../kernel/testing/event-factories.ts'
-import { Headers } from '../../../../lib/http/headers.ts'
-import { Response } from '../../../../lib/http/response.ts'
+} from '#kernel/testing/event-factories.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Response } from '#lib/http/response.ts'
 
 t.test('attributes that are set, changed and removed are told once', async t => {
   const attributes = new Map<string, unknown>([['kept', Number.NaN]])

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import { HangWatch } from '../../../../bundles/profiler/recording/hang-watch.ts'
-import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
-import { RequestContext } from '../../../../kernel/request-context.ts'
-import { RequestType } from '../../../../kernel/request-type.ts'
-import { createRequest, createRequestEvent } from '../../../../kernel/testing/event-factories.ts'
-import { createRecorder } from '../../../support/recording-logger.ts'
-import { until } from '../../../support/until.ts'
+import { HangWatch } from '#bundles/profiler/recording/hang-watch.ts'
+import { Pass } from '#bundles/profiler/recording/pass.ts'
+import { RequestContext } from '#kernel/request-context.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+import { until } from '#tests/support/until.ts'
 
 function begin(target: string, parent?: Pass): Pass {
   const type = parent === undefined ? RequestType.Main : RequestType.Sub

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { findCallSite } from '../../../../bundles/profiler/recording/find-call-site.ts'
-import { LogTrace } from '../../../../bundles/profiler/recording/log-trace.ts'
-import type { LogRecord } from '../../../../lib/log/logger.ts'
+import { findCallSite } from '#bundles/profiler/recording/find-call-site.ts'
+import { LogTrace } from '#bundles/profiler/recording/log-trace.ts'
+import type { LogRecord } from '#lib/log/logger.ts'
 
 const nowhere = () => undefined
 

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
-import { LoopWatch } from '../../../../bundles/profiler/recording/loop-watch.ts'
-import { Pass } from '../../../../bundles/profiler/recording/pass.ts'
-import { startUsage, type UsageTrace } from '../../../../bundles/profiler/recording/usage-trace.ts'
-import { RequestType } from '../../../../kernel/request-type.ts'
-import { createRequest } from '../../../../kernel/testing/event-factories.ts'
-import { toil } from '../../../support/flawed-bundle.ts'
-import { until } from '../../../support/until.ts'
+import { LoopWatch } from '#bundles/profiler/recording/loop-watch.ts'
+import { Pass } from '#bundles/profiler/recording/pass.ts'
+import { startUsage, type UsageTrace } from '#bundles/profiler/recording/usage-trace.ts'
+import { RequestType } from '#kernel/request-type.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { toil } from '#tests/support/flawed-bundle.ts'
+import { until } from '#tests/support/until.ts'
 
 /** A pass of a main request that has begun to do something. */
 function begin(token: string): Pass {

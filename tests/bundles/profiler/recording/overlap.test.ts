@@ -3,12 +3,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import type { Application, Bundle } from '../../../../kernel/bundle.ts'
-import type { Request } from '../../../../lib/http/request.ts'
-import { Response } from '../../../../lib/http/response.ts'
-import { createProfiledKernel, waitForProfile } from '../../../support/profiled-kernel.ts'
-import { createProject } from '../../../support/project.ts'
-import { serveKernel } from '../../../support/test-server.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { createProject } from '#tests/support/project.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 const count = 200
 const markers = Array.from({ length: count }, (_, index) => `marker-${index}-${(index * 7919).toString(36)}`)

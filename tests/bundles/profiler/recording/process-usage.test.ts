@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
-import { readProcessUsage, sharedLifetime } from '../../../../bundles/profiler/recording/process-usage.ts'
+import { readProcessUsage, sharedLifetime } from '#bundles/profiler/recording/process-usage.ts'
 
 /** Wants readings, so many in each millisecond, and gives them. */
 async function want(rate: number, milliseconds: number): Promise<ReturnType<typeof readProcessUsage>[]> {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import { Response } from '../../../../lib/http/response.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { serveKernel } from '../../../support/test-server.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 /** The metrics of a header: their durations in milliseconds, and what the first one says. */
 function parse(header: string | null): { names: string[]; token: string | undefined; of: (name: string) => number } {

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { toHar } from '../../../../bundles/profiler/renderings/to-har.ts'
-import { createProfile } from '../../../support/create-profile.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
-import { askRichly, richBundle } from '../../../support/rich-bundle.ts'
-import { serveKernel } from '../../../support/test-server.ts'
+import { toHar } from '#bundles/profiler/renderings/to-har.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
 
 const validate = new Ajv2020({ allErrors: true }).compile(
   JSON.parse(readFileSync('tests/fixtures/har.schema.json', 'utf8')),

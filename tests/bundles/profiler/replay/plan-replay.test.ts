@@ -1,9 +1,9 @@
 import { t } from 'tap'
-import type { Profile } from '../../../../bundles/profiler/profile.ts'
-import { createReplayRequest, type ReplayInput } from '../../../../bundles/profiler/replay/create-replay-request.ts'
-import { isDirect, type PossibleReplay, planReplay } from '../../../../bundles/profiler/replay/plan-replay.ts'
-import { readOriginal } from '../../../../bundles/profiler/replay/replay-mark.ts'
-import { createProfile, type ProfileInit } from '../../../support/create-profile.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { createReplayRequest, type ReplayInput } from '#bundles/profiler/replay/create-replay-request.ts'
+import { isDirect, type PossibleReplay, planReplay } from '#bundles/profiler/replay/plan-replay.ts'
+import { readOriginal } from '#bundles/profiler/replay/replay-mark.ts'
+import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 
 const mask = '******'
 

@@ -1,4 +1,4 @@
-import { type FileSystem, nodeFileSystem, type OpenFile } from '../../../../bundles/profiler/store/file-system.ts'
+import { type FileSystem, nodeFileSystem, type OpenFile } from '#bundles/profiler/store/file-system.ts'
 
 /** What a disk is asked to do. */
 export interface Operation {

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import path from 'node:path'
-import { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecord, createRecords, facts, tokenOf } from './records.ts'
 
 // Without a folder of its own it would leave its files where it is started.

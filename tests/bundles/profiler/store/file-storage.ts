@@ -1,10 +1,7 @@
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import {
-  FileProfileStorage,
-  type FileProfileStorageOptions,
-} from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { FileProfileStorage, type FileProfileStorageOptions } from '#bundles/profiler/store/file-profile-storage.ts'
 
 /** What a storage has told of its problems. */
 export interface Problem {

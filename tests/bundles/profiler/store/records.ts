@@ -1,5 +1,5 @@
-import { type Profile, type ProfileSummary, schemaVersion } from '../../../../bundles/profiler/profile.ts'
-import type { ProfileRecord } from '../../../../bundles/profiler/store/profile-storage.ts'
+import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile.ts'
+import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
 
 /** The facts that tests give unless they say else. */
 export const facts = '{"environment":{"node":"20"}}'

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ProfileQuery, ProfileStorage } from '../../../../bundles/profiler/store/profile-storage.ts'
+import type { ProfileQuery, ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
 /** Makes an empty storage. */

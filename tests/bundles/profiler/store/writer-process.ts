@@ -1,5 +1,5 @@
 // A process that keeps profiles; it is started by processes.test.ts with: directory, first token, count, group, mode.
-import { FileProfileStorage } from '../../../../bundles/profiler/store/file-profile-storage.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecords, facts } from './records.ts'
 
 const [directory = '', first = '0', count = '0', group = '1', mode = 'close'] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { allowToolbar } from '../../../../bundles/profiler/toolbar/content-policy.ts'
-import { Headers } from '../../../../lib/http/headers.ts'
+import { allowToolbar } from '#bundles/profiler/toolbar/content-policy.ts'
+import { Headers } from '#lib/http/headers.ts'
 
 const origin = 'http://localhost:8000'
 const files = `${origin}/_profiler/assets/`

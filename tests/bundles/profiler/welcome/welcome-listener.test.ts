@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { WelcomeListener } from '../../../../bundles/profiler/welcome/welcome-listener.ts'
-import { DebugGate } from '../../../../kernel/debug-gate.ts'
-import { KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
-import type { ExceptionEvent } from '../../../../kernel/events/exception-event.ts'
-import { createExceptionEvent, createRequest, silentLogger } from '../../../../kernel/testing/event-factories.ts'
-import { createAddressList } from '../../../../lib/http/trusted-proxies.ts'
-import { RouteCollection } from '../../../../lib/routing/route-collection.ts'
-import { createView } from '../../../../lib/view/view.ts'
-import { createProfiledKernel } from '../../../support/profiled-kernel.ts'
+import { WelcomeListener } from '#bundles/profiler/welcome/welcome-listener.ts'
+import { DebugGate } from '#kernel/debug-gate.ts'
+import { KERNEL_NO_ROUTE } from '#kernel/errors.ts'
+import type { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { createExceptionEvent, createRequest, silentLogger } from '#kernel/testing/event-factories.ts'
+import { createAddressList } from '#lib/http/trusted-proxies.ts'
+import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { createView } from '#lib/view/view.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 const noRoute = new KERNEL_NO_ROUTE(['GET', 'http://localhost/', ''])
 
