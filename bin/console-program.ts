@@ -11,7 +11,7 @@ import {
 import { version } from '../kernel/version.ts'
 import { hasColours, Output, type OutputStream } from '../lib/console/output.ts'
 import { paintColours } from '../lib/console/paint.ts'
-import { environments } from '../lib/env/environments.ts'
+import { environments } from '../lib/env/dotenv.ts'
 
 /** What a command is run in: that of the process, or that of a test. */
 export interface ConsoleTerminal {

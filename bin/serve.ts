@@ -8,9 +8,8 @@ import type { ClosingTimes } from '../kernel/server/close-server.ts'
 import { idleTime } from '../kernel/server/create-server.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
-import { type Config, parseConfig } from '../lib/env/config.ts'
+import { type Config, parseConfig, warnOfUnknownSettings } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
-import { warnOfUnknownSettings } from '../lib/env/unknown-settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
@@ -18,7 +17,7 @@ import { describeDebugAccess } from './debug-notice.ts'
 import { describeFailure } from './describe-failure.ts'
 import { help, type Options, parseOptions, UsageError } from './options.ts'
 import { untilCrash, untilSignal } from './signals.ts'
-import { leavePrimary, untilRetired } from './worker.ts'
+import { leavePrimary, superviseWorkers, untilRetired } from './workers.ts'
 
 /** The exit code for what no change of a file can mend: wrong options, a taken port. The supervisor knows it, too. */
 const usageError = 64
@@ -119,7 +118,6 @@ function logCrash({ context, logger }: Application, error: unknown): void {
 /** Serves with several processes that do the same. */
 async function supervise(options: Options, commandLine: readonly string[], config: Config): Promise<number> {
   const { host, identity, workers } = options
-  const { superviseWorkers } = await import('./workers.ts')
   const scheme = identity === undefined ? 'http' : 'https'
   return superviseWorkers({
     count: workers,

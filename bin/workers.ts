@@ -2,7 +2,6 @@ import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { untilSignal } from './signals.ts'
-import { retire } from './worker.ts'
 
 /** What a primary process is told of its workers. */
 export interface WorkerOptions {
@@ -177,3 +176,25 @@ class WorkerGroup extends EventEmitter {
 
 /** Is told why a worker has ended, how many milliseconds it has lived, and its exit code, should it have one. */
 type OnEnd = (reason: string, age: number, code?: number) => void
+
+/** What the primary process sends to a worker when another one serves in its place. */
+const retire = 'retire'
+
+/** Resolves when another worker serves in the place of this one; never where there are no workers. */
+export function untilRetired(): Promise<void> {
+  return new Promise(resolve => {
+    if (cluster.isWorker) process.on('message', message => message === retire && resolve())
+  })
+}
+
+/**
+ * Ends the connection to the primary process, should there be one. What it has handed over before it knew that this
+ * worker accepts nothing more goes back to it, and to another worker; with a process that just ends it would be lost.
+ */
+export async function leavePrimary(): Promise<void> {
+  const { worker } = cluster
+  if (worker === undefined) return
+  const left = once(worker, 'disconnect')
+  worker.disconnect()
+  await left
+}

@@ -1,6 +1,5 @@
 import type { BlockList } from 'node:net'
-import type { Config } from '../lib/env/config.ts'
-import { findUserIds } from '../lib/env/user-ids.ts'
+import { type Config, findUserIds } from '../lib/env/config.ts'
 import type { Headers } from '../lib/http/headers.ts'
 import { includesHost } from '../lib/http/host.ts'
 import { hasProxyHeader } from '../lib/http/proxy-headers.ts'

@@ -1,8 +1,7 @@
-import { escapeControls } from '../log/escape-controls.ts'
-import { escapeMarkdown, formatMarkdownTable } from './markdown.ts'
+import { escapeControls } from '../text/escape-controls.ts'
 import { formatMarkdownText } from './markdown-text.ts'
 import type { Paint, Tone } from './paint.ts'
-import { type Cell, formatFields, formatTable, type Table, textOf } from './table.ts'
+import { type Cell, type Column, formatFields, formatTable, type Table, textOf } from './table.ts'
 
 /** A part of what is told. */
 export type Block =
@@ -77,4 +76,31 @@ function formatCode(text: string, language: string): string {
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
   const fence = '`'.repeat(longest + 1)
   return `${fence}${language}\n${text.split('\n').map(escapeControls).join('\n')}\n${fence}\n`
+}
+
+/** Writes a text so that nothing in it means anything in Markdown (GitHub's, CommonMark 0.31). */
+export function escapeMarkdown(text: string): string {
+  return (
+    text
+      .replace(/[\\`*~[\]<>|]/g, '\\$&')
+      // Within a word it means nothing.
+      .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, '\\_')
+      .replace(/&(?=#?\w+;)/g, '\\&')
+  )
+}
+
+/** Writes a table. */
+export function formatMarkdownTable({ columns, rows }: Table): string {
+  return [formatMarkdownTitles(columns), ...rows.map(formatMarkdownRow)].join('')
+}
+
+/** Writes the titles of a table, and the line below them. */
+export function formatMarkdownTitles(columns: readonly Column[]): string {
+  const rules = columns.map(({ align }) => (align === 'right' ? '--:' : '---'))
+  return `${formatMarkdownRow(columns.map(({ title }) => title))}| ${rules.join(' | ')} |\n`
+}
+
+/** Writes a row of a table. */
+export function formatMarkdownRow(cells: readonly Cell[]): string {
+  return `| ${cells.map(cell => escapeMarkdown(textOf(cell).trim())).join(' | ')} |\n`
 }

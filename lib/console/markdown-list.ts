@@ -1,7 +1,6 @@
-import { displayWidth } from './display-width.ts'
 import type { Paint, Tone } from './paint.ts'
 import type { MarkdownItem, MarkdownSpan } from './parse-markdown.ts'
-import { type Run, wrap } from './wrap.ts'
+import { displayWidth, type Run, wrap } from './text-width.ts'
 
 /**
  * Writes a list for a terminal: what has names and values as two columns, a list within a list as a tree, everything else

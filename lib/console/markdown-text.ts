@@ -1,9 +1,8 @@
-import { escapeControls } from '../log/escape-controls.ts'
-import { displayWidth, fitWidth } from './display-width.ts'
+import { escapeControls } from '../text/escape-controls.ts'
 import { formatList } from './markdown-list.ts'
 import type { Paint, Tone } from './paint.ts'
 import { type MarkdownBlock, type MarkdownSpan, parseMarkdown } from './parse-markdown.ts'
-import { wrap } from './wrap.ts'
+import { displayWidth, fitWidth, wrap } from './text-width.ts'
 
 /** Writes Markdown for a terminal of so many columns; `tone` is that of its title. */
 export function formatMarkdownText(text: string, paint: Paint, width?: number, tone: Tone = 'strong'): string {

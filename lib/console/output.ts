@@ -1,6 +1,12 @@
-import { escapeControls } from '../log/escape-controls.ts'
-import { type Document, formatJson, formatMarkdown, formatText } from './document.ts'
-import { formatMarkdownRow, formatMarkdownTitles } from './markdown.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import {
+  type Document,
+  formatJson,
+  formatMarkdown,
+  formatMarkdownRow,
+  formatMarkdownTitles,
+  formatText,
+} from './document.ts'
 import { type Paint, paintColours, paintNothing, type Tone } from './paint.ts'
 import { createProgress, noProgress, type Progress } from './progress.ts'
 import { type Cell, formatRows, formatTitles, layOut, type Table } from './table.ts'

@@ -1,4 +1,4 @@
-import { displayWidth, fitWidth } from './display-width.ts'
+import { displayWidth, fitWidth } from './text-width.ts'
 
 /** Tells how far long work has come. */
 export interface Progress {

@@ -1,7 +1,6 @@
-import { escapeControls } from '../log/escape-controls.ts'
-import { displayWidth, fitWidth, padWidth } from './display-width.ts'
+import { escapeControls } from '../text/escape-controls.ts'
 import type { Paint, Tone } from './paint.ts'
-import { wrap } from './wrap.ts'
+import { displayWidth, fitWidth, padWidth, wrap } from './text-width.ts'
 
 /** A text in a table. */
 export type Cell = string | { readonly text: string; readonly tone: Tone }

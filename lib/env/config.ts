@@ -1,10 +1,12 @@
-import { safeParse } from 'valibot'
+import { readFileSync } from 'node:fs'
+import { parse, safeParse } from 'valibot'
 import { defaultTrustedHeaders, type TrustableHeader } from '../http/trusted-proxies.ts'
-import type { LogLevel } from '../log/levels.ts'
+import type { Logger, LogLevel } from '../log/logger.ts'
+import { suggestNames } from '../text/nearest-names.ts'
+import type { Environment } from './dotenv.ts'
 import type { PathMapping } from './editor.ts'
-import type { Environment } from './environments.ts'
 import { CONFIG_INVALID } from './errors.ts'
-import { createSettingsSchema, type Settings } from './settings.ts'
+import { createSettingsSchema, type Settings, shippedSecret } from './settings.ts'
 
 /** What the environment configures. What is not set, or set to nothing, is `undefined` or an empty list. */
 export interface Config {
@@ -86,4 +88,53 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
     adminStatusToken: settings.ADMIN_STATUS_TOKEN || undefined,
     dotenvNames: Object.freeze([...dotenvNames]),
   })
+}
+
+/** A variable of a `.env` file that is no setting. */
+interface UnknownSetting {
+  readonly name: string
+  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
+  readonly suggestion: string
+}
+
+/** Warns of the variables of `.env` files that nothing reads: a mistyped name leaves a setting as it is, without a word. */
+export function warnOfUnknownSettings(dotenvNames: readonly string[], logger: Pick<Logger, 'warning'>): void {
+  for (const { name, suggestion } of findUnknownSettings(dotenvNames)) {
+    logger.warning('A .env file sets {name}, which no setting has as its name{suggestion}.', { name, suggestion })
+  }
+}
+
+/** Finds the variables of `.env` files that nothing reads. Those of the process are not looked at: it has many for others. */
+function findUnknownSettings(dotenvNames: readonly string[]): UnknownSetting[] {
+  // The schema gives each setting a value, also where there is none.
+  const settingNames = Object.keys(parse(createSettingsSchema(), { APP_SECRET: shippedSecret }))
+  const unknown = dotenvNames.filter(name => !settingNames.includes(name))
+  return unknown.map(name => ({ name, suggestion: suggestNames(name, settingNames) }))
+}
+
+/**
+ * Finds the ids of users in `/etc/passwd`; an id stands for itself.
+ *
+ * @throws CONFIG_INVALID naming each user that is not there
+ */
+export function findUserIds(users: readonly string[]): readonly number[] {
+  const names = users.filter(user => !isId(user))
+  const known = names.length === 0 ? new Map<string, number>() : readUsers()
+  const unknown = names.filter(name => !known.has(name))
+  if (unknown.length > 0) {
+    const mistakes = unknown.map(
+      name => `  DEBUG_ALLOWED_USERS "${name}" is no user in /etc/passwd; the number of its id would do.`,
+    )
+    throw new CONFIG_INVALID([mistakes.join('\n')])
+  }
+  return users.map(user => known.get(user) ?? Number(user))
+}
+
+function isId(user: string): boolean {
+  return /^\d+$/.test(user)
+}
+
+function readUsers(): ReadonlyMap<string, number> {
+  const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
+  return new Map(lines.map(line => line.split(':')).map(([name = '', , id]) => [name, Number(id)]))
 }

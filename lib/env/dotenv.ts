@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
-import { environments } from './environments.ts'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
 /** The environment of the process, joined with what the `.env` files say. */
@@ -77,3 +76,9 @@ function parseFile(content: string, file: string): NodeJS.Dict<string> {
   }
   return variables
 }
+
+/** The environments that an application runs in. */
+export const environments = ['dev', 'prod', 'test'] as const
+
+/** One of {@link environments}. */
+export type Environment = (typeof environments)[number]

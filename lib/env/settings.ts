@@ -18,9 +18,9 @@ import {
   type TrustableHeader,
   trustableHeaders,
 } from '../http/trusted-proxies.ts'
-import { type LogLevel, logLevels } from '../log/levels.ts'
+import { type LogLevel, logLevels } from '../log/logger.ts'
+import { type Environment, environments } from './dotenv.ts'
 import { editorNames, isEditorUrl, type PathMapping, parseEditorUrl, parsePathMapping } from './editor.ts'
-import { type Environment, environments } from './environments.ts'
 
 /** The `APP_SECRET` of the `.env` file. Everybody knows it: good enough for development only. */
 export const shippedSecret = 'shipped-for-development-only-never-for-production'

@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
 import type { pino as Pino, Level as PinoLevel, Logger as PinoLogger } from 'pino'
 import { Redactor } from '../redact/redactor.ts'
-import { escapeControls } from './escape-controls.ts'
-import { type LogLevel, logLevels } from './levels.ts'
-import type { LogContext, Logger, LogObserver, LogRecord } from './logger.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import { type LogContext, type Logger, type LogLevel, type LogObserver, type LogRecord, logLevels } from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
 

@@ -1,5 +1,3 @@
-import type { LogLevel } from './levels.ts'
-
 /** The data of a log record; errors in it are told with their stacks. */
 export type LogContext = Readonly<Record<string, unknown>>
 
@@ -34,3 +32,9 @@ export interface LogRecord {
   readonly template?: string
   readonly context: Readonly<Record<string, unknown>>
 }
+
+/** How much a record matters, least first. */
+export const logLevels = ['debug', 'info', 'warning', 'error', 'critical'] as const
+
+/** One of {@link logLevels}. */
+export type LogLevel = (typeof logLevels)[number]

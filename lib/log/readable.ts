@@ -1,9 +1,7 @@
 import { styleText } from 'node:util'
-import { escapeControls } from './escape-controls.ts'
-import type { LogLevel } from './levels.ts'
-import { isLogError, type LogError } from './log-error.ts'
-import type { LogRecord } from './logger.ts'
-import { placeholdersOf } from './record.ts'
+import { escapeControls } from '../text/escape-controls.ts'
+import type { LogLevel, LogRecord } from './logger.ts'
+import { isLogError, type LogError, placeholdersOf } from './record.ts'
 
 const colours = {
   debug: 'gray',

@@ -1,9 +1,10 @@
-import { cut } from '../redact/masking-copier.ts'
+import { type FlatError, flattenError } from '../errors/flatten.ts'
+import { isClientError } from '../errors/http-error.ts'
+import { type CopyBounds, cut, MaskingCopier } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
-import { copyContext } from './copy-context.ts'
-import type { LogLevel } from './levels.ts'
-import { isLogError } from './log-error.ts'
-import type { LogContext, LogRecord } from './logger.ts'
+import { formatFrame } from '../stack/format-frame.ts'
+import { readProperty } from '../stack/read-property.ts'
+import type { LogContext, LogLevel, LogRecord } from './logger.ts'
 
 const messageLimit = 4096
 
@@ -45,4 +46,64 @@ function fill(template: string, context: Readonly<Record<string, unknown>>): str
 function toText(value: unknown): string {
   if (isLogError(value)) return value.message
   return typeof value === 'string' ? value : String(JSON.stringify(value))
+}
+
+const bounds: CopyBounds = { depth: 6, entries: 500, text: 2048 }
+
+/**
+ * Copies a context into plain data: masked, six levels deep, 500 entries in all, texts of at most 2,048 characters; `…`
+ * stands for what is left out. Errors come with their stacks, instances of other classes are only named. Getters and
+ * `toJSON` are not called.
+ */
+export function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
+  try {
+    return new MaskingCopier(redactor, bounds, copyError).record(context)
+  } catch {
+    // A proxy may throw; the message still deserves its record.
+    return { '…': 'The context could not be read.' }
+  }
+}
+
+function copyError(error: object, mask: (text: string) => string): LogError {
+  // Where a client's mistake was noticed is no news, and reading a stack is costly.
+  const hasFrames = !isClientError(Number(readProperty(error, 'status')))
+  return toLogError(flattenError(error, { hasFrames }), mask)
+}
+
+/** An error as it stands in the context of a record. */
+export interface LogError {
+  readonly name: string
+  readonly message: string
+  readonly code?: string | number
+  readonly status?: number
+  /** A frame a line, without the message; empty for what the client is to blame for. */
+  readonly stack: string
+  readonly cause?: LogError
+  readonly errors?: readonly LogError[]
+  readonly note?: string
+}
+
+const frameLimit = 30
+
+/** Shortens an error for the log; `mask` is applied to its texts. */
+export function toLogError(error: FlatError, mask: (text: string) => string): LogError {
+  const { name, message, code, frames, cause, errors, ...rest } = error
+  return {
+    ...rest,
+    name: mask(name),
+    message: mask(message),
+    ...(code !== undefined && { code: typeof code === 'string' ? mask(code) : code }),
+    stack: frames
+      .slice(0, frameLimit)
+      .map(frame => mask(formatFrame(frame)))
+      .join('\n'),
+    ...(cause && { cause: toLogError(cause, mask) }),
+    ...(errors && { errors: errors.map(inner => toLogError(inner, mask)) }),
+  }
+}
+
+/** Whether a value of a context is an error. */
+export function isLogError(value: unknown): value is LogError {
+  const error = value as Partial<LogError> | null | undefined
+  return typeof error?.message === 'string' && typeof error.stack === 'string' && typeof error.name === 'string'
 }

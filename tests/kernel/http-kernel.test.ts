@@ -11,7 +11,7 @@ import { createBareKernel, createRequest } from '#kernel/testing/event-factories
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { errorChain } from '#lib/errors/error-chain.ts'
 import { Response } from '#lib/http/response.ts'
-import type { LogError } from '#lib/log/log-error.ts'
+import type { LogError } from '#lib/log/record.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 

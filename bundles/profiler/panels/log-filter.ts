@@ -1,4 +1,4 @@
-import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
+import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
 import type { PanelSubject } from './panel.ts'
 
 /** Which lines of a log are asked for. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { logLevels } from '../../../lib/log/levels.ts'
+import { logLevels } from '../../../lib/log/logger.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatMicroseconds } from '../format/format-microseconds.ts'

@@ -1,4 +1,4 @@
-import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
+import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
 import type { Profile } from '../profile.ts'
 import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 

@@ -1,6 +1,5 @@
-import type { LogLevel } from '../../../lib/log/levels.ts'
-import { isLogError } from '../../../lib/log/log-error.ts'
-import type { LogRecord } from '../../../lib/log/logger.ts'
+import type { LogLevel, LogRecord } from '../../../lib/log/logger.ts'
+import { isLogError } from '../../../lib/log/record.ts'
 import type { CallSite } from './find-call-site.ts'
 
 /** A log record as it is kept. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Request } from '../../../lib/http/request.ts'
-import { escapeControls } from '../../../lib/log/escape-controls.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { Assets } from '../assets.ts'

@@ -1,5 +1,5 @@
 import type { EventClass } from '../../../lib/event-dispatcher/event.ts'
-import type { LogLevel } from '../../../lib/log/levels.ts'
+import type { LogLevel } from '../../../lib/log/logger.ts'
 import type { Profile } from '../profile.ts'
 import type { RecordSubject } from '../renderings/record-subject.ts'
 import { toMarkdown } from '../renderings/to-markdown.ts'

@@ -1,11 +1,17 @@
 import { t } from 'tap'
-import { displayWidth, fitWidth, padWidth } from '#lib/console/display-width.ts'
-import { type Document, formatJson, formatMarkdown, formatText } from '#lib/console/document.ts'
-import { escapeMarkdown, formatMarkdownTable } from '#lib/console/markdown.ts'
+import {
+  type Document,
+  escapeMarkdown,
+  formatJson,
+  formatMarkdown,
+  formatMarkdownTable,
+  formatText,
+} from '#lib/console/document.ts'
 import { hasColours, Output } from '#lib/console/output.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
 import { createProgress, formatProgress } from '#lib/console/progress.ts'
 import { formatTable, layOut, type Table } from '#lib/console/table.ts'
+import { displayWidth, fitWidth, padWidth } from '#lib/console/text-width.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
 

@@ -2,12 +2,11 @@ import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toSpan } from '#bundles/profiler/renderings/markdown/text.ts'
-import { displayWidth, splitWidth } from '#lib/console/display-width.ts'
 import { type Document, formatMarkdown, formatText } from '#lib/console/document.ts'
 import { formatMarkdownText } from '#lib/console/markdown-text.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
 import { parseMarkdown } from '#lib/console/parse-markdown.ts'
-import { wrap } from '#lib/console/wrap.ts'
+import { displayWidth, splitWidth, wrap } from '#lib/console/text-width.ts'
 
 const told = (text: string, width?: number) => formatMarkdownText(text, paintNothing, width)
 

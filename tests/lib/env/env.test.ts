@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseConfig } from '#lib/env/config.ts'
+import { parseConfig, warnOfUnknownSettings } from '#lib/env/config.ts'
 import { readDotenv } from '#lib/env/dotenv.ts'
 import { shippedSecret } from '#lib/env/settings.ts'
-import { warnOfUnknownSettings } from '#lib/env/unknown-settings.ts'
 
 t.test('variables of .env files that no setting reads are found, with the names that they may stand for', async t => {
   const warnings: unknown[] = []

@@ -5,8 +5,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
-import { logLevels } from '#lib/log/levels.ts'
-import type { Logger, LogRecord } from '#lib/log/logger.ts'
+import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 
 /** Local time, as readable lines tell it. */

@@ -1,4 +1,4 @@
-import { type LogLevel, logLevels } from '../../../../lib/log/levels.ts'
+import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import { toTarget } from '../../format/to-target.ts'
 import { readCalls } from '../../reading/read-calls.ts'
 import { readLogs } from '../../reading/read-logs.ts'
