@@ -1,4 +1,4 @@
-import { describeError } from '../lib/errors/flatten.ts'
+import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import type { Bundle } from './bundle.ts'
 import type { Collector } from './collector.ts'

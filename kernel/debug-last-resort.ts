@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import { errorChain } from '../lib/errors/error-chain.ts'
-import { type FlatError, flattenError } from '../lib/errors/flatten.ts'
+import { errorChain, type FlatError, flattenError } from '../lib/errors/flat-error.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import { locateFrame } from '../lib/stack/locate-frame.ts'
 import { SourceExcerpts } from '../lib/stack/source-excerpts.ts'
+import { locateFrame } from '../lib/stack/stack-frames.ts'
 import type { DebugGate } from './debug-gate.ts'
 import { type LastResort, lastResort } from './last-resort.ts'
 

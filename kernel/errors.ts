@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../lib/errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../lib/errors/http-error.ts'
 
 export const KERNEL_NO_ROUTE: CodedErrorClass<[method: string, url: string, origin: string]> = defineError(
   'KERNEL_NO_ROUTE',

@@ -1,8 +1,8 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import type { EventClass } from '../lib/event-dispatcher/event.ts'
 import {
   type DispatchOptions,
+  type EventClass,
   type EventDispatcher,
   isThenable,
   type RegisteredListener,

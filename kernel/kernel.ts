@@ -1,11 +1,14 @@
 import path from 'node:path'
 import type { Config } from '../lib/env/config.ts'
-import { createEventDispatcher, type RegisteredListener } from '../lib/event-dispatcher/event-dispatcher.ts'
-import { OwnedEventDispatcher } from '../lib/event-dispatcher/owned-event-dispatcher.ts'
+import {
+  createEventDispatcher,
+  OwnedEventDispatcher,
+  type RegisteredListener,
+} from '../lib/event-dispatcher/event-dispatcher.ts'
 import { StaticFiles } from '../lib/http/static-files.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
-import { RouteCollection } from '../lib/routing/route-collection.ts'
+import { RouteCollection } from '../lib/routing/route.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'

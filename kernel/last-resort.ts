@@ -1,6 +1,5 @@
 import type { Request } from '../lib/http/request.ts'
-import { Response } from '../lib/http/response.ts'
-import { statusText } from '../lib/http/status.ts'
+import { Response, statusText } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 
 /**

@@ -91,7 +91,7 @@ t.test('each package is imported in its one place, and is declared', async t => 
 
 t.test('node:http is for the server, and for the names of statuses', async t => {
   t.strictSame(
-    importsThat((file, name) => name === 'node:http' && !/^kernel\/server\/|^lib\/http\/status\.ts$/.test(file)),
+    importsThat((file, name) => name === 'node:http' && !/^kernel\/server\/|^lib\/http\/response\.ts$/.test(file)),
     [],
   )
 })

@@ -54,8 +54,8 @@ export const dispatcher = {
 }
 
 /** @typedef {import('../../dist/lib/event-dispatcher/event-dispatcher.js').EventDispatcher} EventDispatcher */
-/** @typedef {import('../../dist/lib/event-dispatcher/event.js').Event} Event */
-/** @typedef {import('../../dist/lib/event-dispatcher/event.js').EventClass} EventClass */
+/** @typedef {import('../../dist/lib/event-dispatcher/event-dispatcher.js').Event} Event */
+/** @typedef {import('../../dist/lib/event-dispatcher/event-dispatcher.js').EventClass} EventClass */
 
 /** @param {import('../../dist/kernel/http-kernel.js').HttpKernel} kernel */
 function eventsOf(kernel) {

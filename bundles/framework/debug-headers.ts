@@ -1,5 +1,5 @@
 import type { Headers } from '../../lib/http/headers.ts'
-import { parseStack } from '../../lib/stack/parse-stack.ts'
+import { parseStack } from '../../lib/stack/stack-frames.ts'
 
 const byteLimit = 2000
 

@@ -1,7 +1,7 @@
 import { asInteger, routeParameter } from '../../kernel/controller/arguments.ts'
 import { type Controller, defineController } from '../../kernel/controller/controller.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
-import { statusText } from '../../lib/http/status.ts'
+import { statusText } from '../../lib/http/response.ts'
 import type { View } from '../../lib/view/view.ts'
 import { renderErrorHtml } from './render-error-html.ts'
 

@@ -1,11 +1,9 @@
-import { errorChain } from '../../lib/errors/error-chain.ts'
-import { flattenError } from '../../lib/errors/flatten.ts'
+import { errorChain, flattenError } from '../../lib/errors/flat-error.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
-import { statusText } from '../../lib/http/status.ts'
+import { statusText } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
-import { locateFrame } from '../../lib/stack/locate-frame.ts'
-import type { StackFrame } from '../../lib/stack/parse-stack.ts'
+import { locateFrame, type StackFrame } from '../../lib/stack/stack-frames.ts'
 
 /** What is told of an error, whatever form it is told in. */
 export interface ErrorReport {

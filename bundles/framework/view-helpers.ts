@@ -5,8 +5,7 @@ import { RequestType } from '../../kernel/request-type.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
-import { HtmlFragment } from '../../lib/view/html-fragment.ts'
-import type { HelperCall } from '../../lib/view/view.ts'
+import { type HelperCall, HtmlFragment } from '../../lib/view/view.ts'
 
 /**
  * Makes the helpers of all templates known: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,

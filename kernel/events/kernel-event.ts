@@ -1,4 +1,4 @@
-import { Event } from '../../lib/event-dispatcher/event.ts'
+import { Event } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import { RequestType } from '../request-type.ts'

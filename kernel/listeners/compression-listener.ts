@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { compress, compressionThreshold, isCompressible } from '../../lib/http/compression.ts'
-import { weakenEtag } from '../../lib/http/etag.ts'
+import { isNotModified } from '../../lib/http/conditions.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import { type Coding, preferredCoding } from '../../lib/http/negotiation.ts'
-import { isNotModified } from '../../lib/http/not-modified.ts'
-import type { Body, Response } from '../../lib/http/response.ts'
-import { isBodiless } from '../../lib/http/status.ts'
+import { type Body, isBodiless, type Response, weakenEtag } from '../../lib/http/response.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 
 /** After everyone who reads or changes the body, and after sessions, which have a say in its caching. */

@@ -1,5 +1,5 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import { isNotModified, toNotModified } from '../../lib/http/not-modified.ts'
+import { isNotModified, toNotModified } from '../../lib/http/conditions.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 
 /** Last of all: only now is known what would be sent, and under which etag. */

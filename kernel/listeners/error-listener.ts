@@ -1,4 +1,4 @@
-import { flattenError } from '../../lib/errors/flatten.ts'
+import { flattenError } from '../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'

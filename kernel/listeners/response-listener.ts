@@ -1,8 +1,6 @@
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
-import { contentTypeOf } from '../../lib/http/content-type.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
-import { isBodiless } from '../../lib/http/status.ts'
+import { contentTypeOf, isBodiless, type Response } from '../../lib/http/response.ts'
 import { ResponseEvent } from '../events/response-event.ts'
 
 /** First of all, so that every other listener sees the headers that will be sent. */

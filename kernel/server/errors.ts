@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../../lib/errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
 
 export const SERVER_PORT_TAKEN: CodedErrorClass<[port: number, host: string]> = defineError(
   'SERVER_PORT_TAKEN',

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
-import { knownMethods } from '../../lib/http/methods.ts'
-import { statusText } from '../../lib/http/status.ts'
+import { knownMethods } from '../../lib/http/request-line.ts'
+import { statusText } from '../../lib/http/response.ts'
 
 /** What node says of bytes that are no request; anything else is a 400. CONNECT is for proxies (RFC 9110, section 9.3.6). */
 const statuses: Readonly<Record<string, number>> = {

@@ -1,9 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import { discard } from '../../lib/http/discard.ts'
 import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
-import type { Response } from '../../lib/http/response.ts'
-import { isBodiless } from '../../lib/http/status.ts'
+import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { type OnStreamFailure, sendStream } from './send-stream.ts'
 import { writeHead } from './write-head.ts'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { encodeMultipart as encodeParts, type MultipartPart } from '../../lib/body/encode-multipart.ts'
+import { encodeMultipart as encodeParts, type MultipartPart } from '../../lib/body/multipart.ts'
 
 /** A file that a test uploads. */
 export interface TestFile {

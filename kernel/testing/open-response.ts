@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream'
-import { discard } from '../../lib/http/discard.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
-import type { Response } from '../../lib/http/response.ts'
+import { discard, type Response } from '../../lib/http/response.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 
 /** A response that is read while it is being made, such as a stream of server-sent events. Close it: nothing else will. */

@@ -1,6 +1,10 @@
 import { AssertionError } from 'node:assert'
-import type { Event, EventClass } from '../../lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type RegisteredListener } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import {
+  createEventDispatcher,
+  type Event,
+  type EventClass,
+  type RegisteredListener,
+} from '../../lib/event-dispatcher/event-dispatcher.ts'
 import {
   type DispatchTracer,
   type Span,

@@ -1,4 +1,5 @@
-import type { Readable } from 'node:stream'
+import { finished, type Readable } from 'node:stream'
+import { BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
 
 /** Where a body comes from. */
 export interface BodySource {
@@ -10,4 +11,125 @@ export interface BodySource {
   readonly contentEncoding?: string | undefined
   /** Called before the first byte is read: the moment to answer `Expect: 100-continue`. */
   readonly onRead?: () => void
+}
+
+/** How much of a body is accepted. */
+export interface BodyLimits {
+  /** Bytes that may lie in memory: a whole body, or the text fields of a multipart form together. */
+  readonly bytes: number
+  /** Bytes of a whole multipart form, its files included. */
+  readonly multipartBytes: number
+  /** Text fields of a form. */
+  readonly fields: number
+  /** Files of a multipart form. */
+  readonly files: number
+  /** Levels of nesting in JSON; a plain value has none. */
+  readonly jsonDepth: number
+}
+
+/** What is accepted unless an application or a route says otherwise. */
+export const defaultBodyLimits: BodyLimits = {
+  bytes: 1024 ** 2,
+  multipartBytes: 10 * 1024 ** 2,
+  fields: 1000,
+  files: 100,
+  jsonDepth: 64,
+}
+
+/**
+ * Hands the chunks of a body to `take`, one after the other, and resolves at its end; a promise from `take` holds the
+ * stream until it is kept. Whatever the outcome, no `take` is under way any more, and the stream is left paused and
+ * undestroyed.
+ * @throws BODY_TOO_LARGE (413) by the declared length before anything is read, else once `limit` bytes are exceeded
+ * @throws BODY_TRUNCATED (400) when the stream fails, closes early, or ends before its declared length
+ */
+export function readStream(
+  { stream, length = 0, onRead }: BodySource,
+  limit: number,
+  take: (chunk: Uint8Array) => Promise<void> | undefined,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (length > limit) return reject(new BODY_TOO_LARGE([limit]))
+    // Someone else, who drains it perhaps, has the beginning.
+    if (stream.readableDidRead) return reject(new BODY_TRUNCATED([]))
+
+    let count = 0
+    let isSettled = false
+    let taking: Promise<void> | undefined
+    const settle = (conclude: () => void, onTakingFailed: (reason: unknown) => void = conclude) => {
+      isSettled = true
+      stream.off('data', onData)
+      stream.pause()
+      cleanUp()
+      if (taking === undefined) conclude()
+      else taking.then(conclude, onTakingFailed)
+    }
+    const fail = (reason: unknown) => settle(() => reject(reason))
+    const onData = (chunk: Uint8Array) => {
+      count += chunk.length
+      if (count > limit) return fail(new BODY_TOO_LARGE([limit]))
+      taking = take(chunk)
+      if (taking === undefined) return
+      stream.pause()
+      taking.then(() => {
+        taking = undefined
+        if (!isSettled) stream.resume()
+      }, fail)
+    }
+    // A stream that is not read to its end may still fail later, with nobody else to hear it.
+    stream.on('error', ignore)
+    const cleanUp = finished(stream, { writable: false }, cause => {
+      if (cause) fail(new BODY_TRUNCATED([], { cause }))
+      else if (count < length) fail(new BODY_TRUNCATED([]))
+      // The end may be told while its last chunk is still being taken.
+      else settle(resolve, reject)
+    })
+    onRead?.()
+    stream.on('data', onData)
+  })
+}
+
+function ignore(): void {}
+
+/** Joins bytes that come in pieces. Many tiny pieces cost no more memory than a few large ones. */
+export class ByteCollector {
+  #bytes: Buffer = empty
+  #length = 0
+
+  /** How many bytes are collected. */
+  get length(): number {
+    return this.#length
+  }
+
+  append(piece: Uint8Array): void {
+    const length = this.#length + piece.length
+    if (length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length))
+      larger.set(this.#bytes.subarray(0, this.#length))
+      this.#bytes = larger
+    }
+    this.#bytes.set(piece, this.#length)
+    this.#length = length
+  }
+
+  /** Gives away what was collected and starts anew. */
+  take(): Uint8Array {
+    const taken = this.#bytes.subarray(0, this.#length)
+    this.#bytes = empty
+    this.#length = 0
+    return taken
+  }
+}
+
+const empty = Buffer.alloc(0)
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Decodes text without replacing anything; a byte order mark stays. @throws BODY_TEXT_INVALID (400) */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw new BODY_TEXT_INVALID([])
+  }
 }

@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const BODY_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
   'BODY_TOO_LARGE',

@@ -1,4 +1,5 @@
-import type { UploadedFile } from './uploaded-file.ts'
+import { copyFile } from 'node:fs/promises'
+import { BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
 /** The fields of a form in the order in which they were sent: text, or an uploaded file. Words are those of the Fetch API. */
 export class FormData implements Iterable<[string, string | UploadedFile]> {
@@ -23,5 +24,58 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
 
   [Symbol.iterator](): Iterator<[string, string | UploadedFile]> {
     return this.#fields[Symbol.iterator]()
+  }
+}
+
+/** A file that came in a form: its content lies in a temporary file until the request is over. */
+export class UploadedFile {
+  /** As the client named it: text to show, never a path to use. */
+  readonly name: string
+  /** The content type that the client claims. */
+  readonly type: string
+  /** In bytes. */
+  readonly size: number
+  /** Where the content lies until the request is over. */
+  readonly path: string
+
+  constructor(file: { readonly name: string; readonly type: string; readonly size: number; readonly path: string }) {
+    this.name = file.name
+    this.type = file.type
+    this.size = file.size
+    this.path = file.path
+  }
+
+  /** Keeps the content under a path of the application's choice; an existing file is replaced. */
+  async saveAs(path: string): Promise<void> {
+    await copyFile(this.path, path)
+  }
+}
+
+/**
+ * Parses a form of the type `application/x-www-form-urlencoded`, as the URL Standard says. Names stay as they are:
+ * `a[b]` means nothing special.
+ * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed, counting empty fields too
+ * @throws BODY_FORM_INVALID (400) when escaped bytes are not UTF-8
+ */
+export function parseForm(text: string, maxFields: number): FormData {
+  if (hasMoreFieldsThan(maxFields, text)) throw new BODY_FIELDS_TOO_MANY([maxFields, 'fields'])
+  checkEscapes(text)
+  const form = new FormData()
+  for (const [name, value] of new URLSearchParams(text)) form.append(name, value)
+  return form
+}
+
+function hasMoreFieldsThan(limit: number, text: string): boolean {
+  let count = 1
+  for (let at = text.indexOf('&'); at !== -1 && count <= limit; at = text.indexOf('&', at + 1)) count++
+  return count > limit
+}
+
+/** URLSearchParams would put U+FFFD in the place of what it cannot decode. */
+function checkEscapes(text: string): void {
+  try {
+    for (const [escaped] of text.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(escaped)
+  } catch {
+    throw new BODY_FORM_INVALID(['it has escaped bytes that are not UTF-8'])
   }
 }

@@ -1,5 +1,4 @@
 import { BODY_JSON_INVALID } from './errors.ts'
-import { measureJsonDepth } from './measure-json-depth.ts'
 
 /**
  * Parses JSON that came from outside. Refused beside bad syntax: nesting deeper than `maxDepth`, and keys that would
@@ -33,4 +32,28 @@ function refusePrototypeKeys(key: string, value: unknown): unknown {
 function describe(error: SyntaxError): string {
   const harmless = /^(?:Unexpected token '.'|Unexpected end of JSON input|[\w ,'{}[\]:-]+ at position \d+)/su
   return harmless.exec(error.message)?.[0] ?? 'its syntax is wrong'
+}
+
+const quote = 0x22
+const backslash = 0x5c
+
+/**
+ * How deep the arrays and objects of a JSON text are nested, without parsing it: `1` has depth 0, `[{}]` depth 2. Of a
+ * text that is not JSON the number says nothing.
+ */
+export function measureJsonDepth(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let isInString = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code === quote) isInString = !isInString
+    else if (isInString) {
+      if (code === backslash) index++
+    } else if (code === 0x5b || code === 0x7b) {
+      depth++
+      if (depth > deepest) deepest = depth
+    } else if (code === 0x5d || code === 0x7d) depth--
+  }
+  return deepest
 }

@@ -1,16 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import type { BodyLimits } from './body-limits.ts'
-import type { BodySource } from './body-source.ts'
-import { ByteCollector } from './byte-collector.ts'
-import { decodeUtf8 } from './decode-utf8.ts'
+import { type BodyLimits, type BodySource, ByteCollector, decodeUtf8, readStream } from './body-source.ts'
 import { BODY_FIELDS_TOO_LARGE, BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
-import { FormData } from './form-data.ts'
-import { MultipartSplitter, type PartEvent } from './multipart-splitter.ts'
-import { parseParameters } from './parse-parameters.ts'
-import type { PartHead } from './part-head.ts'
-import { readStream } from './read-stream.ts'
+import { FormData, UploadedFile } from './form-data.ts'
+import { MultipartSplitter, type PartEvent, type PartHead, parseParameters } from './multipart.ts'
 import type { TemporaryFiles } from './temporary-files.ts'
-import { UploadedFile } from './uploaded-file.ts'
 
 /** Bytes. A client may send each byte as a chunk, and each write to a file costs more than its bytes. */
 const batchSize = 64 * 1024

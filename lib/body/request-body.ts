@@ -1,14 +1,16 @@
 import { tmpdir } from 'node:os'
-import { type BodyLimits, defaultBodyLimits } from './body-limits.ts'
-import type { BodySource } from './body-source.ts'
-import { ByteCollector } from './byte-collector.ts'
-import { decodeUtf8 } from './decode-utf8.ts'
+import {
+  type BodyLimits,
+  type BodySource,
+  ByteCollector,
+  decodeUtf8,
+  defaultBodyLimits,
+  readStream,
+} from './body-source.ts'
 import { BODY_ENCODING_UNSUPPORTED, BODY_TYPE_UNSUPPORTED, BODY_UNAVAILABLE } from './errors.ts'
-import { FormData } from './form-data.ts'
-import { parseForm } from './parse-form.ts'
+import { FormData, parseForm } from './form-data.ts'
 import { parseJson } from './parse-json.ts'
 import { parseMultipart } from './parse-multipart.ts'
-import { readStream } from './read-stream.ts'
 import { TemporaryFiles } from './temporary-files.ts'
 
 /** What an application may say about the bodies that it accepts. */

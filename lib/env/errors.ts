@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const CONFIG_INVALID: CodedErrorClass<[mistakes: string]> = defineError(
   'CONFIG_INVALID',

@@ -1,4 +1,19 @@
-import type { Event, EventClass } from './event.ts'
+/** Something that happens, told to listeners one after another until one of them stops it. */
+export abstract class Event {
+  /** Whether a listener has kept the rest from hearing of this. A plain field: several events are made per request. */
+  isPropagationStopped: boolean = false
+
+  /** Keeps the listeners that have not been called yet from being called. */
+  stopPropagation(): void {
+    this.isPropagationStopped = true
+  }
+}
+
+/** The class of an event: listeners are registered by it. */
+export interface EventClass<event extends Event = Event> {
+  readonly eventName: string
+  readonly prototype: event
+}
 
 /** Hears of an event; what it returns is awaited before the next listener is called. */
 export type Listener<event extends Event = Event> = (event: event) => unknown
@@ -147,4 +162,42 @@ function callChosen(
 /** Whether a listener has returned something to wait for. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined | null)?.then === 'function'
+}
+
+/** The dispatcher of one bundle: another dispatcher, with the bundle's name on each listener that the bundle registers. */
+export class OwnedEventDispatcher extends EventDispatcher {
+  readonly #inner: EventDispatcher
+  readonly #owner: string
+
+  constructor(inner: EventDispatcher, owner: string) {
+    super()
+    this.#inner = inner
+    this.#owner = owner
+  }
+
+  override on<event extends Event>(
+    type: EventClass<event>,
+    listener: Listener<event>,
+    priority?: number,
+    name?: string,
+    owner: string = this.#owner,
+  ): () => void {
+    return this.#inner.on(type, listener, priority, name, owner)
+  }
+
+  override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
+    return this.#inner.dispatch(event, options)
+  }
+
+  override listeners(type: EventClass): readonly RegisteredListener[] {
+    return this.#inner.listeners(type)
+  }
+
+  override types(): Iterable<EventClass> {
+    return this.#inner.types()
+  }
+
+  override originOf(listener: RegisteredListener): string | undefined {
+    return this.#inner.originOf(listener)
+  }
 }

@@ -1,6 +1,7 @@
-import type { Event, EventClass } from './event.ts'
 import {
   type DispatchOptions,
+  type Event,
+  type EventClass,
   EventDispatcher,
   isThenable,
   type Listener,

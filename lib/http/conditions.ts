@@ -1,4 +1,6 @@
 import type { Headers } from './headers.ts'
+import type { Request } from './request.ts'
+import { discard, type Response } from './response.ts'
 
 /** What the conditions of a request come to: it is answered as usual, with 304, or with 412. */
 export type Verdict = 'fulfilled' | 'not-modified' | 'failed'
@@ -49,4 +51,24 @@ function parseDate(text: string | null): number {
   if (text === null || !httpDate.test(text)) return Number.NaN
   // The oldest of the three forms names no zone, and always means UTC (RFC 9110, section 5.6.7).
   return Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
+}
+
+/** Whether the client of a GET or HEAD request has what a response with an etag or a last change would send again. */
+export function isNotModified({ headers, method }: Request, response: Response): boolean {
+  if (response.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return false
+  if (!headers.has('if-none-match') && !headers.has('if-modified-since')) return false
+  return checkConditions(headers, response.headers) === 'not-modified'
+}
+
+/** What describes a body that is not sent (RFC 9110, section 15.4.5). */
+const fields = ['content-encoding', 'content-language', 'content-length', 'content-range', 'content-type']
+
+/** Turns a response into a 304: what the client has is still good. A stream that is not sent is let go. */
+export function toNotModified(response: Response): Response {
+  const { body, headers } = response
+  for (const field of fields) headers.delete(field)
+  discard(body)
+  response.status = 304
+  response.body = null
+  return response
 }

@@ -1,3 +1,7 @@
+import { HTTP_HOST_CONFLICT, HTTP_HOST_INVALID, HTTP_HOST_REPEATED } from './errors.ts'
+import type { Headers } from './headers.ts'
+import type { Authority } from './request-line.ts'
+
 /** A Host header, or a host as a configuration names it. */
 export interface Host {
   /** Lower case, without a port and without a final dot; an IPv6 address keeps its brackets. */
@@ -20,14 +24,44 @@ let last: { readonly value: string; readonly host: Host | undefined } = { value:
 
 /** Reads a Host header (RFC 9110, section 7.2); `undefined` when it is not one. */
 export function parseHost(value: string): Host | undefined {
-  if (value !== last.value) last = { value, host: readHost(value) }
+  if (value !== last.value) last = { value, host: toHost(value) }
   return last.host
 }
 
-function readHost(value: string): Host | undefined {
+function toHost(value: string): Host | undefined {
   if (value.length > 255) return undefined
   const [, name, port] = grammar.exec(value.toLowerCase()) ?? []
   if (name === undefined || Number(port) > 65_535) return undefined
   const host = name.endsWith('.') ? name.slice(0, -1) : name
   return port ? { name: host, port: Number(port) } : { name: host }
+}
+
+/**
+ * Finds the host that a client has asked: what a trusted proxy says, else the target's, else that of the Host header.
+ *
+ * @throws HTTP_HOST_INVALID HTTP_HOST_REPEATED HTTP_HOST_CONFLICT (all 400)
+ */
+export function readHost(
+  headers: Headers,
+  forwarded: string | undefined,
+  authority: Authority | undefined,
+): Host | undefined {
+  const sent = headers.getAll('host')
+  if (sent.length > 1) throw new HTTP_HOST_REPEATED([])
+  if (authority !== undefined) checkAuthority(authority, sent[0])
+  const value = forwarded ?? authority?.host ?? sent[0]
+  return value === undefined ? undefined : checkHost(value)
+}
+
+/** Both must be the same (RFC 9112, section 3.2). A difference may be an attempt to mislead a proxy or a cache. */
+function checkAuthority({ defaultPort, host }: Authority, header = host): void {
+  const [one, other] = [checkHost(host), checkHost(header)]
+  const isSame = one.name === other.name && (one.port ?? defaultPort) === (other.port ?? defaultPort)
+  if (!isSame) throw new HTTP_HOST_CONFLICT([host, header])
+}
+
+function checkHost(value: string): Host {
+  const host = parseHost(value)
+  if (host === undefined) throw new HTTP_HOST_INVALID([value])
+  return host
 }

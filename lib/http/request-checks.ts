@@ -6,8 +6,8 @@ import {
   HTTP_TRANSFER_CODING_UNSUPPORTED,
   HTTP_VERSION_UNSUPPORTED,
 } from './errors.ts'
-import { knownMethods, refusedMethods } from './methods.ts'
 import type { Request } from './request.ts'
+import { knownMethods, refusedMethods } from './request-line.ts'
 
 /** Something that must hold before anyone believes what a request says. */
 export interface RequestCheck {

@@ -6,9 +6,8 @@ import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
 import { Headers, type HeadersInit } from './headers.ts'
-import type { Host } from './host.ts'
-import { readHost } from './read-host.ts'
-import { parseTarget, type Target } from './target.ts'
+import { type Host, readHost } from './host.ts'
+import { parseTarget, type Target } from './request-line.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
 /** The connection that a request came by; a node socket is one. */

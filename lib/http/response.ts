@@ -1,6 +1,7 @@
-import type { Readable } from 'node:stream'
+import { createHash } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import { Readable } from 'node:stream'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
-import { createEtag } from './etag.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
 /** What a response sends: text is UTF-8; a stream is read while it is sent and destroyed when the client leaves. */
@@ -122,4 +123,53 @@ function withType(response: Response, type: string): Response {
 function redirectPage(location: string): string {
   const url = location.replace(/[&<>"']/g, character => `&#${character.charCodeAt(0)};`)
   return `<!DOCTYPE html><html lang="en"><meta charset="UTF-8"><title>Redirecting to ${url}</title><p>Redirecting to <a href="${url}">${url}</a>.</p></html>`
+}
+
+/** The strong entity tag of bytes, or of a text in UTF-8: 128 bits of their SHA-256, in quotes. */
+export function createEtag(body: string | Uint8Array): string {
+  return `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`
+}
+
+/** Makes an etag say that the body means the same, and no longer that each byte is (RFC 9110, section 8.8.1). */
+export function weakenEtag(headers: Headers): void {
+  const etag = headers.get('etag')
+  if (etag?.startsWith('"')) headers.set('etag', `W/${etag}`)
+}
+
+/** The reason phrase of a status: `Not Found` for 404, `unknown status` for one without a name. */
+export function statusText(status: number): string {
+  return STATUS_CODES[status] ?? 'unknown status'
+}
+
+/** Whether a response of this status never has a body (RFC 9110, section 6.4.1). */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 304
+}
+
+/** Lets go of a body that nobody reads. */
+export function discard(body: Body): void {
+  // Without a listener, an error of the stream would end the process.
+  if (body instanceof Readable) body.on('error', () => undefined).destroy()
+}
+
+const types: ReadonlyMap<string, string> = new Map([
+  ['html', 'text/html; charset=UTF-8'],
+  ['txt', 'text/plain; charset=UTF-8'],
+  ['md', 'text/markdown; charset=UTF-8'],
+  ['css', 'text/css; charset=UTF-8'],
+  ['csv', 'text/csv; charset=UTF-8'],
+  ['js', 'text/javascript; charset=UTF-8'],
+  ['json', 'application/json'],
+  ['jsonld', 'application/ld+json'],
+  ['xml', 'text/xml; charset=UTF-8'],
+  ['rss', 'application/rss+xml'],
+  ['atom', 'application/atom+xml'],
+  ['rdf', 'application/rdf+xml'],
+  ['svg', 'image/svg+xml'],
+  ['ics', 'text/calendar; charset=UTF-8'],
+])
+
+/** The content type of a format, such as the `_format` of a route; HTML for one that is not known. */
+export function contentTypeOf(format: string): string {
+  return types.get(format) ?? 'text/html; charset=UTF-8'
 }

@@ -1,7 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { HTTP_FORWARDING_CONFLICT, HTTP_FORWARDING_INVALID } from './errors.ts'
 import type { Headers } from './headers.ts'
-import { type ForwardedElement, parseForwarded } from './parse-forwarded.ts'
 
 /** What a trusted proxy says of the request it passed on. */
 export interface Forwarded {
@@ -203,4 +202,29 @@ const path = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+;=:@%-]+)*\/?$/
 function parsePrefix(text: string): string {
   if (!path.test(text)) throw new HTTP_FORWARDING_INVALID(['x-forwarded-prefix', text])
   return text.endsWith('/') ? text.slice(0, -1) : text
+}
+
+/** One proxy's part of a `Forwarded` header: the values of its parameters, by names in lower case. */
+export type ForwardedElement = ReadonlyMap<string, string>
+
+/** One `name=value` and what ends it. A value need not be quoted where it has a colon: many proxies do not quote it. */
+const pair = /(?:[\t ]*([!#$%&'*+.^_`|~\w-]+)=("(?:[^"\\]|\\.)*"|[^\t ",;]+))?[\t ]*([,;]|$)/gy
+
+/** Reads a `Forwarded` header (RFC 7239, section 4), the farthest proxy first; `undefined` when it is not one. */
+export function parseForwarded(header: string): readonly ForwardedElement[] | undefined {
+  const elements = [new Map<string, string>()]
+  let end = 0
+  for (const [all, name, value = '', separator] of header.matchAll(pair)) {
+    end += all.length
+    const element = elements.at(-1)
+    const key = name?.toLowerCase()
+    if (key !== undefined && element?.has(key)) return undefined
+    if (key !== undefined) element?.set(key, unquote(value))
+    if (separator === ',') elements.push(new Map())
+  }
+  return end === header.length ? elements : undefined
+}
+
+function unquote(value: string): string {
+  return value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value
 }

@@ -1,9 +1,9 @@
-import { type FlatError, flattenError } from '../errors/flatten.ts'
+import { type FlatError, flattenError } from '../errors/flat-error.ts'
 import { isClientError } from '../errors/http-error.ts'
 import { type CopyBounds, cut, MaskingCopier } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
-import { formatFrame } from '../stack/format-frame.ts'
 import { readProperty } from '../stack/read-property.ts'
+import { formatFrame } from '../stack/stack-frames.ts'
 import type { LogContext, LogLevel, LogRecord } from './logger.ts'
 
 const messageLimit = 4096

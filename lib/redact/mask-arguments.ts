@@ -1,5 +1,5 @@
-import { mask } from './mask.ts'
 import type { Redactor } from './redactor.ts'
+import { mask } from './secret-names.ts'
 
 /** Masks secrets in the arguments of a command line: `--token=abc`, `--token abc`, and whatever a text gives away. */
 export function maskArguments(values: readonly string[], redactor: Redactor): string[] {

@@ -1,8 +1,6 @@
-import { quoteAt } from './find-end.ts'
-import { type FoundValue, findValue } from './find-value.ts'
-import { namingKeys, valueKeys } from './named-value.ts'
-import { readName } from './read-name.ts'
-import type { NameTest } from './secret-names.ts'
+import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt } from './find-end.ts'
+import { goesOnAsProse, isPlace, isProse, type PlacedName, readName } from './pair-names.ts'
+import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
 /** `=`, `:`, `=>`, comparisons, and `=` as it stands in a URL within a query. */
 const separators = /=>|(?:[:!]|\|\||&&|\?\??)?={1,3}|:{1,2}|%(?:25){0,4}3d/gi
@@ -80,4 +78,171 @@ function readQuoted(text: string, from: number): string {
   if (quote === '') return ''
   const quoted = text.slice(start + quote.length, start + quote.length + 100)
   return quoted.slice(0, quoted.search(/["'`\\]|$/))
+}
+
+/** The part of a text that is a secret, and its replacement. */
+export interface FoundValue {
+  readonly start: number
+  readonly end: number
+  readonly mask: string
+}
+
+/** Placeholders and literals that contain no secret. */
+const literal =
+  /(?:\$\d{1,3}|\?|%s)(?![\w$%&-])|(?:null|undefined|true|false|NaN|\[(?:Circular|Getter|Setter|Function)[^\]\r\n]{0,100}\])(?![\w-])/y
+const number = /-?\d[\d.eE+-]*/y
+/** `Map(1) {`, `[Object: null prototype] {`. */
+const className = /(?:\[[A-Z][^\]\r\n]{0,60}\]|[A-Z][\w$]{0,50}(?:\(\d{1,9}\))?) (?=[{[])/y
+const buffer = /<[A-Z]\w{0,20}(?: [^<>\r\n]{0,400})?>/y
+/** Literals that a line was too short for. */
+const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
+/** The prefixes of literals in Python, SQL, C# and others. */
+const prefix = /[bBrRuUfNE@$]{1,2}(?=["'])/y
+const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.]{0,100}\(/y
+const masked = /\*{6}(?!\w)/y
+/** Brackets with nothing between them. */
+const emptyGroup = /[{[]\s{0,9}[}\]]/y
+
+/** Finds the value behind a separator that ends at `from`; `undefined` when there is none, or none that is a secret. */
+export function findValue(text: string, name: PlacedName, separator: string, from: number): FoundValue | undefined {
+  if (separator.startsWith('%')) return found(from, findWordEnd(text, from, false, true), mask)
+  const isComparison = /[!=]=/.test(separator)
+  const isBreaking = name.quote !== '' || separator === ':' || separator.startsWith('=')
+  let start = from
+  while (start - from < 100 && (isBreaking ? /\s/ : /[ \t]/).test(text.charAt(start))) start++
+  start = skip(prefix, text, start)
+
+  const quote = quoteAt(text, start)
+  if (quote !== '') return findQuoted(text, start + quote.length, quote)
+  if (isComparison || isHarmless(text, start)) return undefined
+  if (separator === ':') {
+    const block = findBlock(text, name, from)
+    if (block !== undefined) return found(block.start, block.end, mask)
+  }
+  const group = findGroup(text, name, separator, start)
+  if (group !== undefined) return group
+  if (name.quote !== '' && separator === ':') {
+    const end = skip(number, text, start)
+    if (end > start) return found(start, end, `${name.quote}${mask}${name.quote}`)
+  }
+  const isOnNextLine = text.slice(from, start).includes('\n')
+  if (isOnNextLine) return undefined
+  return findBare(text, name, separator, from, start)
+}
+
+function found(start: number, end: number, replacement: string): FoundValue | undefined {
+  return start >= end ? undefined : { start, end, mask: replacement }
+}
+
+/** Nothing, what stands for nothing, or a mask. */
+function isHarmless(text: string, at: number): boolean {
+  const begin = skip(className, text, at)
+  return skip(literal, text, at) > at || skip(emptyGroup, text, begin) > begin || skip(masked, text, at) > at
+}
+
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}
+
+function findQuoted(text: string, start: number, quote: string): FoundValue | undefined {
+  let end = findQuoteEnd(text, start, quote)
+  if (end === start) return undefined
+  for (;;) {
+    const next = skip(nextLiteral, text, end + quote.length)
+    const more = next > end + quote.length ? quoteAt(text, next) : ''
+    if (more === '') return found(start, end, mask)
+    end = findQuoteEnd(text, next + more.length, more)
+  }
+}
+
+/** Everything under a secret name is secret, whatever its own names are. */
+function findGroup(text: string, name: PlacedName, separator: string, at: number): FoundValue | undefined {
+  const begin = skip(className, text, at)
+  const end = skip(buffer, text, at)
+  const quoted = name.quote === '' ? mask : `${name.quote}${mask}${name.quote}`
+  if (end > at) return found(at, end, quoted)
+  // The parameter of a function is no name of a value.
+  if (!/[{[]/.test(text.charAt(begin)) || (separator === '=>' && name.quote === '' && !name.text.includes('['))) {
+    return undefined
+  }
+  return found(at, findGroupEnd(text, begin), quoted)
+}
+
+function findBare(
+  text: string,
+  name: PlacedName,
+  separator: string,
+  from: number,
+  start: number,
+): FoundValue | undefined {
+  if (/[)\]},;|]/.test(text.charAt(start))) return undefined
+  if (separator === ':') {
+    if (start === from && name.quote === '' && isPlace(text, name, start)) return undefined
+    if (isProse(text, name, start)) return undefined
+  } else if (isCode(text, name, separator, from, start)) return findArgument(text, start)
+  return found(start, findBareEnd(text, name, separator, start), mask)
+}
+
+/** `token => token.value`, `token = getToken()`. */
+function isCode(text: string, name: PlacedName, separator: string, from: number, start: number): boolean {
+  if (separator === '=' && start === from) return false
+  const isFunction = separator === '=>' && name.quote === '' && !name.text.includes('[')
+  return (
+    skip(operator, text, start) > start ||
+    (isFunction && /^(?:[A-Za-z_$][\w$]*[.?[]|[({!])/.test(text.slice(start, start + 100)))
+  )
+}
+
+/** `password = MD5('…')` */
+function findArgument(text: string, start: number): FoundValue | undefined {
+  const open = skip(operator, text, start)
+  const quote = quoteAt(text, open)
+  return quote === '' || text.charAt(open - 1) !== '(' ? undefined : findQuoted(text, open + quote.length, quote)
+}
+
+function findBareEnd(text: string, name: PlacedName, separator: string, start: number): number {
+  // All that follows is of the header.
+  if (/authorization|cookie/i.test(name.text)) return findLineEnd(text, start)
+  const isQuoted = name.quote === '' && /["'`]/.test(text.charAt(name.start - 1))
+  const isLine = name.position === 'line' || isQuoted || name.before === ';'
+  const limit = isLine ? findLineEnd(text, start, true) : text.length
+  const wordEnd = findWordEnd(text.slice(0, limit), start, separator === ':', /[?&]/.test(name.before))
+  return isLine && !goesOnAsProse(text, wordEnd) ? limit : wordEnd
+}
+
+const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
+
+/**
+ * Finds what belongs to a name of YAML by its indentation: a list, a text of several lines, other names. `undefined` when
+ * the value does not begin on the next line.
+ */
+export function findBlock(text: string, name: PlacedName, from: number): { start: number; end: number } | undefined {
+  lineBreak.lastIndex = from
+  if (name.position !== 'line' || name.quote !== '' || !lineBreak.test(text)) return undefined
+  let at = lineBreak.lastIndex
+  const own = name.start - Math.max(text.lastIndexOf('\n', name.start), text.lastIndexOf('\r', name.start)) - 1
+  let start = -1
+  let end = -1
+  while (at < text.length) {
+    const lineEnd = endOfLine(text, at)
+    const indent = text.slice(at, lineEnd).search(/[^ \t]|$/)
+    const isItem = text.startsWith('- ', at + indent)
+    const isWithin = (isItem ? indent >= own : indent > own) && at + indent < lineEnd
+    if (!isWithin || (start === -1 && isForeign(text, name, at + indent))) break
+    if (start === -1) start = at + indent + (isItem ? 2 : 0)
+    end = lineEnd
+    at = lineEnd + (text.startsWith('\r\n', lineEnd) ? 2 : 1)
+  }
+  return start === -1 ? undefined : { start, end }
+}
+
+function endOfLine(text: string, from: number): number {
+  const length = text.slice(from).search(/[\r\n]|$/)
+  return from + length
+}
+
+/** A stack behind a message, a sentence, an empty value. */
+function isForeign(text: string, name: PlacedName, at: number): boolean {
+  return text.startsWith('at ', at) || isProse(text, name, at)
 }

@@ -1,7 +1,5 @@
-import { mask } from './mask.ts'
-import { maskTokens } from './mask-credentials.ts'
-import { maskUserinfo } from './mask-userinfo.ts'
-import { isSecretName, type NameTest } from './secret-names.ts'
+import { maskTokens, maskUserinfo } from './mask-credentials.ts'
+import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /**
  * Masks the text literals of a program that are secrets: after a name that ends with "password" or "secret" every literal,

@@ -1,10 +1,7 @@
-import { mask } from './mask.ts'
-import { maskOptions, maskSchemes, maskTokens, mayHaveCredential } from './mask-credentials.ts'
-import { maskElements } from './mask-elements.ts'
+import { findQuoteEnd, quoteAt } from './find-end.ts'
+import { maskOptions, maskSchemes, maskTokens, maskUserinfo, mayHaveCredential } from './mask-credentials.ts'
 import { maskPairs } from './mask-pairs.ts'
-import { maskInserts } from './mask-statements.ts'
-import { maskUserinfo } from './mask-userinfo.ts'
-import { isSecretName, mayHaveSecretName, type NameTest } from './secret-names.ts'
+import { isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
 
 const depthLimit = 3
 const passLimit = 8
@@ -86,4 +83,88 @@ function maskSecretQuotes(text: string): string {
       /(\b(?:pass(?:word|wd|phrase|code)|api[ _-]?key|secret|token|pin) (?:is|was) )(?=[^\s]*\d)(?![\d.,]+(?:\s|$))(?!(?:sha|md|base|utf|v|aes|hs|rs|es)-?\d)([^\s"']{4,})/gi,
       `$1${mask}`,
     )
+}
+
+const openTag = /<([A-Za-z_][\w.:-]{0,100})(\s[^<>]{0,300})?>/g
+const namingAttribute = /\s(?:name|key|id|property)\s?=\s?["']?([^\s"'>]{1,100})/gi
+/** Characters within which the end of an element with children is searched. */
+const contentLimit = 2000
+
+/** Masks what is in elements of secret names: `<password>x</password>`, `<param name="apiKey">x</param>`. */
+export function maskElements(text: string, isSecret: NameTest): string {
+  let masked = ''
+  let done = 0
+  for (const { 0: tag, 1: name = '', 2: attributes = '', index } of text.matchAll(openTag)) {
+    const start = index + tag.length
+    if (index < done || !(isSecret(name) || namesOf(attributes).some(isSecret))) continue
+    const end = findContentEnd(text, name, start)
+    if (text.slice(start, end).trim() === '') continue
+    masked += text.slice(done, start) + mask
+    done = end
+  }
+  return masked + text.slice(done)
+}
+
+function namesOf(attributes: string): string[] {
+  return Array.from(attributes.matchAll(namingAttribute), ([, name = '']) => name)
+}
+
+/** Nothing is masked where no tag follows: `Usage: login <password>`. */
+function findContentEnd(text: string, name: string, start: number): number {
+  const close = text.slice(start, start + contentLimit).indexOf(`</${name}`)
+  if (close !== -1) return start + close
+  const next = text.indexOf('<', start)
+  return text.charAt(next + 1) === '/' ? next : start
+}
+
+const insert = /\binto\s{1,9}[\w."`[\]]{1,128}\s{0,9}\(([^()]{1,2000})\)\s{0,9}values?\s{0,9}(?=\()/gi
+const tupleGap = /\s{0,9},\s{0,9}(?=\()/y
+
+/** Masks what is written into columns of secret names: `INSERT INTO users (name, password) VALUES ('ada', 'x')`. */
+export function maskInserts(text: string, isSecret: NameTest): string {
+  let masked = ''
+  let done = 0
+  for (const match of text.matchAll(insert)) {
+    const columns = String(match[1])
+      .split(',')
+      .map(column => isSecret(column.replace(/[\s"'`[\]]/g, '')))
+    if (match.index < done || !columns.includes(true)) continue
+    let at = match.index + match[0].length
+    do {
+      for (const { end, index, start } of readTuple(text, at + 1)) {
+        if (columns[index] && start < end) {
+          masked += text.slice(done, start) + mask
+          done = end
+        }
+        at = end
+      }
+      at = skipTupleEnd(text, at)
+    } while (text.charAt(at) === '(')
+  }
+  return masked + text.slice(done)
+}
+
+/** The values of a tuple; of those in quotes, what is in them. */
+function* readTuple(text: string, from: number): Generator<{ index: number; start: number; end: number }> {
+  let at = from
+  let index = 0
+  do {
+    while (/\s/.test(text.charAt(at))) at++
+    if (/[EN]/i.test(text.charAt(at)) && quoteAt(text, at + 1) !== '') at++
+    const quote = quoteAt(text, at)
+    const start = at + quote.length
+    const end = quote === '' ? findPlainEnd(text, at) : findQuoteEnd(text, start, quote)
+    yield { index: index++, start, end }
+    at = findPlainEnd(text, end + quote.length) + 1
+  } while (text.charAt(at - 1) === ',')
+}
+
+function findPlainEnd(text: string, from: number): number {
+  return from + text.slice(from).search(/[,)\r\n]|$/)
+}
+
+function skipTupleEnd(text: string, from: number): number {
+  const close = findPlainEnd(text, quoteAt(text, from) === '' ? from : from + 1)
+  tupleGap.lastIndex = close + 1
+  return text.charAt(close) === ')' && tupleGap.test(text) ? tupleGap.lastIndex : text.length
 }

@@ -1,5 +1,4 @@
-import { mask } from './mask.ts'
-import type { NameTest } from './secret-names.ts'
+import { mask, type NameTest } from './secret-names.ts'
 
 /** Whether a text is a URL and nothing else, with a query or a fragment. */
 export function isUrl(text: string): boolean {

@@ -1,8 +1,7 @@
 import { types } from 'node:util'
 import { readProperty } from '../stack/read-property.ts'
-import { mask } from './mask.ts'
-import { secretUnder } from './named-value.ts'
 import type { Redactor } from './redactor.ts'
+import { mask, secretUnder } from './secret-names.ts'
 
 /** How much is copied; what exceeds it is left out, and `…` stands in its place. */
 export interface CopyBounds {

@@ -1,10 +1,7 @@
-import { mask } from './mask.ts'
 import { maskSource } from './mask-source.ts'
 import { maskText, mayHaveSecret } from './mask-text.ts'
 import { isUrl, maskUrl } from './mask-url.ts'
-import { secretUnder } from './named-value.ts'
-import { isSecretName, type NameTest } from './secret-names.ts'
-import { TextMemo } from './text-memo.ts'
+import { isSecretName, mask, type NameTest, secretUnder, TextMemo } from './secret-names.ts'
 
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>

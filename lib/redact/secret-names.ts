@@ -1,4 +1,28 @@
-import { TextMemo } from './text-memo.ts'
+/** Stands for every secret. */
+export const mask = '******'
+
+const entryLimit = 1000
+const longest = 256
+
+/**
+ * Remembers what was found out about short texts (at most 256 characters), 1,000 at a time. It holds copies: a text that
+ * was cut out of a large one would keep all of that in memory.
+ */
+export class TextMemo<value> {
+  #values = new Map<string, value>()
+
+  get(text: string): value | undefined {
+    return this.#values.get(text)
+  }
+
+  /** Begins anew when it is full: names and values that matter come again soon. */
+  set(text: string, value: value): void {
+    if (text.length > longest) return
+    if (this.#values.size === entryLimit) this.#values = new Map()
+    // UTF-16 keeps lone surrogates as they are.
+    this.#values.set(Buffer.from(text, 'utf16le').toString('utf16le'), value)
+  }
+}
 
 /** Says whether a name gives its value away as a secret. */
 export type NameTest = (name: string) => boolean
@@ -84,4 +108,30 @@ function spell(list: string, isLower = true): string {
   const all = list.split('|')
   const capital = all.map(word => word.charAt(0).toUpperCase() + word.slice(1))
   return [...(isLower ? all : []), ...capital, ...all.map(word => word.toUpperCase())].join('|')
+}
+
+/** Keys whose value is the name of another value. */
+export const namingKeys: readonly string[] = [
+  'name',
+  'key',
+  'field',
+  'param',
+  'parameter',
+  'property',
+  'header',
+  'variable',
+  'k',
+]
+/** Keys of the value that such a name belongs to. */
+export const valueKeys: readonly string[] = ['value', 'val', 'v', 'content', 'data']
+
+/** The key of the value that another key of the object names as a secret: `value` of `{ name: 'password', value: 'x' }`. */
+export function secretUnder(object: object, isSecret: NameTest): string | undefined {
+  const key = valueKeys.find(key => Object.hasOwn(object, key))
+  if (key === undefined) return undefined
+  const isNamed = namingKeys.some(naming => {
+    const name: unknown = Object.getOwnPropertyDescriptor(object, naming)?.value
+    return typeof name === 'string' && isSecret(name)
+  })
+  return isNamed ? key : undefined
 }

@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const ROUTE_DEFINITION_INVALID: CodedErrorClass<[name: string, reason: string]> = defineError(
   'ROUTE_DEFINITION_INVALID',

@@ -1,8 +1,7 @@
-import { knownMethods } from '../http/methods.ts'
 import type { Request } from '../http/request.ts'
-import { ROUTE_DEFINITION_INVALID } from './errors.ts'
-import { Pattern, type Variables } from './pattern.ts'
-import type { Requirement } from './requirement.ts'
+import { knownMethods } from '../http/request-line.ts'
+import { ROUTE_DEFINITION_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
+import { Pattern, type Requirement, type Variables } from './pattern.ts'
 
 /** A method that a route may answer. */
 export type RouteMethod = (typeof knownMethods)[number]
@@ -152,4 +151,37 @@ function checkList(what: string, list: readonly string[] | undefined, known: rea
   if (list?.length === 0) return `its ${what} are an empty list; leave them out to allow all`
   const unknown = list?.find(value => !known.includes(value))
   return unknown === undefined ? undefined : `its ${what} must be of ${known.join(', ')}, not "${unknown}"`
+}
+
+/** The routes of an application, in the order in which they are tried: by priority, then as they were declared. */
+export class RouteCollection<controller = unknown> implements Iterable<Route> {
+  readonly #ordered: Route[] = []
+  readonly #named = new Map<string, Route>()
+
+  get size(): number {
+    return this.#ordered.length
+  }
+
+  get names(): Iterable<string> {
+    return this.#named.keys()
+  }
+
+  /** Declares a route. @throws ROUTE_DEFINITION_INVALID ROUTE_NAME_TAKEN */
+  add(definition: RouteDefinition<controller>): Route {
+    const route = new Route(definition)
+    const taken = this.#named.get(route.name)
+    if (taken !== undefined) throw new ROUTE_NAME_TAKEN([route.name, route.path.source, taken.path.source])
+    this.#named.set(route.name, route)
+    const earlier = this.#ordered.findLastIndex(other => other.priority >= route.priority)
+    this.#ordered.splice(earlier + 1, 0, route)
+    return route
+  }
+
+  find(name: string): Route | undefined {
+    return this.#named.get(name)
+  }
+
+  [Symbol.iterator](): Iterator<Route> {
+    return this.#ordered.values()
+  }
 }

@@ -1,6 +1,5 @@
-import { mask } from '../redact/mask.ts'
-import type { NameTest } from '../redact/secret-names.ts'
-import type { PatternForm } from './pattern-form.ts'
+import { mask, type NameTest } from '../redact/secret-names.ts'
+import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 
 /** The routes of an application; more may come. */

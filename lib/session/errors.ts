@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const SESSION_STATELESS: CodedErrorClass<[]> = defineError(
   'SESSION_STATELESS',

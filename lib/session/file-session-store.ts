@@ -3,10 +3,18 @@ import { constants } from 'node:fs'
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SESSION_STORE_FAILED } from './errors.ts'
-import { defaultSessionLimits, divideSessions, type KeptSession, type SessionLimits } from './session-limits.ts'
-import { describeRecord, parseRecord, stringifyRecord } from './session-record.ts'
-import type { SessionData, SessionStore } from './session-store.ts'
-import { SweepSchedule } from './sweep-schedule.ts'
+import {
+  defaultSessionLimits,
+  describeRecord,
+  divideSessions,
+  type KeptSession,
+  parseRecord,
+  type SessionData,
+  type SessionLimits,
+  type SessionStore,
+  SweepSchedule,
+  stringifyRecord,
+} from './session-store.ts'
 
 /** Where sessions are kept. */
 export interface FileSessionStoreOptions {

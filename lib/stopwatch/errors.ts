@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const STOPWATCH_NOT_STARTED: CodedErrorClass<[name: string, running: string]> = defineError(
   'STOPWATCH_NOT_STARTED',

@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../errors/coded-error.ts'
+import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
 export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, directory: string, suggestion: string]> =
   defineError('VIEW_TEMPLATE_UNKNOWN', 500, 'There is no template "%s.hbs" in %s%s.')

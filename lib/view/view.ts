@@ -7,7 +7,6 @@ import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
-import { HtmlFragment } from './html-fragment.ts'
 
 /** Loaded with the first template, and at once: console commands mostly need none. */
 function loadHandlebars(): typeof Handlebars {
@@ -246,4 +245,13 @@ interface RenderData {
 async function fill(page: string, pending: Pending): Promise<string> {
   const fragments = await Promise.all(pending.values())
   return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => String(fragments[index])), page)
+}
+
+/** HTML that a helper vouches for: it is put into the page unescaped, also when it comes later. */
+export class HtmlFragment {
+  readonly content: string | Promise<string>
+
+  constructor(content: string | Promise<string>) {
+    this.content = content
+  }
 }

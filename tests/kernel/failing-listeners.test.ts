@@ -9,7 +9,7 @@ import { ResponseEvent } from '#kernel/events/response-event.ts'
 import { RequestType } from '#kernel/request-type.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import type { EventClass } from '#lib/event-dispatcher/event.ts'
+import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { lifecycle } from '#tests/support/bare-kernel.ts'
 

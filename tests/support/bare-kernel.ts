@@ -11,7 +11,7 @@ import { ViewEvent } from '#kernel/events/view-event.ts'
 import type { HttpKernel } from '#kernel/http-kernel.ts'
 import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
-import type { EventClass } from '#lib/event-dispatcher/event.ts'
+import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 

@@ -4,7 +4,7 @@ import { asInteger, currentRequest, queryValue, routeParameter } from '#kernel/c
 import { type Controller, defineController } from '#kernel/controller/controller.ts'
 import { RequestType } from '#kernel/request-type.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
-import { Event } from '#lib/event-dispatcher/event.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
 

@@ -2,7 +2,7 @@ import type { Application, Bundle } from '#kernel/bundle.ts'
 import { RequestType } from '#kernel/request-type.ts'
 import { encodeMultipart } from '#kernel/testing/multipart.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
-import { Event } from '#lib/event-dispatcher/event.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 

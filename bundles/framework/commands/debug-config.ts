@@ -2,7 +2,7 @@ import type { Foundation } from '../../../kernel/bundle.ts'
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Config } from '../../../lib/env/config.ts'
 import type { Settings } from '../../../lib/env/settings.ts'
-import { mask } from '../../../lib/redact/mask.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 
 /** Creates the command that tells how the application is configured. Values that may be secret are masked. */
 export function createDebugConfig({ bundles, config, redactor }: Foundation): ConsoleCommand {

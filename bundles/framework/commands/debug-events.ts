@@ -1,8 +1,7 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { AnswerableEvent } from '../../../kernel/events/answerable-event.ts'
 import type { Block } from '../../../lib/console/document.ts'
-import type { EventClass } from '../../../lib/event-dispatcher/event.ts'
-import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { EventClass, EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
 /** Creates the command that lists who listens to which event. */
 export function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {

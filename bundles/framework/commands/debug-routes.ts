@@ -1,7 +1,7 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import { nameOfHandler } from '../../../kernel/controller/controller.ts'
 import type { Document } from '../../../lib/console/document.ts'
-import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/find-hidden-routes.ts'
+import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/hidden-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 

@@ -1,6 +1,6 @@
 import type { Foundation } from '../../../kernel/bundle.ts'
 import type { Config } from '../../../lib/env/config.ts'
-import { mask } from '../../../lib/redact/mask.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 
 /** What an application was started with, told once for all profiles of its process. */

@@ -1,6 +1,6 @@
 import type { Headers } from '../../../lib/http/headers.ts'
-import { mask } from '../../../lib/redact/mask.ts'
 import type { MaskingCopier } from '../../../lib/redact/masking-copier.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 
 /** Names and values, in their order and with those that come twice. */
 export type Pairs = (readonly [name: string, value: unknown])[]

@@ -1,4 +1,4 @@
-import { describeError } from '../../../lib/errors/flatten.ts'
+import { describeError } from '../../../lib/errors/flat-error.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 

@@ -1,11 +1,9 @@
-import { errorChain } from '../../../lib/errors/error-chain.ts'
-import { type FlatError, flattenError } from '../../../lib/errors/flatten.ts'
+import { errorChain, type FlatError, flattenError } from '../../../lib/errors/flat-error.ts'
 import { cut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { type FrameLocation, locateFrame } from '../../../lib/stack/locate-frame.ts'
-import type { StackFrame } from '../../../lib/stack/parse-stack.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'
 import { type SourceExcerpt, SourceExcerpts } from '../../../lib/stack/source-excerpts.ts'
+import { type FrameLocation, locateFrame, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { Pass } from '../recording/pass.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 

@@ -1,6 +1,5 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseStack, type StackFrame } from '../../../lib/stack/parse-stack.ts'
+import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { OutgoingCall } from '../recording/call-trace.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 

@@ -1,5 +1,5 @@
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import type { StopwatchEvent } from '../../../lib/stopwatch/measurement.ts'
+import type { StopwatchEvent } from '../../../lib/stopwatch/stopwatch.ts'
 import type { Pass } from '../recording/pass.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/log/logger.ts'
-import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { Assets } from '../assets.ts'
 import type { ArmFile } from '../cpu/arm-file.ts'

@@ -1,5 +1,5 @@
-import { knownMethods } from '../../../lib/http/methods.ts'
-import type { RouteCollection } from '../../../lib/routing/route-collection.ts'
+import { knownMethods } from '../../../lib/http/request-line.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
 import { shownRoutes } from '../routing/shown-routes.ts'
 import type { CpuTarget } from './arming.ts'
 

@@ -1,4 +1,4 @@
-import { statusText } from '../../../lib/http/status.ts'
+import { statusText } from '../../../lib/http/response.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { formatMicroseconds } from '../format/format-microseconds.ts'

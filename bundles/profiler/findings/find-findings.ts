@@ -1,5 +1,5 @@
 import type { FindingRule, RuleFinding, Severity } from '../../../kernel/finding-rule.ts'
-import { flattenError } from '../../../lib/errors/flatten.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
 import type { Profile } from '../profile.ts'
 import type { Finding } from './finding.ts'
 import { profilerRules } from './profiler-rules.ts'

@@ -1,5 +1,4 @@
-import { encodeMultipart } from '../../../lib/body/encode-multipart.ts'
-import { parseParameters } from '../../../lib/body/parse-parameters.ts'
+import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
 import { asList, asObjects } from '../reading/read-soft.ts'
 import { type FormPart, readFormParts } from './form-parts.ts'
 import { serializeForm } from './serialize-form.ts'

@@ -1,4 +1,4 @@
-import type { MultipartPart } from '../../../lib/body/encode-multipart.ts'
+import type { MultipartPart } from '../../../lib/body/multipart.ts'
 import { asList, asObjects } from '../reading/read-soft.ts'
 import { formatText } from './format-soft.ts'
 

@@ -1,6 +1,6 @@
-import { flattenError } from '../../../lib/errors/flatten.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import { HtmlFragment } from '../../../lib/view/html-fragment.ts'
+import { HtmlFragment } from '../../../lib/view/view.ts'
 import type { PanelSubject, ProfilePanel } from '../panels/panel.ts'
 import { hasContent } from './create-menu.ts'
 import type { PageServices } from './page-services.ts'

@@ -1,4 +1,4 @@
-import { statusText } from '../../../lib/http/status.ts'
+import { statusText } from '../../../lib/http/response.ts'
 import type { ViewModel } from '../../../lib/view/view.ts'
 import { createCurl } from '../format/curl.ts'
 import { formatDuration } from '../format/format-duration.ts'

@@ -1,5 +1,5 @@
-import { mask } from '../../../lib/redact/mask.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 import { NearestRoutes, type NearRoute, outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
 import { toRows } from '../format/format-value.ts'

@@ -1,4 +1,4 @@
-import { flattenError } from '../../../lib/errors/flatten.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { roundTime } from './round-time.ts'
 
 /** What is known of an outgoing request when it begins. */

@@ -1,5 +1,5 @@
 import type { Collector } from '../../../kernel/collector.ts'
-import { flattenError } from '../../../lib/errors/flatten.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { CollectedData } from './collected-data.ts'

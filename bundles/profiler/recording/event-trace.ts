@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks'
 import { KernelEvent } from '../../../kernel/events/kernel-event.ts'
-import type { Event, EventClass } from '../../../lib/event-dispatcher/event.ts'
-import type { RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Attributes } from '../../../lib/http/request.ts'
 import { ChangeWatch } from './change-watch.ts'

@@ -1,6 +1,5 @@
 import path from 'node:path'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseStack, type StackFrame } from '../../../lib/stack/parse-stack.ts'
+import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 
 /** A place in the source. */
 export interface CallSite {

@@ -1,8 +1,7 @@
 import path from 'node:path'
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { locateFrame } from '../../../lib/stack/locate-frame.ts'
-import { parseStack } from '../../../lib/stack/parse-stack.ts'
+import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
 
 /** `subscribe` calls `on`: who has called that counts. */
 const dispatcherFolder = path.join('lib', 'event-dispatcher') + path.sep

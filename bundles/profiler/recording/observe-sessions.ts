@@ -2,7 +2,7 @@
 import type {} from '../../../kernel/listeners/session-listener.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import { CallTraces } from '../../../lib/stack/call-traces.ts'
+import { CallTraces } from '../../../lib/stack/stack-frames.ts'
 import type { Profiler } from './profiler.ts'
 
 /** How many uses are noted of a request; the session itself counts them all. */

@@ -1,4 +1,4 @@
-import { nameOfError } from '../../../lib/errors/flatten.ts'
+import { nameOfError } from '../../../lib/errors/flat-error.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { ProfileSummary } from '../profile.ts'
 import type { Pass } from './pass.ts'

@@ -1,5 +1,5 @@
 import { version } from '../../../kernel/version.ts'
-import { statusText } from '../../../lib/http/status.ts'
+import { statusText } from '../../../lib/http/response.ts'
 import { formatMoment, formatText } from '../format/format-soft.ts'
 import { serializeForm } from '../format/serialize-form.ts'
 import type { Profile } from '../profile.ts'

@@ -1,4 +1,4 @@
-import { statusText } from '../../../lib/http/status.ts'
+import { statusText } from '../../../lib/http/response.ts'
 import { formatBytes } from '../format/format-bytes.ts'
 import { formatDuration } from '../format/format-duration.ts'
 import { formatMoment } from '../format/format-soft.ts'

@@ -1,6 +1,5 @@
-import { encodeMultipart } from '../../../lib/body/encode-multipart.ts'
-import { parseParameters } from '../../../lib/body/parse-parameters.ts'
-import { mask } from '../../../lib/redact/mask.ts'
+import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 import { readFormParts } from '../format/form-parts.ts'
 import { formatCount } from '../format/format-count.ts'
 import { formatSize, formatText } from '../format/format-soft.ts'

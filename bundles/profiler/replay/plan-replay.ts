@@ -1,6 +1,6 @@
 import { Headers } from '../../../lib/http/headers.ts'
 import { forwardingHeaders } from '../../../lib/http/trusted-proxies.ts'
-import { mask } from '../../../lib/redact/mask.ts'
+import { mask } from '../../../lib/redact/secret-names.ts'
 import { formatText } from '../format/format-soft.ts'
 import type { Profile } from '../profile.ts'
 import { asList, asObject } from '../reading/read-soft.ts'

@@ -1,4 +1,4 @@
-import { measureJsonDepth } from '../../../lib/body/measure-json-depth.ts'
+import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
 import { type ProcessFacts, type Profile, schemaVersion } from '../profile.ts'
 import { lineLimits } from './line-limits.ts'
 import { isObject, parseJsonObject } from './parse-json-object.ts'

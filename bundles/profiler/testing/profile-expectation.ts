@@ -1,4 +1,4 @@
-import type { EventClass } from '../../../lib/event-dispatcher/event.ts'
+import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { LogLevel } from '../../../lib/log/logger.ts'
 import type { Profile } from '../profile.ts'
 import type { RecordSubject } from '../renderings/record-subject.ts'

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Request } from '../../../lib/http/request.ts'
-import type { Response } from '../../../lib/http/response.ts'
-import { isBodiless } from '../../../lib/http/status.ts'
+import { isBodiless, type Response } from '../../../lib/http/response.ts'
 import type { Page } from './body-end.ts'
 
 /** A client that wants its pages as they are, such as an end-to-end test, says `x-profiler-toolbar: off`. */

@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { BodyListener } from '#kernel/listeners/body-listener.ts'
 import { RequestType } from '#kernel/request-type.ts'
 import { createRequest, createRequestEvent, createTerminateEvent } from '#kernel/testing/event-factories.ts'
-import type { UploadedFile } from '#lib/body/uploaded-file.ts'
+import type { UploadedFile } from '#lib/body/form-data.ts'
 import type { Request } from '#lib/http/request.ts'
 
 const listener = new BodyListener()

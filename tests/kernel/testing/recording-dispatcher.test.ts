@@ -10,7 +10,7 @@ import { RequestType } from '#kernel/request-type.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
-import { Event } from '#lib/event-dispatcher/event.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 
 class OrderPlaced extends Event {

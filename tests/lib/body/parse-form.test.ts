@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { parseForm } from '#lib/body/parse-form.ts'
+import { parseForm } from '#lib/body/form-data.ts'
 
 t.test('a form comes back as it was encoded, in its order', async t => {
   const text = fc.string({ unit: 'binary' }).map(value => value.toWellFormed())

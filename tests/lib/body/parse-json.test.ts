@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { measureJsonDepth } from '#lib/body/measure-json-depth.ts'
-import { parseJson } from '#lib/body/parse-json.ts'
+import { measureJsonDepth, parseJson } from '#lib/body/parse-json.ts'
 
 t.test('the scanner finds the depth that a walk over the value finds', async t => {
   const property = fc.property(fc.jsonValue({ maxDepth: 8, stringUnit: 'binary' }), fc.nat(2), (value, space) => {

@@ -5,9 +5,9 @@ import path from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import t from 'tap'
-import type { BodyLimits } from '#lib/body/body-limits.ts'
+import type { BodyLimits } from '#lib/body/body-source.ts'
+import { UploadedFile } from '#lib/body/form-data.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
-import { UploadedFile } from '#lib/body/uploaded-file.ts'
 
 interface Sent {
   readonly name: string

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { defineError } from '#lib/errors/coded-error.ts'
-import { HttpError } from '#lib/errors/http-error.ts'
+import { defineError, HttpError } from '#lib/errors/http-error.ts'
 
 const TEST_TOO_MANY = defineError<[thing: string, count: number]>('TEST_TOO_MANY', 429, 'Too many %s: %s of them.')
 

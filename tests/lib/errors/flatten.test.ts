@@ -1,9 +1,8 @@
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { appendCause } from '#lib/errors/append-cause.ts'
-import { defineError } from '#lib/errors/coded-error.ts'
-import { errorChain } from '#lib/errors/error-chain.ts'
-import { describeError, type FlatError, flattenError } from '#lib/errors/flatten.ts'
+import { describeError, errorChain, type FlatError, flattenError } from '#lib/errors/flat-error.ts'
+import { defineError } from '#lib/errors/http-error.ts'
 
 t.test('an error becomes plain data with its code, status, frames and causes', async t => {
   const NOT_FOUND = defineError<[string]>('TEST_NOT_FOUND', 404, 'No "%s".')

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { Event } from '#lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, Event, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
 
 class Happening extends Event {
   static readonly eventName = 'happening'

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { Event } from '#lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, Event, type RegisteredListener } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { type DispatchTracer, TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Happening extends Event {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { parseRange } from '#lib/http/range.ts'
+import { parseRange } from '#lib/http/file-response.ts'
 
 t.test('ranges of ten bytes', async t => {
   const cases: readonly [string, string][] = [

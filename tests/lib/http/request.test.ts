@@ -6,8 +6,8 @@ import { parseHost } from '#lib/http/host.ts'
 import { preferredMediaType } from '#lib/http/negotiation.ts'
 import { Request } from '#lib/http/request.ts'
 import { TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
-import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
 import { Session } from '#lib/session/session.ts'
+import { MemorySessionStore } from '#lib/session/session-store.ts'
 
 t.test('a target is split at its first question mark; the path is decoded once', async t => {
   const request = new Request({ target: '/caf%C3%A9/%2541?a=1?b=%20', headers: { host: 'Localhost:8000' } })

@@ -1,8 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { contentTypeOf } from '#lib/http/content-type.ts'
-import { Response } from '#lib/http/response.ts'
-import { isBodiless, statusText } from '#lib/http/status.ts'
+import { contentTypeOf, isBodiless, Response, statusText } from '#lib/http/response.ts'
 
 t.test('a response is an empty 200 unless told else', async t => {
   const response = new Response()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { TextMemo } from '#lib/redact/text-memo.ts'
+import { TextMemo } from '#lib/redact/secret-names.ts'
 
 t.test('a memo remembers short texts, exactly as they are', async t => {
   const memo = new TextMemo<number>()

@@ -2,9 +2,8 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '#lib/http/request.ts'
 import { NearestRoutes } from '#lib/routing/nearest-routes.ts'
-import type { RouteDefinition } from '#lib/routing/route.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { correctSlash } from '#lib/routing/trailing-slash.ts'
+import { RouteCollection, type RouteDefinition } from '#lib/routing/route.ts'
+import { correctSlash } from '#lib/routing/route-matcher.ts'
 import { probeRoutes } from './probe-routes.ts'
 
 function near(definitions: Iterable<RouteDefinition>): NearestRoutes {

@@ -1,11 +1,9 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Request, type RequestInit } from '#lib/http/request.ts'
-import { describeHiddenRoute, findHiddenRoutes } from '#lib/routing/find-hidden-routes.ts'
-import type { RouteDefinition, RouteMethod, RouteScheme } from '#lib/routing/route.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
-import { type RouteMatch, RouteMatcher } from '#lib/routing/route-matcher.ts'
-import { applySlash, correctSlash, trimSlashes } from '#lib/routing/trailing-slash.ts'
+import { describeHiddenRoute, findHiddenRoutes } from '#lib/routing/hidden-routes.ts'
+import { RouteCollection, type RouteDefinition, type RouteMethod, type RouteScheme } from '#lib/routing/route.ts'
+import { applySlash, correctSlash, type RouteMatch, RouteMatcher, trimSlashes } from '#lib/routing/route-matcher.ts'
 import { probeRoutes } from './probe-routes.ts'
 
 function collect(definitions: Iterable<RouteDefinition>): RouteCollection {

@@ -1,10 +1,8 @@
 import { t } from 'tap'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { ROUTE_DEFINITION_INVALID, ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '#lib/routing/errors.ts'
-import { Pattern } from '#lib/routing/pattern.ts'
-import { createRequirement } from '#lib/routing/requirement.ts'
-import { Route, type RouteDefinition, type RouteMethod } from '#lib/routing/route.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { createRequirement, Pattern } from '#lib/routing/pattern.ts'
+import { Route, RouteCollection, type RouteDefinition, type RouteMethod } from '#lib/routing/route.ts'
 
 function read(pattern: Pattern, text: string): Record<string, string | undefined> | string | undefined {
   const found = pattern.match(text)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { t } from 'tap'
-import { defaultSessionLimits, divideSessions, type KeptSession } from '#lib/session/session-limits.ts'
-import { SweepSchedule } from '#lib/session/sweep-schedule.ts'
+import { defaultSessionLimits, divideSessions, type KeptSession, SweepSchedule } from '#lib/session/session-store.ts'
 
 t.test('as few sessions as possible are removed, and those that expire first', async t => {
   const session = fc.record({ name: fc.uuid(), expiresAt: fc.nat(5), size: fc.nat(50) })

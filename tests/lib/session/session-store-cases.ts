@@ -1,6 +1,10 @@
 import type { Test } from 'tap'
-import { defaultSessionLimits, type SessionLimits } from '#lib/session/session-limits.ts'
-import type { SessionData, SessionStore } from '#lib/session/session-store.ts'
+import {
+  defaultSessionLimits,
+  type SessionData,
+  type SessionLimits,
+  type SessionStore,
+} from '#lib/session/session-store.ts'
 
 /** Makes an empty store that tells the time by the given clock. */
 export type CreateStore = (t: Test, now: () => number, limits?: SessionLimits) => SessionStore

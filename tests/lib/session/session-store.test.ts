@@ -14,8 +14,7 @@ import {
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
-import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
-import { defaultSessionLimits, type SessionLimits } from '#lib/session/session-limits.ts'
+import { defaultSessionLimits, MemorySessionStore, type SessionLimits } from '#lib/session/session-store.ts'
 import { until } from '#tests/support/until.ts'
 import { createData, sessionStoreCases } from './session-store-cases.ts'
 

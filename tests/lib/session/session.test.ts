@@ -1,10 +1,14 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
-import { MemorySessionStore } from '#lib/session/memory-session-store.ts'
-import { Session, type SessionCookie, type SessionOptions } from '#lib/session/session.ts'
-import type { SessionData, SessionStore } from '#lib/session/session-store.ts'
-import { createStatelessCheck, type SessionUse } from '#lib/session/session-use.ts'
+import {
+  createStatelessCheck,
+  Session,
+  type SessionCookie,
+  type SessionOptions,
+  type SessionUse,
+} from '#lib/session/session.ts'
+import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
 
 /** A memory store that takes note of what is asked of it. */
 class RecordingStore implements SessionStore {

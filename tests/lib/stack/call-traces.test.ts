@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { CallTraces } from '#lib/stack/call-traces.ts'
+import { CallTraces } from '#lib/stack/stack-frames.ts'
 
 function createCapture(): { capture: () => Error; count: () => number } {
   let count = 0

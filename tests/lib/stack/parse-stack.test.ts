@@ -1,9 +1,7 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { formatFrame } from '#lib/stack/format-frame.ts'
-import { locateFrame } from '#lib/stack/locate-frame.ts'
-import { parseStack } from '#lib/stack/parse-stack.ts'
+import { formatFrame, locateFrame, parseStack } from '#lib/stack/stack-frames.ts'
 
 const evil = 'x\n    at evil (/etc/passwd:1:1)'
 

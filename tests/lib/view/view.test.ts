@@ -1,8 +1,7 @@
 import { createRequire } from 'node:module'
 import { type Test, t } from 'tap'
 import { Request } from '#lib/http/request.ts'
-import { HtmlFragment } from '#lib/view/html-fragment.ts'
-import { createView, type View } from '#lib/view/view.ts'
+import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 
 type Files = { [name: string]: string | Files }
 

@@ -1,4 +1,4 @@
-import { statusText } from '../../../../lib/http/status.ts'
+import { statusText } from '../../../../lib/http/response.ts'
 import { readExceptions, type StoredException } from '../../reading/read-exceptions.ts'
 import { asObject } from '../../reading/read-soft.ts'
 import type { ProfileCheck } from '../profile-check.ts'

@@ -9,7 +9,7 @@ import { CpuProfiler } from '#bundles/profiler/cpu/cpu-profiler.ts'
 import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/cpu/cpu-sampler.ts'
 import type { Inspection } from '#bundles/profiler/recording/profiler.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { RouteCollection } from '#lib/routing/route-collection.ts'
+import { RouteCollection } from '#lib/routing/route.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { createCallCurl, createCurl } from '#bundles/profiler/format/curl.ts'
 import { quoteForShell } from '#bundles/profiler/format/shell-quote.ts'
-import { encodeMultipart } from '#lib/body/encode-multipart.ts'
+import { encodeMultipart } from '#lib/body/multipart.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
 const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true']).status === 0)

@@ -3,8 +3,7 @@ import { ListenerSites } from '#bundles/profiler/recording/listener-sites.ts'
 import type { Profiler } from '#bundles/profiler/recording/profiler.ts'
 import { ProfilerTracer } from '#bundles/profiler/recording/profiler-tracer.ts'
 import { RequestContext } from '#kernel/request-context.ts'
-import { Event } from '#lib/event-dispatcher/event.ts'
-import { createEventDispatcher, type Listener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher, Event, type Listener } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 
 class Noted extends Event {

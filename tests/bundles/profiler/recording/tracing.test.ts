@@ -8,7 +8,7 @@ import { currentRequest } from '#kernel/controller/arguments.ts'
 import { defineController } from '#kernel/controller/controller.ts'
 import { FinishRequestEvent } from '#kernel/events/finish-request-event.ts'
 import { ResponseEvent } from '#kernel/events/response-event.ts'
-import { Event } from '#lib/event-dispatcher/event.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 

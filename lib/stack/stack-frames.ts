@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readProperty } from './read-property.ts'
 
@@ -103,4 +104,74 @@ function toPath(file: string): string {
 export function originOf(file: string | undefined): StackFrame['origin'] {
   if (file === undefined || file.startsWith('node:')) return 'runtime'
   return /[\\/]node_modules[\\/]/.test(file) ? 'vendor' : 'application'
+}
+
+/** Writes a frame as V8 does: `at async Router.match (/app/lib/routing/router.ts:12:7)`. */
+export function formatFrame(frame: StackFrame): string {
+  const place = frame.file === undefined ? '<anonymous>' : `${frame.file}:${frame.line}:${frame.column}`
+  const call = frame.function === undefined ? place : `${frame.function} (${place})`
+  return frame.isAsync ? `at async ${call}` : `at ${call}`
+}
+
+/** Where a call stands, as whoever works on the project sees it. */
+export interface FrameLocation {
+  /** Relative to the project's root when it lies below it; absent for functions built into the engine. */
+  readonly file?: string
+  /** `kernel` is the project's `kernel/` and `lib/`; `vendor` is also whatever lies outside of the project. */
+  readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
+}
+
+const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder + path.sep)
+
+/** Compiled code lies there as its source lies in the project; without source maps it is all there is. */
+const compiled = `dist${path.sep}`
+
+/** Says where a frame stands, seen from the project's root. */
+export function locateFrame(
+  { file, origin }: Pick<StackFrame, 'origin'> & { readonly file?: string | undefined },
+  directory: string,
+): FrameLocation {
+  if (file === undefined) return { origin }
+  if (!file.startsWith(directory + path.sep)) return { file, origin: origin === 'runtime' ? origin : 'vendor' }
+  const inside = file.slice(directory.length + 1)
+  const source = inside.startsWith(compiled) ? inside.slice(compiled.length) : inside
+  if (origin === 'vendor') return { file: source, origin }
+  return { file: source, origin: kernelFolders.some(folder => source.startsWith(folder)) ? 'kernel' : 'application' }
+}
+
+const callerLimit = 5
+const traceLimit = 500
+
+/**
+ * Tells where calls come from, five frames of each. It remembers the traces of 500 places: with source maps, to write
+ * out a stack costs ten times as much as to capture it.
+ */
+export class CallTraces {
+  #known = new Map<string, readonly StackFrame[]>()
+
+  /** The frames of the error that `capture` makes; it is called once, or twice at a place that is new. */
+  framesOf(capture: () => Error): readonly StackFrame[] {
+    const { prepareStackTrace, stackTraceLimit } = Error
+    Error.stackTraceLimit = callerLimit
+    try {
+      Error.prepareStackTrace = toPlaces
+      const places = String(capture().stack)
+      Error.prepareStackTrace = prepareStackTrace
+      return this.#known.get(places) ?? this.#remember(places, parseStack(capture()))
+    } finally {
+      Error.prepareStackTrace = prepareStackTrace
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  }
+
+  #remember(places: string, frames: readonly StackFrame[]): readonly StackFrame[] {
+    if (this.#known.size === traceLimit) this.#known = new Map()
+    this.#known.set(places, frames)
+    return frames
+  }
+}
+
+/** Where the calls stand in the code that runs, whatever it was compiled from. */
+function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
+  return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }

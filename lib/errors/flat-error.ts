@@ -1,5 +1,5 @@
-import { parseStack, type StackFrame } from '../stack/parse-stack.ts'
 import { readProperty } from '../stack/read-property.ts'
+import { parseStack, type StackFrame } from '../stack/stack-frames.ts'
 
 /** An error as plain data, with what led to it. */
 export interface FlatError {
@@ -124,4 +124,16 @@ function describe(value: unknown): string {
   } catch {
     return 'an object'
   }
+}
+
+/** An error with what led to it, as {@link FlatError} is one. */
+interface Chained<error> {
+  readonly cause?: error
+  readonly errors?: readonly error[]
+}
+
+/** An error, the errors it gathers and its causes, in the order in which they are read. */
+export function errorChain<error extends Chained<error>>(error: error): error[] {
+  const { cause, errors = [] } = error
+  return [error, ...errors.flatMap(errorChain), ...(cause === undefined ? [] : errorChain(cause))]
 }

@@ -1,0 +1,213 @@
+import { decodeUtf8 } from './body-source.ts'
+import { BODY_FORM_INVALID } from './errors.ts'
+
+/** What becomes known of a form as it comes in; each part is a head, any number of pieces of content, and an end. */
+export type PartEvent =
+  | { readonly kind: 'head'; readonly head: PartHead }
+  | { readonly kind: 'content'; readonly bytes: Uint8Array }
+  | { readonly kind: 'end'; readonly head: PartHead }
+
+/** Of the header lines of one part, in bytes. */
+const headLimit = 8 * 1024
+
+/**
+ * Splits the bytes of a multipart form into its parts, wherever the chunks are cut (RFC 2046, 5.1.1). It is strict:
+ * nothing is skipped or repaired, except that text before the first and after the last delimiter does not count.
+ */
+export class MultipartSplitter {
+  readonly #delimiter: Buffer
+  #state: 'content' | 'delimiter' | 'padding' | 'head' | 'epilogue' = 'content'
+  /** Of the part whose content comes; there is none for the text before the first delimiter. */
+  #head: PartHead | undefined
+  /** What cannot be understood before more is there. The first delimiter has no line break before it: here it is. */
+  #rest: Buffer = lineBreak
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  }
+
+  /** Whether the last delimiter was seen. */
+  get isComplete(): boolean {
+    return this.#state === 'epilogue'
+  }
+
+  /** Yields what the next chunk completes. @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
+  *push(chunk: Uint8Array): Generator<PartEvent> {
+    if (this.isComplete) return
+    this.#rest = Buffer.concat([this.#rest, chunk])
+    let hasMore = true
+    while (hasMore && !this.isComplete) {
+      if (this.#state === 'delimiter') hasMore = this.#endDelimiter()
+      else if (this.#state === 'padding') hasMore = this.#endLine()
+      else if (this.#state === 'head') hasMore = yield* this.#readHead()
+      else hasMore = yield* this.#readContent()
+    }
+  }
+
+  *#readContent(): Generator<PartEvent, boolean> {
+    const at = this.#rest.indexOf(this.#delimiter)
+    // The end of what is there may be the beginning of a delimiter.
+    const bytes = this.#take(at === -1 ? Math.max(0, this.#rest.length - this.#delimiter.length + 1) : at)
+    if (this.#head !== undefined && bytes.length > 0) yield { kind: 'content', bytes }
+    if (at === -1) return false
+    if (this.#head !== undefined) yield { kind: 'end', head: this.#head }
+    this.#take(this.#delimiter.length)
+    this.#state = 'delimiter'
+    return true
+  }
+
+  #endDelimiter(): boolean {
+    if (this.#rest.length < 2) return false
+    this.#state = this.#rest[0] === hyphen && this.#rest[1] === hyphen ? 'epilogue' : 'padding'
+    return true
+  }
+
+  /** A mail system may add blanks after a boundary, and a receiver has to accept them. */
+  #endLine(): boolean {
+    let blanks = 0
+    while (this.#rest[blanks] === space || this.#rest[blanks] === tab) blanks++
+    this.#take(blanks)
+    if (this.#rest.length < 2) return false
+    if (this.#take(2).compare(lineBreak) !== 0)
+      throw new BODY_FORM_INVALID(['a boundary is followed by neither CRLF nor --'])
+    this.#state = 'head'
+    return true
+  }
+
+  *#readHead(): Generator<PartEvent, boolean> {
+    const at = this.#rest.indexOf('\r\n\r\n')
+    if ((at === -1 ? this.#rest.length - 4 : at) > headLimit) {
+      throw new BODY_FORM_INVALID([`the headers of a part are larger than ${headLimit} bytes`])
+    }
+    if (at === -1) return false
+    this.#head = parsePartHead(this.#take(at))
+    this.#take(4)
+    yield { kind: 'head', head: this.#head }
+    this.#state = 'content'
+    return true
+  }
+
+  #take(length: number): Buffer {
+    const taken = this.#rest.subarray(0, length)
+    this.#rest = this.#rest.subarray(length)
+    return taken
+  }
+}
+
+const lineBreak = Buffer.from('\r\n')
+const hyphen = 0x2d
+const space = 0x20
+const tab = 0x09
+
+/** What stands before the content of one part of a multipart form. */
+export interface PartHead {
+  readonly name: string
+  /** Its presence, even empty, makes the part a file; text to show, never a path. */
+  readonly fileName: string | undefined
+  /** The content type that the client claims. */
+  readonly type: string
+}
+
+/**
+ * Parses the header lines of a part (RFC 7578, 4). A line that begins with a blank continues the line before it (RFC 5322,
+ * 2.2.3).
+ *
+ * @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400)
+ */
+export function parsePartHead(bytes: Uint8Array): PartHead {
+  const headers = parseHeaders(decodeUtf8(bytes))
+  const disposition = headers.get('content-disposition') ?? ''
+  const parameters = /^form-data[ \t]*;/i.test(disposition) ? parseParameters(disposition) : undefined
+  const name = parameters?.get('name')
+  if (parameters === undefined || name === undefined) throw new BODY_FORM_INVALID(['a part has no name'])
+  const fileName = decodeExtended(parameters.get('filename*')) ?? parameters.get('filename')
+  return {
+    name: unescapeName(name),
+    fileName: fileName === undefined ? undefined : toFileName(unescapeName(fileName)),
+    type: headers.get('content-type')?.toLowerCase() ?? 'text/plain',
+  }
+}
+
+function parseHeaders(block: string): Map<string, string> {
+  const headers = new Map<string, string>()
+  for (const line of block.replace(/\r\n(?=[ \t])/g, '').split('\r\n')) {
+    const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([^\r\n]*)$/.exec(line) ?? []
+    const key = name?.toLowerCase()
+    if (key === undefined || value === undefined || headers.has(key)) {
+      throw new BODY_FORM_INVALID(['a part has a malformed header'])
+    }
+    headers.set(key, value)
+  }
+  return headers
+}
+
+/** RFC 8187; RFC 7578 forbids it in forms, some clients send it nevertheless, and no other name. */
+function decodeExtended(value: string | undefined): string | undefined {
+  try {
+    return value === undefined ? undefined : decodeURIComponent(value.replace(/^utf-8'[^']*'/i, ''))
+  } catch {
+    throw new BODY_FORM_INVALID(['a file name has escaped bytes that are not UTF-8'])
+  }
+}
+
+/** Undoes what browsers do to names, as the Fetch Standard says: they escape three characters, and nothing else. */
+function unescapeName(name: string): string {
+  return name.replace(/%(?:22|0D|0A)/g, escaped => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
+}
+
+/** The last segment, whichever system the path is from, without control characters and marks that turn text round. */
+function toFileName(sent: string): string {
+  const visible = sent.replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '')
+  const name = visible.slice(Math.max(visible.lastIndexOf('/'), visible.lastIndexOf('\\')) + 1)
+  return name === '.' || name === '..' ? '' : name
+}
+
+/** Those that mean something are two; more than a handful only cost time. */
+const maxParameters = 10
+
+/**
+ * The parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case (RFC 9110,
+ * 5.6.6); `undefined` when they are malformed, repeated or too many. A backslash is itself, since browsers send it so:
+ * `name="a\"` ends there. Only a quote that cannot be the end, as in `name="a\"b"`, is escaped by it.
+ */
+export function parseParameters(value: string): Map<string, string> | undefined {
+  const parameters = new Map<string, string>()
+  const pattern = /;[ \t]*(?:$|([^\s=;"]+)=(?:"((?:[^"\\]|\\"(?![ \t]*(?:;|$))|\\(?!"))*\\?)"|([^\s;"]+))[ \t]*)/y
+  const start = value.indexOf(';')
+  pattern.lastIndex = start === -1 ? value.length : start
+  while (pattern.lastIndex < value.length) {
+    const match = pattern.exec(value)
+    if (match === null) return undefined
+    const [, name, quoted = '', token] = match
+    // A semicolon at the end.
+    if (name === undefined) break
+    const key = name.toLowerCase()
+    if (parameters.has(key) || parameters.size === maxParameters) return undefined
+    parameters.set(key, token ?? quoted.replaceAll('\\"', '"'))
+  }
+  return parameters
+}
+
+/** A field of a form, or a file in it. */
+export interface MultipartPart {
+  readonly field: string
+  readonly content: string | Uint8Array
+  /** What a file is called, and its type: binary unless told else. */
+  readonly file?: { readonly name: string; readonly type?: string | undefined }
+}
+
+/** Writes the body of a form of the type `multipart/form-data` as a browser does (RFC 7578). */
+export function encodeMultipart(boundary: string, parts: readonly MultipartPart[]): Buffer {
+  const pieces = parts.flatMap(part => [`--${boundary}\r\n${writeHead(part)}\r\n\r\n`, part.content, '\r\n'])
+  return Buffer.concat([...pieces, `--${boundary}--\r\n`].map(piece => Buffer.from(piece)))
+}
+
+function writeHead({ field, file }: MultipartPart): string {
+  const head = `content-disposition: form-data; name="${quote(field)}"`
+  if (file === undefined) return head
+  return `${head}; filename="${quote(file.name)}"\r\ncontent-type: ${(file.type || 'application/octet-stream').replace(/[\r\n]/g, encodeURIComponent)}`
+}
+
+function quote(text: string): string {
+  return text.replace(/["\r\n]/g, mark => encodeURIComponent(mark))
+}

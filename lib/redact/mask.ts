@@ -1,2 +1,0 @@
-/** Stands for every secret. */
-export const mask = '******'
