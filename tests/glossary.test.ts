@@ -13,7 +13,15 @@ interface Room {
 }
 
 const documents: Room = {
-  places: ['docs/guides/profiler.md', 'docs/guides/cpu-profile.md', 'docs/guides/coding-agents.md'],
+  places: [
+    'docs/guides/profiler.md',
+    'docs/guides/cpu-profile.md',
+    'docs/guides/coding-agents.md',
+    'docs/guides/bundle.md',
+    'docs/guides/listener.md',
+    'docs/guides/collector.md',
+    'docs/guides/caching.md',
+  ],
   endings: ['.md'],
   toShown: text => blank(text, /^```[\s\S]*?^```$|`[^`\n]+`|\]\([^)]*\)/gm),
 }
