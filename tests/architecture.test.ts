@@ -9,7 +9,6 @@ const places: Readonly<Record<string, string>> = {
   'path-to-regexp': 'lib/routing/',
   mitt: 'lib/signals.ts',
   handlebars: 'lib/view/view.ts',
-  pino: 'lib/log/',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',

@@ -1,49 +1,40 @@
-import { createRequire } from 'node:module'
-import type { pino as Pino, Level as PinoLevel, Logger as PinoLogger } from 'pino'
 import { Redactor } from '../redact/redactor.ts'
 import { escapeControls } from '../text/escape-controls.ts'
 import { type LogContext, type Logger, type LogLevel, type LogObserver, type LogRecord, logLevels } from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
 
-/** Where lines go, such as `process.stdout`. */
+/** The stream that lines are written to, such as `process.stdout`. */
 export interface LogStream {
   write(text: string): unknown
-  /** Readable lines are coloured where this is true. */
+  /** Readable lines are coloured if this is true. */
   readonly isTTY?: boolean
   on?(event: 'error', listener: () => void): unknown
 }
 
-/** How records are written. */
+/** The level, format and stream of a logger. */
 export interface LoggerOptions {
   /** The least level that is written. */
   readonly level: LogLevel
-  /** One JSON object a line, or lines for people. */
+  /** One JSON object per line, or lines for people. */
   readonly format: 'json' | 'readable'
   readonly stream: LogStream
   readonly clock?: () => Date
   readonly redactor?: Redactor
 }
 
-/** Creates the logger of the channel `app`; its method `channel` gives those of the others. */
+/** Creates the logger of the channel `app`; its method `channel` gives those of other channels. */
 export function createLogger(options: LoggerOptions): Logger {
-  const { clock = () => new Date(), redactor = new Redactor() } = options
-  return new ChannelLogger('app', {
-    createSink: prepareSink(options),
-    level: options.level,
-    clock,
-    redactor,
-    observers: new Set(),
-  })
+  const { level, clock = () => new Date(), redactor = new Redactor() } = options
+  return new ChannelLogger('app', { level, clock, redactor, write: createWriter(options), observers: new Set() })
 }
 
+/** What the loggers of all channels share. */
 interface Parts {
-  /** Gives the same one each time. */
-  readonly createSink: () => PinoLogger
-  /** The least that is written. */
   readonly level: LogLevel
   readonly clock: () => Date
   readonly redactor: Redactor
+  readonly write: (record: LogRecord) => void
   readonly observers: Set<LogObserver>
 }
 
@@ -87,69 +78,36 @@ class ChannelLogger implements Logger {
   }
 
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
-    const { createSink, clock, redactor, observers } = this.#parts
+    const { write, clock, redactor, observers } = this.#parts
     const isWritten = logLevels.indexOf(level) >= logLevels.indexOf(this.#parts.level)
     if (!isWritten && observers.size === 0) return
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor)
-      if (isWritten) write(createSink(), record)
+      if (isWritten) write(record)
       for (const observer of observers) observer(record)
     } catch {
-      // Whoever logs is often handling an error already: that a context cannot be read must not hide it.
+      // Often the caller is handling an error already. An exception here would hide it.
     }
   }
 }
 
-const pinoLevels: Readonly<Record<LogLevel, PinoLevel>> = {
-  debug: 'debug',
-  info: 'info',
-  warning: 'warn',
-  error: 'error',
-  critical: 'fatal',
-}
-
-/** The package is loaded with the first line: a server that has just started has nothing to say. */
-function prepareSink({ level, format, stream }: LoggerOptions): () => PinoLogger {
-  // A closed pipe or a full disk is told by an event; unheard, it would end the process.
+/** Creates the function that writes a record. It never throws. */
+function createWriter({ format, stream }: LoggerOptions): (record: LogRecord) => void {
+  // A closed pipe or a full disk is an "error" event. Without a listener it would end the process.
   stream.on?.('error', () => undefined)
-  const toText =
-    format === 'json' ? toJsonLine : (line: string) => formatReadable(JSON.parse(line), stream.isTTY === true)
-  const settings = {
-    level: pinoLevels[level],
-    base: null,
-    // The time is that of the record.
-    timestamp: false,
-    formatters: { level: (label: string) => ({ level: logLevels.find(name => pinoLevels[name] === label) }) },
-    messageKey: 'message',
-    // Records are within bounds already.
-    depthLimit: 100,
-    edgeLimit: 10_000,
-  }
-  const write = (line: string) => {
+  const toText = format === 'json' ? toJsonLine : (record: LogRecord) => formatReadable(record, stream.isTTY === true)
+  return record => {
     try {
-      stream.write(toText(line))
+      stream.write(toText(record))
     } catch {
-      // Nobody is left to be told.
+      // The log itself has failed: there is no other place to report this.
     }
   }
-  let sink: PinoLogger | undefined
-  return () => {
-    sink ??= loadPino()(settings, { write })
-    return sink
-  }
 }
 
-function loadPino(): typeof Pino {
-  const require = createRequire(import.meta.url)
-  return require('pino')
-}
-
-function write(sink: PinoLogger, { level, message, context, ...fields }: LogRecord): void {
+/** Outside of strings JSON has no character to escape. */
+function toJsonLine({ time, level, channel, message, template, context }: LogRecord): string {
   const hasContext = Object.keys(context).length > 0
-  sink[pinoLevels[level]](hasContext ? { ...fields, context } : fields, message)
-}
-
-/** Outside of strings JSON has no character to escape, except the line break at the end. */
-function toJsonLine(line: string): string {
-  return `${escapeControls(line.trimEnd())}\n`
+  const line = { time, level, channel, message, template, context: hasContext ? context : undefined }
+  return `${escapeControls(JSON.stringify(line))}\n`
 }

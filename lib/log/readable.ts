@@ -12,19 +12,20 @@ const colours = {
 } as const satisfies Record<LogLevel, string>
 
 /**
- * Writes a record for people: local time, level, channel, message, what of the context the message does not tell already,
- * and each error with its stack on indented lines. Nothing in a record can begin a line or reach the terminal.
+ * Formats a record for people: local time, level, channel, message, the part of the context that is not in the message,
+ * and each error with its stack on indented lines. No text of a record can begin a line or control the terminal.
  */
 export function formatReadable(record: LogRecord, isColoured: boolean): string {
-  const { level, channel, message, template = '', context = {} } = record
+  const { level, channel, message, template = '', context } = record
   const style = (colour: Parameters<typeof styleText>[0], text: string) =>
     isColoured ? styleText(colour, text, { validateStream: false }) : text
 
-  const told = new Set(placeholdersOf(template))
-  const rest = Object.entries(context).filter(([name, value]) => !told.has(name) && !isLogError(value))
-  // Whoever has no stack to show, and stands in the message already, has nothing to add.
-  const hasNews = ({ message: own, stack }: LogError) => stack !== '' || !message.includes(own)
-  const errors = Object.values(context).filter(isLogError).filter(hasNews)
+  const filled = new Set(placeholdersOf(template))
+  const isRest = (name: string, value: unknown) => value !== undefined && !filled.has(name) && !isLogError(value)
+  const rest = Object.entries(context).filter(([name, value]) => isRest(name, value))
+  // An error without a stack whose message is part of the line adds nothing.
+  const addsDetails = ({ message: own, stack }: LogError) => stack !== '' || !message.includes(own)
+  const errors = Object.values(context).filter(isLogError).filter(addsDetails)
   const line = [
     style('gray', toLocalTime(record.time)),
     style(colours[level], level.toUpperCase().padEnd('CRITICAL'.length)),

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import { runInNewContext } from 'node:vm'
@@ -71,7 +72,7 @@ t.test('readable lines', async t => {
   t.test('a line has local time, level, channel, message and what the message does not tell', async t => {
     const { logger, lines } = createTestLogger({ format: 'readable' })
     logger.channel('request').error('Uncaught at {path}', { path: '/x', status: 500, list: [1, 'a'] })
-    logger.info('Ready.')
+    logger.info('Ready.', { nothing: undefined })
     t.strictSame(lines(), [
       '12:34:56.789 ERROR    request  Uncaught at /x {"status":500,"list":[1,"a"]}',
       '12:34:56.789 INFO     app  Ready.',
@@ -277,6 +278,25 @@ t.test('a failing sink or listener never throws', async t => {
   createLogger({ level: 'debug', format: 'json', stream: full }).error('x')
   await failed
   t.ok(full.errored)
+})
+
+t.test('a slow reader of a pipe gets every line, and a closed pipe does not end the process', async t => {
+  const module = JSON.stringify(new URL('../../../lib/log/create-logger.js', import.meta.url).href)
+  const program = `
+    import { createLogger } from ${module}
+    const logger = createLogger({ level: 'debug', format: 'json', stream: process.stdout })
+    for (let line = 1; line <= 5000; line++) logger.info('{line}', { line, text: 'x'.repeat(200) })
+    process.stdout.write('', () => process.exit(7))`
+  const pipe = (reader: string) => {
+    // tap would measure the coverage of the program, which takes seconds.
+    const line = `(env -u NODE_OPTIONS "$0" --input-type=module -e "$1"; echo "exit code $?" >&2) | ${reader}`
+    return spawnSync('sh', ['-c', line, process.execPath, program], { encoding: 'utf8', maxBuffer: 10_000_000 })
+  }
+  const all = pipe('cat')
+  t.equal(all.stderr, 'exit code 7\n')
+  const messages = all.stdout.split('\n').map(line => (line === '' ? '' : parse(line).message))
+  t.strictSame(messages, [...Array.from({ length: 5000 }, (_, index) => String(index + 1)), ''])
+  t.equal(pipe('head -n 1').stderr, 'exit code 7\n')
 })
 
 t.test('an error that the client is to blame for is told without its stack', async t => {
