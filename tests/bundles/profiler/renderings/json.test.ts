@@ -4,6 +4,7 @@ import { t } from 'tap'
 import { lateCollector } from '#bundles/profiler/collectors/late.ts'
 import { memoryCollector } from '#bundles/profiler/collectors/memory.ts'
 import { createCollectors } from '#bundles/profiler/create-collectors.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { ListenerSites } from '#bundles/profiler/recording/listener-sites.ts'
 import type { ProfileCollector } from '#bundles/profiler/recording/profile-collector.ts'
 import { toJson } from '#bundles/profiler/renderings/to-json.ts'
@@ -35,6 +36,8 @@ function close(schema: Json): Json {
 }
 
 const validate = new Ajv2020({ allErrors: true, strict: false }).compile(close(schema as unknown as Json) as object)
+
+const present = (parts: object) => JSON.parse(JSON.stringify(parts))
 
 const mistakesOf = (value: unknown) =>
   validate(value)
@@ -76,6 +79,11 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
   for (const { link } of list.records) {
     const record = await read(link)
     t.strictSame(mistakesOf(record), [], link)
+    const { collectors, process } = toProfile(record, record.process)
+    for (const { name } of kernel.app.collectors) delete record.data[name]
+    // What is parsed is what is stored: the schemas of the code know each field, and say the same of it.
+    t.strictSame(present(collectors), record.data, link)
+    t.strictSame(present(process), record.process, link)
     for (const name of Object.keys(record.data)) seen.add(name)
     for (const { name } of kernel.app.collectors) t.notOk(`data.${name}` in schema.$defs)
   }

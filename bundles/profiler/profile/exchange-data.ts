@@ -1,0 +1,211 @@
+import * as v from 'valibot'
+import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
+import { outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
+import {
+  amount,
+  amountOrNull,
+  check,
+  flag,
+  isToken,
+  type JsonObject,
+  list,
+  maybe,
+  number,
+  oneOf,
+  type Pairs,
+  pairs,
+  type Schema,
+  text,
+  texts,
+} from './schema.ts'
+
+/** The request as it was received; what is empty is absent. Names of cookies are in the headers. */
+export interface RequestData {
+  readonly httpVersion: string
+  readonly headers: Pairs
+  readonly attributes: Pairs
+  /** Whether its client may see debug output: only then a replay may see it. */
+  readonly isDebugAllowed: boolean
+  readonly query?: Pairs | undefined
+  readonly body?: BodyData | undefined
+}
+
+/** The body of a request. */
+export interface BodyData {
+  /** The media type; empty when none was sent. */
+  readonly type: string
+  /** Bytes that were read, else the announced length; `null` when neither is known. */
+  readonly length: number | null
+  /** A body is read once: that of a sub-request is its parent's. `broken`: reading failed or never ended. */
+  readonly state: 'read' | 'unread' | 'broken' | 'parent'
+  /** The fields of a form, in their order. */
+  readonly form?: Pairs | undefined
+  readonly files?: readonly FileData[] | undefined
+  /** The value of a JSON body, in a list of its own: it may be `null`. */
+  readonly json?: readonly [unknown] | undefined
+  /** Why a body that was read is not shown. */
+  readonly note?: string | undefined
+}
+
+/** An uploaded file; its content is never recorded. */
+export interface FileData {
+  readonly field: string
+  /** As the client named it. */
+  readonly name: string
+  /** As the client claims. */
+  readonly type: string
+  readonly size: number
+}
+
+/** The response. */
+export interface ResponseData {
+  readonly headers: Pairs
+  /** Bytes of the body before compression, whether or not all were sent; `null` for a stream of unknown length. */
+  readonly size: number | null
+  readonly isStreamed: boolean
+}
+
+/** The session, without its id. */
+export interface SessionData {
+  /** Whether the route says that it uses no session. */
+  readonly isStateless: boolean
+  /** Uses on behalf of the main request and all its sub-requests, so far. */
+  readonly useCount: number
+  /** Uses on behalf of this very request. */
+  readonly uses: readonly SessionUseData[]
+  /** Absent unless the session was started; times are milliseconds since 1970, the lifetime is in seconds. */
+  readonly metadata?: { readonly createdAt: number; readonly lastUsedAt: number; readonly lifetime: number } | undefined
+  readonly attributes?: JsonObject | undefined
+  /** Messages by type that were not taken yet. */
+  readonly flashes?: JsonObject | undefined
+}
+
+/** A use of a session. */
+export interface SessionUseData {
+  readonly method: string
+  /** Milliseconds since the start of the request. */
+  readonly at: number
+  /** Places in the source, innermost call first. */
+  readonly trace: readonly string[]
+}
+
+/** A response that redirected the client. */
+export interface RedirectData {
+  readonly token: string
+  readonly status: number
+  readonly method: string
+  /** Masked. */
+  readonly url: string
+}
+
+/** What the router found. */
+export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
+
+/** A route that matched. */
+export interface FoundRouteData {
+  readonly outcome: 'match'
+  readonly route: string
+  readonly parameters?: unknown
+}
+
+/** A route that matched after its slash was corrected. */
+export interface RedirectRouteData {
+  readonly outcome: 'redirect'
+  readonly route: string
+  readonly parameters?: unknown
+  readonly location: string
+}
+
+/** No route matched. */
+export interface MissingRouteData {
+  readonly outcome: 'not-found' | 'method-not-allowed'
+  /** The methods that the routes of the path declare; of a 405. */
+  readonly allow?: readonly string[] | undefined
+  /** The nearest first. */
+  readonly nearest: readonly NearRoute[]
+  /** How many routes there were. */
+  readonly total: number
+}
+
+/** The routes of the process, in the order in which they are tried. */
+export interface RouterProcessData {
+  readonly routes: readonly RouteData[]
+}
+
+/** A route; absent lists stand for all methods or schemes. */
+export interface RouteData {
+  readonly name: string
+  readonly path: string
+  readonly controller: string
+  readonly methods?: readonly string[] | undefined
+  readonly host?: string | undefined
+  readonly schemes?: readonly string[] | undefined
+  readonly requirements?: readonly { readonly name: string; readonly text: string }[] | undefined
+}
+
+const body = v.object({
+  type: text,
+  length: amountOrNull,
+  state: oneOf(['unread', 'read', 'broken', 'parent']),
+  form: maybe(pairs),
+  files: maybe(list(v.object({ field: text, name: text, type: text, size: amount }))),
+  json: maybe(v.tuple([v.unknown()])),
+  note: maybe(check.text),
+})
+
+export const requestSchema: Schema<RequestData> = v.object({
+  httpVersion: text,
+  headers: pairs,
+  attributes: pairs,
+  isDebugAllowed: flag,
+  query: maybe(pairs),
+  body: maybe(body),
+})
+
+export const responseSchema: Schema<ResponseData> = v.object({ headers: pairs, size: amountOrNull, isStreamed: flag })
+
+export const sessionSchema: Schema<SessionData> = v.object({
+  isStateless: flag,
+  useCount: amount,
+  uses: list(v.object({ method: text, at: number, trace: texts })),
+  metadata: maybe(v.object({ createdAt: check.amount, lastUsedAt: check.amount, lifetime: check.amount })),
+  attributes: maybe(check.object),
+  flashes: maybe(check.object),
+})
+
+export const redirectsSchema: Schema<readonly RedirectData[]> = list(
+  v.object({ token: v.custom<string>(isToken), status: amount, method: text, url: text }),
+)
+
+const nearRoute: Schema<NearRoute> = v.object({
+  position: amount,
+  name: text,
+  path: text,
+  reason: v.fallback(v.picklist(outcomesByNearness), 'path'),
+  text,
+})
+
+export const routerSchema: Schema<RouterData> = v.variant('outcome', [
+  v.object({ outcome: v.literal('match'), route: text, parameters: v.optional(v.unknown()) }),
+  v.object({ outcome: v.literal('redirect'), route: text, parameters: v.optional(v.unknown()), location: text }),
+  v.object({
+    outcome: v.picklist(['not-found', 'method-not-allowed']),
+    allow: maybe(texts),
+    nearest: list(nearRoute),
+    total: amount,
+  }),
+])
+
+export const routerProcessSchema: Schema<RouterProcessData> = v.object({
+  routes: list(
+    v.object({
+      name: text,
+      path: text,
+      controller: text,
+      methods: maybe(texts),
+      host: maybe(check.text),
+      schemes: maybe(texts),
+      requirements: maybe(list(v.object({ name: text, text }))),
+    }),
+  ),
+})

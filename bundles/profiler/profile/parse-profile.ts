@@ -1,0 +1,142 @@
+import * as v from 'valibot'
+import { measureJsonDepth } from '../../../lib/body/measure-json-depth.ts'
+import { cpuSchema, exceptionSchema } from './code-data.ts'
+import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
+import {
+  redirectsSchema,
+  requestSchema,
+  responseSchema,
+  routerProcessSchema,
+  routerSchema,
+  sessionSchema,
+} from './exchange-data.ts'
+import { configProcessSchema, memorySchema, serverProcessSchema } from './process-data.ts'
+import {
+  type CollectorTypes,
+  type ProcessTypes,
+  type Profile,
+  type ProfileDocument,
+  type ProfileSummary,
+  schemaVersion,
+} from './profile.ts'
+import { check, isObject, isToken, type JsonObject, type Schema } from './schema.ts'
+import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
+
+type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
+
+const collectorSchemas: Schemas<CollectorTypes> = {
+  request: requestSchema,
+  response: responseSchema,
+  session: sessionSchema,
+  redirects: redirectsSchema,
+  events: eventsSchema,
+  time: timeSchema,
+  logger: loggerSchema,
+  exception: exceptionSchema,
+  router: routerSchema,
+  templates: templatesSchema,
+  http: httpSchema,
+  memory: memorySchema,
+  late: lateSchema,
+  cpu: cpuSchema,
+}
+
+const processSchemas: Schemas<ProcessTypes> = {
+  events: eventsProcessSchema,
+  router: routerProcessSchema,
+  server: serverProcessSchema,
+  config: configProcessSchema,
+}
+
+const token = v.custom<string>(isToken)
+const count = v.pipe(check.amount, v.integer())
+
+const summarySchema: Schema<ProfileSummary> = v.object({
+  token,
+  parent: v.nullable(token),
+  type: v.literal('request'),
+  outcome: v.picklist(['complete', 'aborted', 'stream-failed', 'crashed', 'unfinished']),
+  status: count,
+  ip: v.string(),
+  method: v.string(),
+  url: v.string(),
+  route: v.nullable(v.string()),
+  controller: v.nullable(v.string()),
+  contentType: v.nullable(v.string()),
+  // The range of a Date.
+  time: v.pipe(check.amount, v.maxValue(8.64e15)),
+  duration: check.amount,
+  memory: check.amount,
+  exception: v.nullable(v.string()),
+  errors: count,
+  warnings: count,
+  calls: count,
+  subRequests: count,
+})
+
+const documentSchema: Schema<ProfileDocument> = v.object({
+  schemaVersion: v.literal(schemaVersion),
+  summary: summarySchema,
+  children: v.array(token),
+  data: check.object,
+  failures: v.record(v.string(), v.string()),
+})
+
+/** Far deeper than anything that is recorded, and far from where walking through it would overflow the stack. */
+const depthLimit = 100
+
+/** Parses a summary; `undefined` when a field is missing or wrong. Other fields are dropped. */
+export function parseSummary(value: unknown): ProfileSummary | undefined {
+  return parse(summarySchema, value)
+}
+
+/**
+ * Parses the stored text of a profile, and of the process that recorded it (`{}` where it is not known). `undefined` when
+ * the profile is damaged, too deep, or of another schema version; damage of what a collector recorded costs that part only.
+ */
+export function parseProfile(text: string, processText: string): Profile | undefined {
+  const document = parse(documentSchema, parseObject(text))
+  return document && toProfile(document, parseObject(processText))
+}
+
+/** Makes a profile of the document that is stored of it, and of what is stored of its process. */
+export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
+  const collectors = parseOnDemand(collectorSchemas, document.data)
+  return { ...document, collectors, process: parseOnDemand(processSchemas, processData), processData }
+}
+
+/** Each part is parsed when it is read for the first time: most pages read a few of them. */
+function parseOnDemand<Types extends object>(
+  schemas: Schemas<Types>,
+  stored: JsonObject,
+): { readonly [Name in keyof Types]: Types[Name] | undefined } {
+  const parts: object = {}
+  for (const [name, schema] of Object.entries<Schema<unknown>>(schemas)) {
+    const get = () => {
+      const value = parse(schema, stored[name])
+      Object.defineProperty(parts, name, { value, enumerable: true })
+      return value
+    }
+    Object.defineProperty(parts, name, { get, enumerable: true, configurable: true })
+  }
+  // Each name of the schemas was defined.
+  return parts as { readonly [Name in keyof Types]: Types[Name] | undefined }
+}
+
+function parse<Data>(schema: Schema<Data>, value: unknown): Data | undefined {
+  if (value === undefined) return undefined
+  const result = v.safeParse(schema, value, { abortEarly: true })
+  return result.success ? result.output : undefined
+}
+
+/** The object that a text of JSON contains; an empty one when it is damaged or too deep. */
+function parseObject(text: string): JsonObject {
+  if (measureJsonDepth(text) > depthLimit) return {}
+  try {
+    // A byte order mark before it does not matter.
+    const value: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text)
+    return isObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}

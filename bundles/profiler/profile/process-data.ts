@@ -1,0 +1,100 @@
+import * as v from 'valibot'
+import { amount, check, flag, list, maybe, number, type Schema, section, text, texts, textsByName } from './schema.ts'
+
+/** What the whole process used during a main request, until its response was sent. Times are in milliseconds. */
+export interface MemoryData {
+  readonly wall: number
+  readonly cpu: { readonly user: number; readonly system: number }
+  readonly loop: { readonly active: number; readonly idle: number }
+  /** In bytes. */
+  readonly heap: { readonly before: number; readonly after: number; readonly limit: number }
+  /** The most bytes that the process ever held (resident set size). */
+  readonly peak?: number | undefined
+  /** Other main requests: at the start, and at most. */
+  readonly requests: { readonly others: number; readonly most: number }
+  readonly pauses: GcPauses
+  readonly blocks: readonly LoopBlock[]
+}
+
+/** The runs of the garbage collector during a request. */
+export interface GcPauses {
+  readonly count: number
+  /** Milliseconds of all of them. */
+  readonly total: number
+  /** The first 20. */
+  readonly first: readonly GcPause[]
+}
+
+/** A run of the garbage collector, in milliseconds from the start of the request. */
+export interface GcPause {
+  readonly start: number
+  readonly duration: number
+  /** `minor` frees short-lived objects, `major` all that can be freed, `incremental` is a step of a major one. */
+  readonly kind?: string | undefined
+}
+
+/** A time in which the event loop was blocked. Times are in milliseconds, the start from that of the request. */
+export interface LoopBlock {
+  readonly start: number
+  readonly duration: number
+  /** How much of it was CPU time of the process. */
+  readonly cpu: number
+  /** The token of the main request that was at work; empty when it is not known. */
+  readonly by: string
+}
+
+/** The settings that the application was started with. */
+export interface ConfigProcessData {
+  readonly environment: string
+  readonly isDebug: boolean
+  readonly logLevel: string
+  readonly bundles: readonly string[]
+  readonly hosts: readonly string[]
+  readonly trustedProxies: readonly string[]
+  readonly debugAllowedIps: readonly string[]
+  /** The secret settings by the names of their variables: masked, or empty. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+/** The environment of the process. */
+export interface ServerProcessData {
+  /** Values by name, masked except for those that may be shown. */
+  readonly environment: Readonly<Record<string, string>>
+  /** The names of those that come from `.env` files. */
+  readonly dotenvNames: readonly string[]
+  readonly process: Readonly<Record<string, string | number>>
+  readonly versions: Readonly<Record<string, string>>
+}
+
+export const memorySchema: Schema<MemoryData> = v.object({
+  wall: amount,
+  cpu: section({ user: amount, system: amount }),
+  loop: section({ active: amount, idle: amount }),
+  heap: section({ before: amount, after: amount, limit: amount }),
+  peak: maybe(check.amount),
+  requests: section({ others: amount, most: amount }),
+  pauses: section({
+    count: amount,
+    total: amount,
+    first: list(v.object({ start: number, duration: amount, kind: maybe(check.text) })),
+  }),
+  blocks: list(v.object({ start: number, duration: amount, cpu: amount, by: text })),
+})
+
+export const configProcessSchema: Schema<ConfigProcessData> = v.object({
+  environment: text,
+  isDebug: flag,
+  logLevel: text,
+  bundles: texts,
+  hosts: texts,
+  trustedProxies: texts,
+  debugAllowedIps: texts,
+  secrets: textsByName,
+})
+
+export const serverProcessSchema: Schema<ServerProcessData> = v.object({
+  environment: textsByName,
+  dotenvNames: texts,
+  process: v.fallback(v.record(v.string(), v.fallback(v.union([v.string(), v.number()]), '')), {}),
+  versions: textsByName,
+})

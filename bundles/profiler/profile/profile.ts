@@ -1,0 +1,107 @@
+import type { CpuData, ExceptionData } from './code-data.ts'
+import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
+import type {
+  RedirectData,
+  RequestData,
+  ResponseData,
+  RouterData,
+  RouterProcessData,
+  SessionData,
+} from './exchange-data.ts'
+import type { ConfigProcessData, MemoryData, ServerProcessData } from './process-data.ts'
+import type { JsonObject } from './schema.ts'
+import type { HttpData, LateData, LoggerData, TemplatesData } from './work-data.ts'
+
+/** Raised whenever profiles of the version before can no longer be read. */
+export const schemaVersion = 1
+
+/** How a request ended: response sent, client gone, stream failed, process ended, or not so far. */
+export type Outcome = 'complete' | 'aborted' | 'stream-failed' | 'crashed' | 'unfinished'
+
+/** What the list shows of a profile, and what it can be searched and sorted by. Masked, like everything in a profile. */
+export interface ProfileSummary {
+  /** Six lower-case hexadecimal digits. An identifier, not a secret. */
+  readonly token: string
+  /** The token of the request that made this sub-request; `null` of a main request. */
+  readonly parent: string | null
+  readonly type: 'request'
+  readonly outcome: Outcome
+  /** 0 when there was no response. */
+  readonly status: number
+  readonly ip: string
+  readonly method: string
+  readonly url: string
+  readonly route: string | null
+  readonly controller: string | null
+  /** The response's content type. */
+  readonly contentType: string | null
+  /** When it began, in milliseconds since 1970. */
+  readonly time: number
+  /** Milliseconds until the last byte was sent, or sending has ended; of a sub-request, until `kernel.finish_request`. */
+  readonly duration: number
+  /** Bytes of the process's heap in use when it ended. */
+  readonly memory: number
+  /** The name of the class of the last exception. */
+  readonly exception: string | null
+  /** Log messages of level error and above. */
+  readonly errors: number
+  /** Log messages of level warning. */
+  readonly warnings: number
+  /** HTTP client calls. */
+  readonly calls: number
+  readonly subRequests: number
+}
+
+/** What the profiler's collectors record of a request, by the names of the collectors. */
+export interface CollectorTypes {
+  readonly request: RequestData
+  readonly response: ResponseData
+  readonly session: SessionData
+  readonly redirects: readonly RedirectData[]
+  readonly events: EventsData
+  readonly time: TimeData
+  readonly logger: LoggerData
+  readonly exception: ExceptionData
+  readonly router: RouterData
+  readonly templates: TemplatesData
+  readonly http: HttpData
+  readonly memory: MemoryData
+  readonly late: LateData
+  readonly cpu: CpuData
+}
+
+/** What the profiler's collectors record of the process, once for all of its profiles. */
+export interface ProcessTypes {
+  readonly events: EventsProcessData
+  readonly router: RouterProcessData
+  readonly server: ServerProcessData
+  readonly config: ConfigProcessData
+}
+
+/** What was recorded of a request, by collector; `undefined` where there was nothing, or where it is damaged. */
+export type CollectorData = { readonly [Name in keyof CollectorTypes]: CollectorTypes[Name] | undefined }
+
+/** What was recorded of the process, by collector; `undefined` where it is damaged. */
+export type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[Name] | undefined }
+
+/** One request as it is stored, as plain JSON. `docs/reference/profile.md` describes the parts of `data`. */
+export interface ProfileDocument {
+  readonly schemaVersion: typeof schemaVersion
+  readonly summary: ProfileSummary
+  /** The tokens of its sub-requests, in the order in which they began. */
+  readonly children: readonly string[]
+  /** What each collector recorded, by its name; also of the collectors of other bundles. */
+  readonly data: JsonObject
+  /** The messages of the collectors that failed, by their names. */
+  readonly failures: Readonly<Record<string, string>>
+}
+
+/** All that is known of one request: what the pages, exports and tools show. */
+export interface Profile extends ProfileDocument {
+  /** The parts of `data` that the profiler's own collectors recorded. Each is parsed when it is read first. */
+  readonly collectors: CollectorData
+  /** The parts of `processData` that the profiler's own collectors recorded. */
+  readonly process: ProcessData
+  /** What each collector recorded of the process, as it is stored. */
+  readonly processData: JsonObject
+}

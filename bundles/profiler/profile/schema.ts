@@ -1,0 +1,128 @@
+import * as v from 'valibot'
+
+/**
+ * The schema of a part of a stored profile. A field that does not fit has a fallback, so that damage of one field costs
+ * that field only. Fields that the schema does not name are dropped.
+ */
+export type Schema<Data> = v.GenericSchema<unknown, Data>
+
+/** A JSON object of any shape, as an application recorded it. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Names and values in their order, with those that occur twice. */
+export type Pairs = readonly (readonly [name: string, value: unknown])[]
+
+/** Lines of a source around one of them. */
+export interface Excerpt {
+  readonly file: string
+  readonly line: number
+  /** The number of the first of the `lines`. */
+  readonly start: number
+  readonly lines: readonly string[]
+}
+
+/** Whether a value from JSON is an object, and not a list. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether a value is a token: six lower-case hexadecimal digits. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{6}$/.test(value)
+}
+
+/** Whether a value is a number whose sums stay finite. */
+export function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER
+}
+
+/** Whether a value is such a number, and not negative. */
+export function isAmount(value: unknown): value is number {
+  return isNumber(value) && value >= 0
+}
+
+/** Whether a value is a list of texts. */
+export function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(item => typeof item === 'string')
+}
+
+/** Strict checks, for fields without which their item makes no sense. */
+export const check: {
+  readonly text: Schema<string>
+  readonly number: Schema<number>
+  readonly amount: Schema<number>
+  readonly object: Schema<JsonObject>
+} = {
+  text: v.string(),
+  number: v.custom<number>(isNumber),
+  amount: v.custom<number>(isAmount),
+  object: v.custom<JsonObject>(isObject),
+}
+
+/** A text; empty where it is damaged. */
+export const text: Schema<string> = v.fallback(v.string(), '')
+
+/** A number; 0 where it is damaged. */
+export const number: Schema<number> = v.fallback(v.custom<number>(isNumber), 0)
+
+/** A number that is not negative: a duration, a size, a count; 0 where it is damaged. */
+export const amount: Schema<number> = v.fallback(v.custom<number>(isAmount), 0)
+
+/** A claim; false where it is damaged. */
+export const flag: Schema<boolean> = v.fallback(v.boolean(), false)
+
+/** A number that is not known in some cases. */
+export const amountOrNull: Schema<number | null> = v.fallback(v.nullable(v.custom<number>(isAmount)), null)
+
+/** A list of texts, without those that are damaged. */
+export const texts: Schema<readonly string[]> = list(v.string())
+
+/** Texts by their names. */
+export const textsByName: Schema<Readonly<Record<string, string>>> = v.fallback(v.record(v.string(), text), {})
+
+/** Names and values, without the pairs that are damaged. */
+export const pairs: Schema<Pairs> = list(v.custom<Pairs[number]>(isPair))
+
+/** Excerpts of sources. */
+export const excerpts: Schema<readonly Excerpt[]> = list(
+  v.object({ file: text, line: number, start: number, lines: texts }),
+)
+
+function isPair(value: unknown): boolean {
+  return Array.isArray(value) && typeof value[0] === 'string'
+}
+
+/** A field that may be missing, and is missing where it is damaged. */
+export function maybe<Data>(schema: Schema<Data>): v.OptionalSchema<Schema<Data>, undefined> {
+  return v.fallback(v.optional(schema), undefined)
+}
+
+/** One of several texts; the first one where it is damaged. */
+export function oneOf<const Option extends string>(options: readonly [Option, ...Option[]]): Schema<Option> {
+  return v.fallback(v.picklist(options), options[0])
+}
+
+/** A list without the items that are damaged; empty where the list itself is. */
+export function list<Data>(item: Schema<Data>): Schema<readonly Data[]> {
+  const fitting = (values: unknown[]) => {
+    const items: Data[] = []
+    for (const value of values) {
+      const parsed = v.safeParse(item, value)
+      if (parsed.success) items.push(parsed.output)
+    }
+    return items
+  }
+  return v.fallback(v.pipe(v.array(v.unknown()), v.transform(fitting)), [])
+}
+
+/** A list whose items refer to one another by their position: an item that is damaged is replaced. */
+export function indexedList<Data>(item: Schema<Data>, replacement: Data): Schema<readonly Data[]> {
+  const items = v.array(v.fallback(item, () => replacement))
+  return v.fallback(items, [])
+}
+
+/** Fields that belong together; all of them have their fallback where the whole is damaged. */
+export function section<Entries extends v.ObjectEntries>(entries: Entries): v.ObjectSchema<Entries, undefined> {
+  const schema = v.object(entries)
+  return v.fallback(schema, () => v.parse(schema, {}))
+}

@@ -1,0 +1,183 @@
+import * as v from 'valibot'
+import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
+import {
+  amount,
+  check,
+  indexedList,
+  type JsonObject,
+  list,
+  maybe,
+  number,
+  oneOf,
+  type Schema,
+  text,
+  texts,
+} from './schema.ts'
+
+/** What was logged. */
+export interface LoggerData {
+  readonly records: readonly LogMessage[]
+  /** How many messages, between the first and the last, were not kept. */
+  readonly dropped: number
+}
+
+/** A log message. */
+export interface LogMessage {
+  /** Microseconds since the request began. */
+  readonly at: number
+  readonly level: LogLevel
+  readonly channel: string
+  /** With its placeholders filled. */
+  readonly message: string
+  /** The constant sentence, where it had placeholders to fill. */
+  readonly template?: string | undefined
+  readonly context?: JsonObject | undefined
+  /** Where it was logged; of warnings and above, except for those about an error, which has a place of its own. */
+  readonly site?: CallSite | undefined
+  /** Whether the context, and the end of a long message, were left out: there was too much text before it. */
+  readonly isCut?: true | undefined
+}
+
+/** A place in the source. */
+export interface CallSite {
+  /** Relative to the project. */
+  readonly file: string
+  readonly line: number
+  /** The function that contains it. */
+  readonly function?: string | undefined
+}
+
+/** The templates that were rendered. */
+export interface TemplatesData {
+  /** In the order in which they began. */
+  readonly renders: readonly RenderData[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+  /** Milliseconds that pages waited for fragments. */
+  readonly waited: number
+}
+
+/** A render of one template. Times are in milliseconds, its start from that of the request. */
+export interface RenderData {
+  readonly name: string
+  /** The index of the render that this is a partial of; -1 of a page. */
+  readonly parent: number
+  readonly start: number
+  /** With its partials. */
+  readonly duration: number
+  /** Of a page: names in its model, at most 20. */
+  readonly keys?: readonly string[] | undefined
+  /** Whether it threw, or a partial within it. */
+  readonly hasFailed?: true | undefined
+}
+
+/** The HTTP client calls. */
+export interface HttpData {
+  /** In the order in which they began. */
+  readonly calls: readonly HttpCall[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+}
+
+/** An HTTP client call. Times are in milliseconds from the start of the request; a step that was not reached is absent. */
+export interface HttpCall {
+  /** What sent it. */
+  readonly client: 'fetch' | 'node:http'
+  readonly method: string
+  readonly url: string
+  readonly start: number
+  /** When a connection took it. */
+  readonly sent?: number | undefined
+  /** When all of it was handed over, its body too. */
+  readonly uploaded?: number | undefined
+  /** When the head of the response was there. */
+  readonly head?: number | undefined
+  /** When the response was over, or the call had failed. */
+  readonly end?: number | undefined
+  readonly status?: number | undefined
+  /** The length of the body as announced, else the bytes that were received for the whole response. */
+  readonly bytes?: number | undefined
+  /** Whether the bytes were counted on the wire, with the head of the response. */
+  readonly isCounted?: true | undefined
+  readonly error?: string | undefined
+  /** The innermost function of the application that made the call. */
+  readonly caller?: CallerData | undefined
+}
+
+/** The function that made an HTTP client call. */
+export interface CallerData {
+  readonly function?: string | undefined
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+}
+
+/** Work went on after the response was sent. */
+export interface LateData {
+  /** When the response was sent, in milliseconds from the start of the request. */
+  readonly since: number
+}
+
+const site = v.object({ file: check.text, line: check.number, function: maybe(check.text) })
+
+/** A message without its level or its text is none. */
+export const loggerSchema: Schema<LoggerData> = v.object({
+  records: list(
+    v.object({
+      at: number,
+      level: v.picklist(logLevels),
+      channel: text,
+      message: check.text,
+      template: maybe(check.text),
+      context: maybe(check.object),
+      site: maybe(site),
+      isCut: maybe(v.literal(true)),
+    }),
+  ),
+  dropped: amount,
+})
+
+const render: Schema<RenderData> = v.object({
+  name: text,
+  parent: v.fallback(check.number, -1),
+  start: number,
+  duration: amount,
+  keys: maybe(texts),
+  hasFailed: maybe(v.literal(true)),
+})
+
+export const templatesSchema: Schema<TemplatesData> = v.object({
+  renders: indexedList(render, { name: '', parent: -1, start: 0, duration: 0 }),
+  omitted: amount,
+  waited: amount,
+})
+
+const caller = v.object({
+  function: maybe(check.text),
+  file: maybe(check.text),
+  line: maybe(check.number),
+  column: maybe(check.number),
+})
+
+export const httpSchema: Schema<HttpData> = v.object({
+  calls: list(
+    v.object({
+      client: oneOf(['fetch', 'node:http']),
+      method: text,
+      url: text,
+      start: number,
+      sent: maybe(check.number),
+      uploaded: maybe(check.number),
+      head: maybe(check.number),
+      end: maybe(check.number),
+      status: maybe(check.number),
+      bytes: maybe(check.number),
+      isCounted: maybe(v.literal(true)),
+      error: maybe(check.text),
+      caller: maybe(caller),
+    }),
+  ),
+  omitted: amount,
+})
+
+export const lateSchema: Schema<LateData> = v.object({ since: check.number })
