@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { measureJsonDepth } from '../../../lib/body/measure-json-depth.ts'
+import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
 import { cpuSchema, exceptionSchema } from './code-data.ts'
 import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
 import {

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type LogLevel, logLevels } from '../../../lib/log/levels.ts'
+import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
 import {
   amount,
   check,
