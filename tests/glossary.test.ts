@@ -13,20 +13,7 @@ interface Room {
 }
 
 const documents: Room = {
-  places: [
-    'docs/guides/profiler.md',
-    'docs/guides/cpu-profile.md',
-    'docs/guides/coding-agents.md',
-    'docs/guides/bundle.md',
-    'docs/guides/listener.md',
-    'docs/guides/collector.md',
-    'docs/guides/caching.md',
-    'docs/guides/errors.md',
-    'docs/guides/deploy.md',
-    'docs/guides/first-page.md',
-    'docs/guides/from-express.md',
-    'docs/guides/from-symfony.md',
-  ],
+  places: ['docs/guides'],
   endings: ['.md'],
   toShown: text => blank(text, /^```[\s\S]*?^```$|`[^`\n]+`|\]\([^)]*\)/gm),
 }
