@@ -1,3 +1,5 @@
+import assert from 'node:assert'
+import fc from 'fast-check'
 import { t } from 'tap'
 import {
   type Document,
@@ -11,41 +13,9 @@ import { hasColours, Output } from '#lib/console/output.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
 import { createProgress, formatProgress } from '#lib/console/progress.ts'
 import { formatTable, layOut, type Table } from '#lib/console/table.ts'
-import { displayWidth, fitWidth, padWidth } from '#lib/console/text-width.ts'
+import { displayWidth } from '#lib/console/text-width.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
-
-t.test('a text is as wide as its characters are in a terminal', async t => {
-  const cases: [text: string, width: number][] = [
-    ['', 0],
-    ['plain', 5],
-    ['größer', 6],
-    ['gro\u0308ßer', 6],
-    ['漢字', 4],
-    ['ｆｕｌｌ', 8],
-    ['한국어', 6],
-    ['👍🏽', 2],
-    ['👨‍👩‍👧', 2],
-    ['🇩🇪', 2],
-    ['❤️', 2],
-    ['a\u200bb', 2],
-    ['\ud800', 1],
-  ]
-  for (const [text, width] of cases) t.equal(displayWidth(text), width, text)
-})
-
-t.test('what is too wide is cut, and says so', async t => {
-  t.equal(fitWidth('partnership', 11), 'partnership')
-  t.equal(fitWidth('partnership', 5), 'part…')
-  t.equal(fitWidth('lib/http/request.ts:12', 13, 'start'), '…equest.ts:12')
-  t.equal(fitWidth('漢字漢字', 5), '漢字…')
-  t.equal(fitWidth('漢字漢字', 4), '漢…', 'no half of a character')
-  t.equal(fitWidth('漢字', 1), '…')
-  t.equal(fitWidth('text', 0), '')
-  t.equal(padWidth('漢', 4), '漢  ')
-  t.equal(padWidth('7', 3, 'right'), '  7')
-  t.equal(padWidth('longer', 3), 'longer')
-})
 
 const table: Table = {
   columns: [
@@ -177,6 +147,61 @@ t.test('Markdown keeps what it would take for its own', async t => {
     ].join('\n'),
   )
   t.equal(formatText(document, paintNothing), 'Title\n\nText.\n\nName   value\nOther  v\n\nA  B\na  1\n\n"```"\n')
+})
+
+const markdown = `# 500: \`GET /\`
+
+- Token: \`abc\`
+- \`request\` 1.500 ms; threw
+  - \`Listener.onRequest\` 1.200 ms; priority 256; set the response
+
+### Source
+
+\`\`\`ts
+\t   7 | calm()
+>    8 | fail(with, arguments)
+\`\`\`
+`
+
+t.test('Markdown stays as it is; in a terminal long lines go on below themselves', async t => {
+  const document: Document = { blocks: [{ kind: 'markdown', text: markdown, tone: 'error' }], json: null }
+  t.equal(formatMarkdown(document), markdown)
+  t.equal(formatText(document, paintNothing), markdown.replace('\t', '  '))
+  t.equal(
+    formatText(document, paintNothing, 28),
+    markdown
+      .replace('\t', '  ')
+      .replace(' 1.200 ms; priority', '\n    1.200 ms; priority')
+      .replace('; set the response', ';\n    set the response')
+      .replace('with, arguments', 'with,\n         arguments'),
+  )
+})
+
+t.test('a terminal shows headings and the marked line of a source in colours', async t => {
+  const format = (text: string, tone?: 'ok') =>
+    formatText({ blocks: [{ kind: 'markdown', text, ...(tone && { tone }) }], json: null }, paintColours)
+  t.equal(format('# `Title`', 'ok'), '\u001b[32m# `Title`\u001b[39m')
+  t.equal(format('# Title\n## Part'), '\u001b[1m# Title\u001b[22m\n\u001b[1m## Part\u001b[22m')
+  t.equal(format('```ts\n>  8 | fail()'), '\u001b[90m```ts\u001b[39m\n>  8 | \u001b[31mfail()\u001b[39m')
+  t.equal(format('- a `b`'), '- a \u001b[90m`\u001b[39mb\u001b[90m`\u001b[39m')
+})
+
+const piece = fc.oneof(
+  fc.constantFrom('`', '``', ' ', '- ', '# ', '  - ', '\n', ': ', '```', '漢', ' 1.5 ms'),
+  fc.string(),
+)
+const texts = fc.array(piece, { maxLength: 30 }).map(pieces => pieces.join(''))
+
+t.test('no control character of Markdown reaches the terminal, and no line is wider than it', async t => {
+  const check = (text: string, width: number) => {
+    for (const line of formatText({ blocks: [{ kind: 'markdown', text }], json: null }, paintNothing, width).split(
+      '\n',
+    )) {
+      assert.doesNotMatch(line, /\p{Cc}|\p{Bidi_Control}|[\u2028\u2029]/u)
+      assert.ok(displayWidth(line) <= width, `${displayWidth(line)} ${JSON.stringify(line)}`)
+    }
+  }
+  t.doesNotThrow(() => fc.assert(fc.property(texts, fc.integer({ min: 40, max: 120 }), check), { numRuns: 500 }))
 })
 
 t.test('a bar tells how far long work has come', async t => {

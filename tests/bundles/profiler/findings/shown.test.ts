@@ -108,11 +108,11 @@ t.test('the console tells of one record, and of many when it is asked to', async
       load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
     })
   const { stdout: shown } = await run('profiler:show f1f1f1')
-  t.match(shown, /Findings ─+\nwarning, blocked-loop: It had to wait while .*\n?.* Look at that one/)
+  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: It had to wait while .*\n?.* Look at that one/)
   const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
-  t.match(only, /^warning, blocked-loop: /m)
+  t.match(only, /^- warning, `blocked-loop`: /m)
   t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'Nothing to improve was found.')
-  t.notMatch((await run('profiler:show a0a0a0')).stdout, 'Findings')
+  t.notMatch((await run('profiler:show a0a0a0')).stdout, '## Findings')
   t.equal(JSON.parse((await run('profiler:show f1f1f1 --json')).stdout).findings.length, 4)
   t.match((await run('profiler:list --findings')).stdout, /f1f1f1 .*4 findings/)
   t.notMatch((await run('profiler:list')).stdout, 'findings')
