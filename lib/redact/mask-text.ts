@@ -1,22 +1,28 @@
 import { findQuoteEnd, quoteAt } from './find-end.ts'
 import { maskOptions, maskSchemes, maskTokens, maskUserinfo, mayHaveCredential } from './mask-credentials.ts'
 import { maskPairs } from './mask-pairs.ts'
-import { isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
+import { isSecretCode, isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
 
 const depthLimit = 3
 const passLimit = 8
 
 /**
- * Masks what is recognised as secret inside a text by its form: values of secret names in queries, forms, headers, JSON,
- * `util.inspect`, XML, SQL, YAML and assignments, the userinfo of URLs, credentials of authorization schemes, and tokens of
- * known providers. Takes linear time; changes nothing more when called again.
+ * Masks the secrets that the form of a text shows. One pass takes these steps:
+ *
+ * 1. tokens of known providers, JWTs and PEM blocks;
+ * 2. the `code` of OAuth;
+ * 3. only where a part of a secret name occurs: elements of XML, encoded values of queries, columns of SQL, and values
+ *    behind a separator (queries, forms, headers, JSON, `util.inspect`, YAML, assignments);
+ * 4. passwords without a separator (`password "x"`), authorization schemes, options of commands, userinfo of URLs.
+ *
+ * Passes repeat until one changes nothing. Takes linear time. Masking a masked text changes nothing.
  */
 export function maskText(text: string, isSecret: NameTest = isSecretName): string {
-  let masked = maskWithin(text, isSecret, depthLimit)
-  // What one step masks may show another what is a value. Most texts have no secret at all.
+  let masked = maskOnce(text, isSecret, depthLimit)
+  // A value that one step has masked may complete the form that another step looks for.
   for (let pass = 0, before = text; masked !== before && pass < passLimit; pass++) {
     before = masked
-    masked = maskWithin(masked, isSecret, depthLimit)
+    masked = maskOnce(masked, isSecret, depthLimit)
   }
   return masked
 }
@@ -26,23 +32,29 @@ export function mayHaveSecret(text: string): boolean {
   return mayHaveSecretName(text) || mayHaveCredential(text)
 }
 
-function maskWithin(text: string, isSecret: NameTest, depth: number): string {
+function maskOnce(text: string, isSecret: NameTest, depth: number): string {
   const hasName = mayHaveSecretName(text)
   if (!hasName && !mayHaveCredential(text)) return text
-  let masked = maskCodes(maskTokens(text))
+  let masked = maskTokens(text)
+  masked = maskCodes(masked)
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)
-    masked = maskPairs(maskInserts(maskEncoded(masked, isSecret, depth), isSecret), isSecret)
+    masked = maskEncoded(masked, isSecret, depth)
+    masked = maskInserts(masked, isSecret)
+    masked = maskPairs(masked, isSecret)
   } else if (masked.includes('+')) masked = maskEncoded(masked, isSecret, depth)
-  return maskUserinfo(maskOptions(maskSchemes(maskSecretQuotes(masked))))
+  masked = maskBarePasswords(masked)
+  masked = maskSchemes(masked)
+  masked = maskOptions(masked)
+  return maskUserinfo(masked)
 }
 
-/** Values of queries are masked as what they stand for: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
+/** Decodes values of queries, masks them and encodes them again: `?filter=%7B%22password%22%3A%22x%22%7D`, `?next=%252Fcb…`. */
 function maskEncoded(text: string, isSecret: NameTest, depth: number): string {
   if (depth === 0) return text
   return text.replace(/=([^\s&#"'<>`=]*[%+][^\s&#"'<>`]*)/g, (pair, value: string) => {
     const decoded = decode(value)
-    const masked = decoded === value ? value : maskWithin(decoded, isSecret, depth - 1)
+    const masked = decoded === value ? value : maskOnce(decoded, isSecret, depth - 1)
     return masked === decoded ? pair : `=${encodeURIComponent(masked.toWellFormed())}`
   })
 }
@@ -55,21 +67,22 @@ function decode(value: string): string {
   }
 }
 
+/** Characters before and after a `code` in which the names of its query are looked for. */
 const codeReach = 500
 
-/** The `code` of OAuth is one beside the `state` of the same query. */
 function maskCodes(text: string): string {
   if (!text.includes('code=')) return text
   return text.replace(/(?<=[?&]code=)[^&#\s"'<>`]+/g, (code, at: number) => {
     const before = text.slice(Math.max(0, at - codeReach), at)
     const after = text.slice(at, at + code.length + codeReach)
     const query = before.slice(before.search(/\S*$/)) + after.slice(0, after.search(/\s|$/))
-    return /[?&](?:state|session_state|iss|grant_type)=/.test(query) ? mask : code
+    const names = new Set(Array.from(query.matchAll(/[?&]([^=&?]*)=/g), ([, name]) => String(name)))
+    return isSecretCode('code', names) ? mask : code
   })
 }
 
-/** `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`: without a separator. */
-function maskSecretQuotes(text: string): string {
+/** Masks passwords without a separator: `password "x"`, `IDENTIFIED BY 'x'`, `--password x`, `the password is hunter2`. */
+function maskBarePasswords(text: string): string {
   return text
     .replace(
       /(\b(?:pass(?:word|wd|phrase|code)|identified by)\s{1,9}(?:is |was |to )?)(["'])((?:(?!\2)[^\\\r\n]|\\.)+)\2/gi,
@@ -87,11 +100,11 @@ function maskSecretQuotes(text: string): string {
 
 const openTag = /<([A-Za-z_][\w.:-]{0,100})(\s[^<>]{0,300})?>/g
 const namingAttribute = /\s(?:name|key|id|property)\s?=\s?["']?([^\s"'>]{1,100})/gi
-/** Characters within which the end of an element with children is searched. */
+/** Characters of content in which the end tag is looked for. */
 const contentLimit = 2000
 
-/** Masks what is in elements of secret names: `<password>x</password>`, `<param name="apiKey">x</param>`. */
-export function maskElements(text: string, isSecret: NameTest): string {
+/** Masks the content of elements with secret names: `<password>x</password>`, `<param name="apiKey">x</param>`. */
+function maskElements(text: string, isSecret: NameTest): string {
   let masked = ''
   let done = 0
   for (const { 0: tag, 1: name = '', 2: attributes = '', index } of text.matchAll(openTag)) {
@@ -109,7 +122,7 @@ function namesOf(attributes: string): string[] {
   return Array.from(attributes.matchAll(namingAttribute), ([, name = '']) => name)
 }
 
-/** Nothing is masked where no tag follows: `Usage: login <password>`. */
+/** Without a tag behind it, there is no content: `Usage: login <password>`. */
 function findContentEnd(text: string, name: string, start: number): number {
   const close = text.slice(start, start + contentLimit).indexOf(`</${name}`)
   if (close !== -1) return start + close
@@ -120,8 +133,8 @@ function findContentEnd(text: string, name: string, start: number): number {
 const insert = /\binto\s{1,9}[\w."`[\]]{1,128}\s{0,9}\(([^()]{1,2000})\)\s{0,9}values?\s{0,9}(?=\()/gi
 const tupleGap = /\s{0,9},\s{0,9}(?=\()/y
 
-/** Masks what is written into columns of secret names: `INSERT INTO users (name, password) VALUES ('ada', 'x')`. */
-export function maskInserts(text: string, isSecret: NameTest): string {
+/** Masks the values for columns with secret names: `INSERT INTO users (name, password) VALUES ('ada', 'x')`. */
+function maskInserts(text: string, isSecret: NameTest): string {
   let masked = ''
   let done = 0
   for (const match of text.matchAll(insert)) {
@@ -144,7 +157,7 @@ export function maskInserts(text: string, isSecret: NameTest): string {
   return masked + text.slice(done)
 }
 
-/** The values of a tuple; of those in quotes, what is in them. */
+/** Yields the values of a tuple, without their quotes. */
 function* readTuple(text: string, from: number): Generator<{ index: number; start: number; end: number }> {
   let at = from
   let index = 0

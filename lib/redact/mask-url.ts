@@ -1,4 +1,4 @@
-import { mask, type NameTest } from './secret-names.ts'
+import { isSecretCode, mask, type NameTest } from './secret-names.ts'
 
 /** Whether a text is a URL and nothing else, with a query or a fragment. */
 export function isUrl(text: string): boolean {
@@ -22,13 +22,6 @@ function maskQuery(query: string, isSecret: NameTest, maskValue: (text: string) 
   const names = new Set(pairs.map(pair => decode(pair.slice(0, pair.search(/=|$/)))))
   const isOfContext = (name: string) => isSecret(name) || isSecretCode(name, names)
   return query.slice(0, 1) + pairs.map(pair => maskPair(pair, isOfContext, maskValue)).join('&')
-}
-
-/** The `code` that a client exchanges for a token (OAuth 2.0, RFC 6749, section 4.1) comes with others by which it is known. */
-export function isSecretCode(name: string, names: { has(name: string): boolean }): boolean {
-  return (
-    name === 'code' && (names.has('state') || names.has('grant_type') || names.has('session_state') || names.has('iss'))
-  )
 }
 
 function maskPair(pair: string, isSecret: NameTest, maskValue: (text: string) => string): string {

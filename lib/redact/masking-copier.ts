@@ -1,47 +1,61 @@
 import { types } from 'node:util'
+import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../stack/read-property.ts'
-import type { Redactor } from './redactor.ts'
-import { mask, secretUnder } from './secret-names.ts'
+import { mask, type NameTest, secretUnder } from './secret-names.ts'
 
-/** How much is copied; what exceeds it is left out, and `…` stands in its place. */
+/** How much is copied. `…` stands in the place of everything beyond. */
 export interface CopyBounds {
-  /** Objects within objects. */
+  /** Levels of objects within objects. */
   readonly depth: number
   /** Properties and items, in all. */
   readonly entries: number
   /** Characters of one text. */
   readonly text: number
-  /** Characters of all texts and names together; as many as the other bounds allow when nothing is said. */
+  /** Characters of all texts and names together; no limit by default. */
   readonly total?: number
 }
 
-/** Makes plain data of an error; `mask` is applied to its texts. */
+/** Masks texts and recognises secret names; a Redactor does. */
+export interface TextMasker {
+  text(text: string): string
+  readonly isSecret: NameTest
+}
+
+/** Turns an error into plain data; `mask` masks and cuts a text. */
 export type ErrorCopier = (error: object, mask: (text: string) => string) => unknown
 
-/** A secret that a cut goes through would not be recognised, so texts are masked first, within this bound. */
+/**
+ * Characters of a text that are read when the text will be cut. Texts are masked before they are cut, because half a
+ * secret would not be recognised.
+ */
 const readLimit = 16_384
 
 /**
- * Copies whatever it is given into plain data, masked and within bounds. Instances of classes are only named; getters
- * and `toJSON` are not called. Its bounds are for all that one copier copies. Never throws, except for the outermost
- * object of `record` and the iterable of `pairs`.
+ * Copies any value into plain data, masked and within bounds: the one deep copier for logs and profiles. Of an instance
+ * of a class only the class name is copied, of an error its name and message by default. No getter and no `toJSON` is
+ * called. The bounds hold for everything that one copier copies. Never throws, except for a proxy that is passed to
+ * `record` and an iterable of `pairs` that throws.
  */
 export class MaskingCopier {
-  readonly #redactor: Redactor
+  readonly #masker: TextMasker
   readonly #bounds: CopyBounds
   readonly #copyError: ErrorCopier
   #entriesLeft: number
   #charactersLeft: number
 
-  constructor(redactor: Redactor, bounds: CopyBounds, copyError: ErrorCopier) {
-    this.#redactor = redactor
+  constructor(
+    masker: TextMasker,
+    bounds: CopyBounds,
+    copyError: ErrorCopier = (error, mask) => mask(describeError(error)),
+  ) {
+    this.#masker = masker
     this.#bounds = bounds
     this.#copyError = copyError
     this.#entriesLeft = bounds.entries
     this.#charactersLeft = bounds.total ?? Number.POSITIVE_INFINITY
   }
 
-  /** Copies a value; the name says whether it is a secret. */
+  /** Copies a value. A secret name masks all of it. */
   value(name: string, value: unknown): unknown {
     return this.#copy(name, value, this.#bounds.depth)
   }
@@ -51,10 +65,10 @@ export class MaskingCopier {
     return this.#record(value, this.#bounds.depth)
   }
 
-  /** Copies names and values, in their order and with those that come twice; values by `copy`, if that is given. */
+  /** Copies names and values in their order, repeated names included. `copy` copies the values; `value` by default. */
   pairs(
     pairs: Iterable<readonly [string, unknown]>,
-    copy?: (name: string, value: unknown) => unknown,
+    copy: (name: string, value: unknown) => unknown = (name, value) => this.value(name, value),
   ): [name: string, value: unknown][] {
     const copies: [string, unknown][] = []
     for (const [name, value] of pairs) {
@@ -62,27 +76,27 @@ export class MaskingCopier {
         copies.push(['…', '…'])
         break
       }
-      copies.push([this.text(name), copy === undefined ? this.value(name, value) : copy(name, value)])
+      copies.push([this.text(name), copy(name, value)])
     }
     return copies
   }
 
-  /** Takes the room of one entry; true when there is none left. For those who put a copy together themselves. */
+  /** Takes the room of one entry; true when there is none left. For callers that build a copy themselves. */
   isSpent(): boolean {
     return this.#entriesLeft-- <= 0 || this.#charactersLeft <= 0
   }
 
-  /** Masks a text, and cuts it. */
+  /** Masks a text, then cuts it. */
   text(text: string): string {
     const limit = Math.min(this.#bounds.text, this.#charactersLeft)
-    const masked = cut(this.#redactor.text(text.slice(0, readLimit)), limit)
+    const masked = cut(this.#masker.text(limit < readLimit ? text.slice(0, readLimit) : text), limit)
     this.#charactersLeft -= masked.length
     return masked
   }
 
   #record(value: object, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
-    const named = secretUnder(value, this.#redactor.isSecret)
+    const named = secretUnder(value, this.#masker.isSecret)
     for (const name of Object.keys(value)) {
       const property = Object.getOwnPropertyDescriptor(value, name)
       const own = property?.get ? '[getter]' : property?.value
@@ -91,7 +105,7 @@ export class MaskingCopier {
     return copies
   }
 
-  /** A key that is an object is named by its class. */
+  /** A key that is an object is copied as the name of its class. */
   #map(map: ReadonlyMap<unknown, unknown>, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
     for (const [key, value] of map) {
@@ -105,7 +119,7 @@ export class MaskingCopier {
     const isSpent = this.isSpent()
     const key = isSpent ? '…' : this.text(name)
     const copy = isSpent ? '…' : this.#copy(name, value, depth)
-    // Assigned, it would become the prototype.
+    // An assignment would set the prototype.
     if (key === '__proto__') Object.defineProperty(copies, key, { value: copy, enumerable: true })
     else copies[key] = copy
     return !isSpent
@@ -125,7 +139,7 @@ export class MaskingCopier {
 
   #copy(name: string, value: unknown, depth: number): unknown {
     if (value === undefined || value === null || value === '') return value
-    if (this.#redactor.isSecret(name)) return mask
+    if (this.#masker.isSecret(name)) return mask
     if (typeof value === 'string') return this.text(value)
     if (typeof value === 'boolean' || Number.isFinite(value)) return value
     if (typeof value === 'function') return '[function]'
@@ -133,7 +147,7 @@ export class MaskingCopier {
     try {
       return this.#copyObject(value, depth)
     } catch {
-      // Somebody's own iterator, or a prototype that is a proxy.
+      // An iterator of the application or a proxy as prototype has thrown.
       return '[unreadable]'
     }
   }
@@ -152,7 +166,7 @@ export class MaskingCopier {
   }
 }
 
-/** Cuts a text, and says so by an ellipsis. */
+/** Cuts a text to `limit` characters, the last of which is then an ellipsis. */
 export function cut(text: string, limit: number): string {
   if (text.length <= Math.max(limit, 0)) return text
   return limit <= 0 ? '…' : `${text.slice(0, limit - 1).toWellFormed()}…`

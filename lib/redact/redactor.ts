@@ -1,7 +1,9 @@
+import { TextMemo } from '../text/text-memo.ts'
 import { maskSource } from './mask-source.ts'
 import { maskText, mayHaveSecret } from './mask-text.ts'
 import { isUrl, maskUrl } from './mask-url.ts'
-import { isSecretName, mask, type NameTest, secretUnder, TextMemo } from './secret-names.ts'
+import { type CopyBounds, MaskingCopier } from './masking-copier.ts'
+import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /** Environment variables by name. */
 export type Variables = Readonly<Record<string, string | undefined>>
@@ -25,24 +27,25 @@ const shownVariables: readonly string[] = [
   'LANG',
 ]
 
-/** What a shell calls the working directory reads like a password. */
+/** `PWD` reads like a password, but a shell keeps the working directory there. */
 const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
 
-const depthLimit = 10
-/** URLs within queries of URLs. */
+const valueBounds: CopyBounds = { depth: 10, entries: 5000, text: Number.POSITIVE_INFINITY }
+/** Levels of URLs within queries of URLs. */
 const nestingLimit = 4
-const entryLimit = 5000
 const shortestSecret = 8
 const separator = /[=@:%]/
 
 /**
- * Masks secrets before anything is written down: `******` stands for a secret, an empty one stays empty.
+ * Masks secrets before anything is stored: `******` replaces a secret, an empty secret stays empty.
  *
- * Beside what texts and names give away by themselves, it knows the environment. Of every variable that is not shown,
- * {@link Redactor.environment} hides the value. Wherever such a value occurs inside a text it is hidden, too, when it
- * is known to be a secret: its name is a secret's (`APP_SECRET`, `MAILER_DSN`), or it carries one (a `DATABASE_URL` with
- * a password). Other values, such as those of `PATH`, `PWD` (which is no password) or `APP_HOSTS`, are parts of ordinary
- * texts, and hiding them would wreck every stack and every URL; so would values shorter than 8 characters.
+ * A text goes through these steps: the functions of {@link Redactor.add} (the kernel adds one for paths of routes), the
+ * values of secret environment variables, then {@link maskText}, for a URL pair by pair.
+ *
+ * A variable is secret if its name is secret (`APP_SECRET`, `MAILER_DSN`) or its value contains a secret (a
+ * `DATABASE_URL` with a password). Other values, such as those of `PATH` and `APP_HOSTS`, occur in ordinary texts: masking
+ * them there would make every stack and URL unreadable. The same is true of values shorter than 8 characters. The list of
+ * {@link Redactor.environment} masks them all, except for variables that are shown.
  */
 export class Redactor {
   readonly #variables: Variables
@@ -50,8 +53,8 @@ export class Redactor {
   #secrets: RegExp | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
-  /** Texts without a secret, which are most of those that come again. What has one is not kept. */
-  readonly #harmless = new TextMemo<true>()
+  /** Texts without a secret. Most texts have none, and the same ones come with each request. Secrets are not kept. */
+  readonly #harmless = new TextMemo<true>(1000, 256)
 
   constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
     this.#variables = variables
@@ -60,30 +63,27 @@ export class Redactor {
   }
 
   /**
-   * Has values under these names shown from now on, also where they are environment variables; case does not count. Of a
-   * name in brackets, such as `user[email]`, what is in the last ones counts.
+   * Shows values under these names from now on, those of environment variables included. Case does not matter. A name such
+   * as `user[email]` is also found by the part in its last brackets.
    */
   reveal(names: Iterable<string>): void {
     for (const name of names) this.#revealed.add(name.toLowerCase())
     this.#secrets = this.#createPattern()
   }
 
-  /** Whether a name gives its value away as a secret. */
+  /** Whether the value under a name is a secret. */
   readonly isSecret: NameTest = name => isSecretName(name) && !this.#isRevealed(name)
 
-  /** Adds a function that masks more in every text, such as in the paths of routes. It runs for each text, so it has to be quick. */
+  /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast. */
   add(maskMore: (text: string) => string): void {
     const maskBefore = this.#maskMore
     this.#maskMore = text => maskMore(maskBefore(text))
   }
 
-  /**
-   * Masks the secrets inside a text: see {@link maskText}, and values of secret environment variables. A URL is masked pair
-   * by pair.
-   */
+  /** Masks the secrets in a text. */
   text(given: string): string {
     const text = this.#maskMore(given)
-    // Too short for a secret of the environment, and without what any other is recognised by.
+    // Too short for a secret of the environment, and without a character that every other form needs.
     if (text.length < shortestSecret && !separator.test(text)) return text
     if (this.#harmless.get(text)) return text
     const masked = this.#mask(this.knownSecrets(text), nestingLimit)
@@ -91,25 +91,31 @@ export class Redactor {
     return masked
   }
 
-  /** Masks the secrets inside a program: see {@link maskSource}, and values of secret environment variables. */
+  /** Masks the secrets in a source text: values of secret environment variables, and what {@link maskSource} finds. */
   source(text: string): string {
     return maskSource(this.knownSecrets(text), this.isSecret)
   }
 
-  /** Masks the values of secret environment variables alone; JSON stays JSON. */
+  /** Masks only the values of secret environment variables. JSON stays valid JSON. */
   knownSecrets(text: string): string {
     return this.#secrets === undefined ? text : text.replace(this.#secrets, mask)
   }
 
-  /**
-   * Copies plain data (what JSON can hold) with everything masked that a name or a text gives away; `name` is what
-   * holds the value. What lies deeper than 10 levels, exceeds 5,000 entries, or is no plain data, becomes `…`.
-   */
+  /** Copies a value into plain, masked data: ten levels deep and 5,000 entries, see {@link MaskingCopier}. */
   value(name: string, value: unknown): unknown {
-    return this.#copy(name, value, depthLimit, { left: entryLimit })
+    return new MaskingCopier(this, valueBounds).value(name, value)
   }
 
-  /** The environment, sorted by name: every name, and the values that may be seen. */
+  /** Masks the secrets in the arguments of a command line: `--token=abc`, `--token abc`, and all that `text` masks. */
+  commandLine(values: readonly string[]): string[] {
+    return values.map((value, index) => {
+      const option = values[index - 1] ?? ''
+      const isOptionValue = option.startsWith('-') && !option.includes('=') && !value.startsWith('-')
+      return isOptionValue && value !== '' && this.isSecret(option) ? mask : this.text(value)
+    })
+  }
+
+  /** All environment variables, sorted by name. Values that may not be seen are masked. */
   environment(): Record<string, string> {
     const masked = Object.entries(this.#variables).map(([name, value = '']): [string, string] => [
       name,
@@ -118,32 +124,13 @@ export class Redactor {
     return Object.fromEntries(masked.sort(([a], [b]) => (a < b ? -1 : 1)))
   }
 
-  /** The value of a query may be a URL itself. */
+  /** Recursive, because a value of a query may be a URL. */
   #mask(text: string, depth: number): string {
     if (!mayHaveSecret(text)) return text
     if (depth > 0 && isUrl(text)) return maskUrl(text, this.isSecret, part => this.#mask(part, depth - 1))
     const masked = maskText(text, this.isSecret)
-    // A blank that kept a text from being a URL may have been masked.
+    // With a blank masked, the text may have become a URL.
     return depth > 0 && masked !== text && isUrl(masked) ? this.#mask(masked, depth) : masked
-  }
-
-  #copy(name: string, value: unknown, depth: number, entries: { left: number }): unknown {
-    if (value === undefined || value === null || value === '') return value
-    if (this.isSecret(name)) return mask
-    if (typeof value === 'string') return this.text(value)
-    if (typeof value === 'number' || typeof value === 'boolean') return value
-    if (depth === 0) return '…'
-    const isWithin = () => entries.left-- > 0
-    if (Array.isArray(value)) return value.filter(isWithin).map(item => this.#copy('', item, depth - 1, entries))
-    if (!isRecord(value)) return '…'
-    const named = secretUnder(value, this.isSecret)
-    const pairs = Object.entries(value)
-      .filter(isWithin)
-      .map(([key, item]) => [
-        this.text(key),
-        key === named && item !== '' ? mask : this.#copy(key, item, depth - 1, entries),
-      ])
-    return Object.fromEntries(pairs)
   }
 
   #isShown(name: string): boolean {
@@ -168,13 +155,7 @@ export class Redactor {
   }
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype
-}
-
-/** The password of a URL such as `smtp://user:password@host`, as it is written and as it is meant. */
+/** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */
 function passwordOf(value: string): string[] {
   const password = /^[a-z][a-z\d+.-]*:\/\/[^:@/]*:([^@]+)@/i.exec(value)?.[1]
   if (password === undefined) return []
@@ -185,7 +166,7 @@ function passwordOf(value: string): string[] {
   }
 }
 
-/** Finds each secret as it is, percent-encoded, or escaped in JSON; longer ones first, as one may contain another. */
+/** Matches each secret as it is, percent-encoded, and escaped in JSON. Longer ones come first: one may contain another. */
 function createPattern(secrets: readonly string[]): RegExp | undefined {
   const forms = secrets.filter(secret => secret.length >= shortestSecret).flatMap(formsOf)
   const sorted = [...new Set(forms)].sort((a, b) => b.length - a.length)
@@ -195,7 +176,7 @@ function createPattern(secrets: readonly string[]): RegExp | undefined {
 function formsOf(secret: string): string[] {
   const text = secret.toWellFormed()
   const component = encodeURIComponent(text)
-  // JavaScript leaves five characters alone that RFC 3986 reserves; other encoders do not.
+  // JavaScript does not encode five characters that RFC 3986 reserves. Other encoders do.
   const strict = component.replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
   const form = new URLSearchParams([['', text]]).toString().slice(1)
   const encoded = [component, strict, form, component.replaceAll('%20', '+')]

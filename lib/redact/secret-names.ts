@@ -1,33 +1,12 @@
-/** Stands for every secret. */
+import { TextMemo } from '../text/text-memo.ts'
+
+/** Replaces every secret. */
 export const mask = '******'
 
-const entryLimit = 1000
-const longest = 256
-
-/**
- * Remembers what was found out about short texts (at most 256 characters), 1,000 at a time. It holds copies: a text that
- * was cut out of a large one would keep all of that in memory.
- */
-export class TextMemo<value> {
-  #values = new Map<string, value>()
-
-  get(text: string): value | undefined {
-    return this.#values.get(text)
-  }
-
-  /** Begins anew when it is full: names and values that matter come again soon. */
-  set(text: string, value: value): void {
-    if (text.length > longest) return
-    if (this.#values.size === entryLimit) this.#values = new Map()
-    // UTF-16 keeps lone surrogates as they are.
-    this.#values.set(Buffer.from(text, 'utf16le').toString('utf16le'), value)
-  }
-}
-
-/** Says whether a name gives its value away as a secret. */
+/** Tests whether the value under a name is a secret. */
 export type NameTest = (name: string) => boolean
 
-/** The profiler's own identifiers; they open nothing. */
+/** Identifiers of the profiler. They give access to nothing. */
 const exempt: ReadonlySet<string> = new Set([
   'x-debug-token',
   'x-debug-token-link',
@@ -35,7 +14,7 @@ const exempt: ReadonlySet<string> = new Set([
   '_stopwatch_token',
 ])
 
-/** Long enough to be meant wherever they stand in a name; "auth" is not meant in "author" and "authority". */
+/** These count anywhere in a name. "auth" does not count in "author" and "authority". */
 const anywhere =
   'passw|passphrase|passcode|pwd|secret|token|credential|cookie|session|sessid|signature|bearer|jwt|[cx]srf|private|crypt|' +
   'certificate|auth(?!or(?!iz))|email|nonce|dsn|vcap_services|mnemonic|hmac|oidc|saml_?re(?:quest|sponse)|' +
@@ -45,7 +24,7 @@ const anywhere =
   'kennwort|contrase[nñ]a|mot_?de_?passe|wachtwoord|salasana|l[oö]senord|adgangskode|has[lł]o|heslo|jelsz[oó]|lozinka|' +
   'пароль|密码|密碼|口令|パスワード|비밀번호|סיסמה'
 
-/** Short ones only count at the end of a word: "key" in `apikey` and `key_id`, but not in `keyboard`. */
+/** These are short, so they count only at the end of a word: "key" in `apikey` and `key_id`, but not in `keyboard`. */
 const endsOfWords = 'api|key|keys|pass|cert|certs|otp|ssn|cvv|cvc|salt|sid|pin|sig|pw'
 
 /** These only count as whole words: "pat" in `x-pat` and `GH_PAT`, but not in `path`. */
@@ -60,8 +39,8 @@ const meantInWords = new RegExp(
 )
 
 /**
- * Whether a name says that its value is a secret, however it is written: `apiKey`, `API-KEY`, `user_password`. The list
- * joins those of Django, Rails, Laravel, Spring and Caddy with what they miss; it rather hides too much.
+ * Whether the value under a name is a secret, in any spelling of the name: `apiKey`, `API-KEY`, `user_password`. The list
+ * joins those of Django, Rails, Laravel, Spring and Caddy, and adds names that they miss. In doubt a name is secret.
  */
 export function isSecretName(name: string): boolean {
   let isSecret = known.get(name)
@@ -73,7 +52,7 @@ export function isSecretName(name: string): boolean {
 }
 
 /** The same few names come with every request. */
-const known = new TextMemo<boolean>()
+const known = new TextMemo<boolean>(1000, 256)
 
 function judge(name: string): boolean {
   const lower = name.toLowerCase()
@@ -90,27 +69,27 @@ function splitHump(_match: string, lower = '', upper = '', acronym = ''): string
 }
 
 /**
- * Whether a text has any part of a name that gives something away: what has none need not be looked at closely. Escapes
- * (`%70assword`) may hide one.
+ * Whether a text contains a part of a secret name, or a percent-escape that may hide one (`%70assword`). A text without
+ * either has no value under a secret name.
  */
 export function mayHaveSecretName(text: string): boolean {
   return partOfName.test(text) || shortPartOfName.test(text)
 }
 
 const partOfName = new RegExp(`${anywhere}|${endsOfNames}|%[2-7]`, 'i')
-/** Their case says where words of a name begin. */
+/** Capital letters mark where the words of a name begin. */
 const shortPartOfName = new RegExp(
   `(?:${spell(endsOfWords)})\\d*(?![a-z\\d])|(?:(?<![A-Za-z\\d])(?:${words})|${spell(words, false)})(?![a-z\\d])`,
 )
 
-/** The words, and how they are written within a name and where letters are capital. */
+/** The words in lower case (unless `isLower` is false), with a capital first letter, and in capitals. */
 function spell(list: string, isLower = true): string {
   const all = list.split('|')
   const capital = all.map(word => word.charAt(0).toUpperCase() + word.slice(1))
   return [...(isLower ? all : []), ...capital, ...all.map(word => word.toUpperCase())].join('|')
 }
 
-/** Keys whose value is the name of another value. */
+/** Keys that hold the name of another value: `name` of `{ name: 'password', value: 'x' }`. */
 export const namingKeys: readonly string[] = [
   'name',
   'key',
@@ -122,10 +101,10 @@ export const namingKeys: readonly string[] = [
   'variable',
   'k',
 ]
-/** Keys of the value that such a name belongs to. */
+/** Keys that hold the value of such a name. */
 export const valueKeys: readonly string[] = ['value', 'val', 'v', 'content', 'data']
 
-/** The key of the value that another key of the object names as a secret: `value` of `{ name: 'password', value: 'x' }`. */
+/** The key that holds a secret because another key names it: `value` of `{ name: 'password', value: 'x' }`. */
 export function secretUnder(object: object, isSecret: NameTest): string | undefined {
   const key = valueKeys.find(key => Object.hasOwn(object, key))
   if (key === undefined) return undefined
@@ -134,4 +113,14 @@ export function secretUnder(object: object, isSecret: NameTest): string | undefi
     return typeof name === 'string' && isSecret(name)
   })
   return isNamed ? key : undefined
+}
+
+const namesBesideCode = ['state', 'session_state', 'iss', 'grant_type']
+
+/**
+ * Whether a parameter is the `code` that an OAuth client exchanges for a token (RFC 6749, section 4.1). The other
+ * parameters of the query or form show it; a `code` without them is an ordinary one.
+ */
+export function isSecretCode(name: string, names: { has(name: string): boolean }): boolean {
+  return name === 'code' && namesBesideCode.some(other => names.has(other))
 }

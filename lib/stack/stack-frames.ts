@@ -1,70 +1,71 @@
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { TextMemo } from '../text/text-memo.ts'
 import { readProperty } from './read-property.ts'
 
 /** One call of a stack, as plain data. */
 export interface StackFrame {
-  /** As V8 names it, such as `Router.match`, `new Kernel` or `get request [as request]`; absent at top level. */
+  /** The name that V8 gives, such as `Router.match`, `new Kernel` or `get request [as request]`. Absent at top level. */
   readonly function?: string
-  /** A path, or V8's name for what is no file: `node:fs`, `[eval]`. Absent for functions built into the engine. */
+  /** A path, or V8's name where there is no file: `node:fs`, `[eval]`. Absent for functions built into the engine. */
   readonly file?: string
   /** From 1. */
   readonly line?: number
   /** From 1. */
   readonly column?: number
-  /** Whose code it is: `vendor` lies below `node_modules`, `runtime` is Node or the engine itself. */
+  /** `vendor`: below `node_modules`. `runtime`: Node or the engine. `application`: every other file. */
   readonly origin: 'application' | 'vendor' | 'runtime'
   readonly isAsync: boolean
-  /** Whether the code came from a string; file, line and column are those of the outermost `eval`. */
+  /** Whether the code was a string. File, line and column are then those of the outermost `eval`. */
   readonly isEval: boolean
 }
 
 const frameLimit = 100
+const knownLimit = 200
+/** Characters of a stack up to which its frames are cached. Frames are parts of the stack, and keep all of it in memory. */
+const knownLength = 10_000
+
+const known = new Map<string, readonly StackFrame[]>()
 
 /**
- * Reads the stack of an error, innermost call first, at most 100 frames. The message is cut off before anything is
- * read, so that its lines never pass for frames; where it no longer stands in the stack there are none. Never throws.
+ * Parses the stack of an error, innermost call first, at most 100 frames. The message is cut off first, so that no line of
+ * it is taken for a frame. Without the message in the stack there are no frames. Never throws.
  */
 export function parseStack(error: unknown): readonly StackFrame[] {
   const stack = readProperty(error, 'stack')
   const message = readProperty(error, 'message') ?? ''
   if (typeof stack !== 'string' || typeof message !== 'string') return nothing
   const calls = cutMessage(stack, message)
+  if (stack.length > knownLength) return parseCalls(calls)
   let frames = known.get(calls)
   if (frames === undefined) {
     if (known.size === knownLimit) known.clear()
-    // A copy: a part of the stack would keep all of it in memory, with a message of any length.
-    const own = Buffer.from(calls, 'utf16le').toString('utf16le')
-    frames = parseCalls(own)
-    known.set(own, frames)
+    frames = parseCalls(calls)
+    known.set(calls, frames)
   }
   return frames
 }
 
 const nothing: readonly StackFrame[] = Object.freeze([])
 
-/** What was read: the same ways lead to the same errors, and of one the log, the error page and the profile all ask. */
-const known = new Map<string, readonly StackFrame[]>()
-const knownLimit = 200
-
 const indent = '    at '
 
 function parseCalls(calls: string): readonly StackFrame[] {
   const lines = calls.split('\n', frameLimit)
-  // What libraries append, such as the stack of a cause, begins with a line of its own.
+  // Text that a library appends, such as the stack of a cause, begins on its own line.
   const end = lines.findIndex(line => !line.startsWith(indent))
   const own = lines.slice(0, end === -1 ? lines.length : end)
   return Object.freeze(own.map(line => Object.freeze(parseFrame(line.slice(indent.length)))))
 }
 
 /**
- * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, maybe below an excerpt of the
- * source. Its first line has no line break before the message, so the first match is the message, whatever it contains.
+ * The text behind the header. A header is `Name: message` or `Name [CODE]: message`, sometimes below an excerpt of the
+ * source. No line break comes before the message in it, so the first match is the message, whatever the message contains.
  */
 function cutMessage(stack: string, message: string): string {
   const start = stack.indexOf(`${message}\n`)
   if (start === -1) return ''
-  // Emptied after the stack was made: nobody knows any more where the old message ends.
+  // The message was emptied after the stack was made, so the end of the old one is unknown.
   if (message === '' && stack.lastIndexOf(':', start) !== -1) return ''
   return stack.slice(start + message.length + 1)
 }
@@ -100,7 +101,7 @@ function toPath(file: string): string {
   }
 }
 
-/** Whose code a file is. */
+/** The origin of the code in a file. */
 export function originOf(file: string | undefined): StackFrame['origin'] {
   if (file === undefined || file.startsWith('node:')) return 'runtime'
   return /[\\/]node_modules[\\/]/.test(file) ? 'vendor' : 'application'
@@ -113,20 +114,20 @@ export function formatFrame(frame: StackFrame): string {
   return frame.isAsync ? `at async ${call}` : `at ${call}`
 }
 
-/** Where a call stands, as whoever works on the project sees it. */
+/** The place of a call, seen from the project. */
 export interface FrameLocation {
-  /** Relative to the project's root when it lies below it; absent for functions built into the engine. */
+  /** Relative to the project's root for files below it. Absent for functions built into the engine. */
   readonly file?: string
-  /** `kernel` is the project's `kernel/` and `lib/`; `vendor` is also whatever lies outside of the project. */
+  /** `kernel`: below `kernel/` or `lib/` of the project. `vendor`: also every file outside of the project. */
   readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
 }
 
 const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder + path.sep)
 
-/** Compiled code lies there as its source lies in the project; without source maps it is all there is. */
+/** The folder of the compiled code, with the paths of the sources. Frames name it where source maps are off. */
 const compiled = `dist${path.sep}`
 
-/** Says where a frame stands, seen from the project's root. */
+/** Gives the place of a frame, seen from the project's root. */
 export function locateFrame(
   { file, origin }: Pick<StackFrame, 'origin'> & { readonly file?: string | undefined },
   directory: string,
@@ -140,16 +141,15 @@ export function locateFrame(
 }
 
 const callerLimit = 5
-const traceLimit = 500
 
 /**
- * Tells where calls come from, five frames of each. It remembers the traces of 500 places: with source maps, to write
- * out a stack costs ten times as much as to capture it.
+ * Finds the callers of a place in the code, five frames each. The frames of 500 places are cached: with source maps,
+ * formatting a stack costs ten times as much as capturing it.
  */
 export class CallTraces {
-  #known = new Map<string, readonly StackFrame[]>()
+  readonly #known = new TextMemo<readonly StackFrame[]>(500, 10_000)
 
-  /** The frames of the error that `capture` makes; it is called once, or twice at a place that is new. */
+  /** The frames of the error that `capture` makes. `capture` is called once, and a second time for a new place. */
   framesOf(capture: () => Error): readonly StackFrame[] {
     const { prepareStackTrace, stackTraceLimit } = Error
     Error.stackTraceLimit = callerLimit
@@ -157,21 +157,20 @@ export class CallTraces {
       Error.prepareStackTrace = toPlaces
       const places = String(capture().stack)
       Error.prepareStackTrace = prepareStackTrace
-      return this.#known.get(places) ?? this.#remember(places, parseStack(capture()))
+      let frames = this.#known.get(places)
+      if (frames === undefined) {
+        frames = parseStack(capture())
+        this.#known.set(places, frames)
+      }
+      return frames
     } finally {
       Error.prepareStackTrace = prepareStackTrace
       Error.stackTraceLimit = stackTraceLimit
     }
   }
-
-  #remember(places: string, frames: readonly StackFrame[]): readonly StackFrame[] {
-    if (this.#known.size === traceLimit) this.#known = new Map()
-    this.#known.set(places, frames)
-    return frames
-  }
 }
 
-/** Where the calls stand in the code that runs, whatever it was compiled from. */
+/** Writes the places of the compiled code: no source map is read. */
 function toPlaces(_error: Error, sites: readonly NodeJS.CallSite[]): string {
   return sites.map(site => `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`).join('\n')
 }

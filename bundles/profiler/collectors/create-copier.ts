@@ -1,4 +1,3 @@
-import { describeError } from '../../../lib/errors/flat-error.ts'
 import { type CopyBounds, MaskingCopier } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 
@@ -10,5 +9,5 @@ const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
  * characters of each text and 16,384 in all. Errors are told by class and message.
  */
 export function createCopier(redactor: Redactor): MaskingCopier {
-  return new MaskingCopier(redactor, bounds, (error, mask) => mask(describeError(error)))
+  return new MaskingCopier(redactor, bounds)
 }

@@ -1,9 +1,8 @@
 import { decodeUtf8 } from '../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../lib/body/form-data.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import { isSecretCode } from '../../../lib/redact/mask-url.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { mask } from '../../../lib/redact/secret-names.ts'
+import { isSecretCode, mask } from '../../../lib/redact/secret-names.ts'
 import { createCopier } from './create-copier.ts'
 
 /** What a profile tells of a request's body. */

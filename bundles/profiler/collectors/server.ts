@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { version } from '../../../kernel/version.ts'
-import { maskArguments } from '../../../lib/redact/mask-arguments.ts'
 import { readHandlebarsVersion } from '../../../lib/view/view.ts'
 import type { ProfileCollector } from '../recording/profile-collector.ts'
 
@@ -58,7 +57,7 @@ export class ServerCollector implements ProfileCollector {
   #commandLine(): string {
     const { argv, execArgv } = this.#process
     const [, script = '', ...values] = argv
-    return maskArguments(['node', ...execArgv, this.#relative(script), ...values], this.#app.redactor).join(' ')
+    return this.#app.redactor.commandLine(['node', ...execArgv, this.#relative(script), ...values]).join(' ')
   }
 
   /** Where a project lies on a machine is nobody's business. */

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { maskArguments } from '#lib/redact/mask-arguments.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { isSecretName } from '#lib/redact/secret-names.ts'
 
@@ -93,12 +92,19 @@ t.test('value masks by name and keeps the rest', async t => {
   t.same(redactor.value('', { 'http://u:p@h': 1 }), { 'http://******@h': 1 })
 })
 
-t.test('value stays within bounds and copies nothing but plain data', async t => {
+t.test('value stays within bounds and gives nothing but plain data', async t => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   t.match(JSON.stringify(redactor.value('', circle)), /"…"/)
-  t.equal((redactor.value('', Array(6000).fill(1)) as unknown[]).length, 5000)
-  t.same(redactor.value('', [new Map([['a', canary]]), () => canary, 1n, new Date(0)]), ['…', '…', '…', '…'])
+  t.strictSame(redactor.value('', Array(6000).fill(1)), [...Array(5000).fill(1), '…'])
+  t.strictSame(redactor.value('', [new Map([['pin', canary]]), () => canary, 1n, new Date(0), new URLSearchParams()]), [
+    { pin: '******' },
+    '[function]',
+    '1',
+    '1970-01-01T00:00:00.000Z',
+    '[URLSearchParams]',
+  ])
+  t.equal(redactor.value('', 'x'.repeat(20_000)), 'x'.repeat(20_000), 'texts are not cut')
 })
 
 t.test('secrets inside texts are masked by their form', async t => {
@@ -330,7 +336,7 @@ t.test('variables that are parts of ordinary texts are left alone', async t => {
 
 t.test('secrets in the arguments of a command line are masked, wherever they stand', async t => {
   const values = ['run', '--token', 'abc', '--api-key=abc', '--password', '--port', '80', '--secret', '', 'token', 'x']
-  t.strictSame(maskArguments(values, redactor), [
+  t.strictSame(redactor.commandLine(values), [
     ...['run', '--token', '******', '--api-key=******', '--password', '--port', '80', '--secret', '', 'token', 'x'],
   ])
 })

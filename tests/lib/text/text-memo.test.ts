@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { TextMemo } from '#lib/redact/secret-names.ts'
+import { TextMemo } from '#lib/text/text-memo.ts'
 
-t.test('a memo remembers short texts, exactly as they are', async t => {
-  const memo = new TextMemo<number>()
+t.test('a memo caches short texts exactly', async t => {
+  const memo = new TextMemo<number>(1000, 256)
   for (const text of ['', 'a', 'é', '\ud800', 'x'.repeat(256)]) {
     t.equal(memo.get(text), undefined)
     memo.set(text, 1)
@@ -15,14 +15,14 @@ t.test('a memo remembers short texts, exactly as they are', async t => {
   t.equal(memo.get('x'.repeat(257)), undefined)
 })
 
-t.test('a memo that is full begins anew', async t => {
-  const memo = new TextMemo<number>()
+t.test('a full memo starts again from empty', async t => {
+  const memo = new TextMemo<number>(1000, 256)
   for (let index = 0; index <= 1000; index++) memo.set(String(index), index)
   t.equal(memo.get('999'), undefined)
   t.equal(memo.get('1000'), 1000)
 })
 
-t.test('a redactor that remembers masks as one that does not', async t => {
+t.test('a redactor with a filled memo masks like a new one', async t => {
   const variables = { APP_SECRET: 'hunter2-hunter2' }
   const remembering = new Redactor(variables)
   const text = fc.array(fc.constantFrom('token=', 'hunter2-', 'hunter2', 'x', '&', ' '), { maxLength: 5 })

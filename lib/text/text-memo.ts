@@ -1,0 +1,25 @@
+/**
+ * Caches a result per text. Texts longer than `longest` characters are not cached. With one entry more than `limit` the
+ * cache starts again from empty: texts that matter come again soon.
+ */
+export class TextMemo<value> {
+  readonly #limit: number
+  readonly #longest: number
+  readonly #values = new Map<string, value>()
+
+  constructor(limit: number, longest: number) {
+    this.#limit = limit
+    this.#longest = longest
+  }
+
+  get(text: string): value | undefined {
+    return this.#values.get(text)
+  }
+
+  set(text: string, value: value): void {
+    if (text.length > this.#longest) return
+    if (this.#values.size === this.#limit) this.#values.clear()
+    // V8 keeps a whole text in memory for a part of it, so the key is a copy. UTF-16 keeps lone surrogates as they are.
+    this.#values.set(Buffer.from(text, 'utf16le').toString('utf16le'), value)
+  }
+}
