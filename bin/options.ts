@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { TlsIdentity } from '../kernel/server/create-server.ts'
+import type { TlsIdentity } from '../kernel/server/http-server.ts'
 
 /** What `--help` shows. */
 export const help = `Usage: bin/serve [options]

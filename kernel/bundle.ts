@@ -6,16 +6,16 @@ import type { Logger } from '../lib/log/logger.ts'
 import type { Redactor } from '../lib/redact/redactor.ts'
 import type { RouteCollection } from '../lib/routing/route.ts'
 import type { UrlGenerator } from '../lib/routing/url-generator.ts'
+import type { SessionUse } from '../lib/session/session.ts'
 import type { Signals } from '../lib/signals.ts'
 import type { View } from '../lib/view/view.ts'
-import type { Collector } from './collector.ts'
 import type { CommandSource } from './console-command.ts'
-import type { Controller, RequestHandler } from './controller/controller.ts'
-import type { ControllerResolver } from './controller/controller-resolver.ts'
+import type { Controller, RequestHandler } from './controller.ts'
+import type { ControllerResolver } from './controller-resolver.ts'
 import type { DebugGate } from './debug-gate.ts'
-import type { FindingRule } from './finding-rule.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
+import type { Collector, FindingRule } from './profiler-contract.ts'
 import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
@@ -24,6 +24,8 @@ declare module '../lib/signals.ts' {
     'files.changed': undefined
     /** All is registered and checked, and requests may come; not said where a console command runs that sends none. */
     'kernel.booted': undefined
+    /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
+    'session.used': { readonly request: Request; readonly use: SessionUse }
   }
 }
 

@@ -1,5 +1,7 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { BlockList } from 'node:net'
 import { type Config, findUserIds } from '../lib/env/config.ts'
+import { setCookie } from '../lib/http/cookies.ts'
 import type { Headers } from '../lib/http/headers.ts'
 import { includesHost } from '../lib/http/host.ts'
 import { hasProxyHeader } from '../lib/http/proxy-headers.ts'
@@ -7,7 +9,6 @@ import type { Connection, Request } from '../lib/http/request.ts'
 import { findProblem } from '../lib/http/request-checks.ts'
 import { createAddressList, includesAddress, type TrustableHeader } from '../lib/http/trusted-proxies.ts'
 import type { Logger } from '../lib/log/logger.ts'
-import { DebugKey } from './debug-key.ts'
 import { type PeerUser, PeerUsers } from './peer-users.ts'
 
 const ownHosts: readonly string[] = ['localhost', '*.localhost', '127.0.0.1', '[::1]']
@@ -208,4 +209,39 @@ export class DebugGate {
     this.#logged.add(remedy)
     this.#logger.warning('Debug output is withheld: {reason}. {remedy}', { reason, remedy })
   }
+}
+
+const cookieName = 'debug_key'
+const headerName = 'x-debug-key'
+
+/** What `DEBUG_KEY` asks of clients: the key in a header, or the cookie that the printed link sets. */
+export class DebugKey {
+  readonly #proof: Buffer
+
+  constructor(key: string) {
+    this.#proof = toProof(key)
+  }
+
+  /** Whether a text is the key. Takes the same time for every wrong one. */
+  is(text: string): boolean {
+    return timingSafeEqual(toProof(text), this.#proof)
+  }
+
+  /** Whether the request has the cookie, or the header `x-debug-key`. */
+  isIn({ cookies, headers }: Request): boolean {
+    const key = headers.get(headerName)
+    if (key !== null) return this.is(key)
+    const proof = Buffer.from(cookies.get(cookieName) ?? '', 'base64url')
+    return proof.length === this.#proof.length && timingSafeEqual(proof, this.#proof)
+  }
+
+  /** Sets the cookie, until the browser ends. It does not contain the key, and changes with it. */
+  giveCookie(headers: Headers, isSecure: boolean): void {
+    const options = { sameSite: 'strict', ...(isSecure && { secure: true }) } as const
+    setCookie(headers, cookieName, this.#proof.toString('base64url'), options)
+  }
+}
+
+function toProof(key: string): Buffer {
+  return createHmac('sha256', key).update('debug output').digest()
 }

@@ -10,23 +10,25 @@ import {
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
-import { asResponse } from './as-response.ts'
-import { resolveArguments } from './controller/arguments.ts'
-import type { ControllerResolver } from './controller/controller-resolver.ts'
-import { adviseOnResult, describeResult } from './controller/describe-result.ts'
+import { resolveArguments } from './controller.ts'
+import type { ControllerResolver } from './controller-resolver.ts'
 import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
-import { ControllerArgumentsEvent } from './events/controller-arguments-event.ts'
-import { ControllerEvent } from './events/controller-event.ts'
-import { ExceptionEvent } from './events/exception-event.ts'
-import { FinishRequestEvent } from './events/finish-request-event.ts'
-import type { KernelEvent, RequestKernel } from './events/kernel-event.ts'
-import { RequestEvent } from './events/request-event.ts'
-import { ResponseEvent } from './events/response-event.ts'
-import { TerminateEvent } from './events/terminate-event.ts'
-import { ViewEvent } from './events/view-event.ts'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  FinishRequestEvent,
+  type KernelEvent,
+  RequestEvent,
+  type RequestKernel,
+  RequestType,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from './events.ts'
 import { answerLast, type LastResort, lastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
-import { RequestType } from './request-type.ts'
+import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
 
 /** What the kernel works with. */
 export interface HttpKernelServices {

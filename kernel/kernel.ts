@@ -1,5 +1,7 @@
 import path from 'node:path'
 import type { Config } from '../lib/env/config.ts'
+import { describeError } from '../lib/errors/flat-error.ts'
+import { HttpError } from '../lib/errors/http-error.ts'
 import {
   createEventDispatcher,
   OwnedEventDispatcher,
@@ -14,12 +16,12 @@ import { UrlGenerator } from '../lib/routing/url-generator.ts'
 import { createSignals } from '../lib/signals.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
-import { CollectorNames, failedStep } from './bundle-steps.ts'
-import { ControllerResolver } from './controller/controller-resolver.ts'
+import { ControllerResolver } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
-import { createDebugLastResort } from './debug-last-resort.ts'
-import { KERNEL_BUNDLE_REPEATED } from './errors.ts'
+import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_REPEATED, KERNEL_COLLECTOR_TAKEN } from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
+import { createDebugLastResort } from './last-resort.ts'
+import type { Collector } from './profiler-contract.ts'
 import { RequestContext } from './request-context.ts'
 
 /** What a kernel is booted with. */
@@ -145,5 +147,35 @@ function decorate(bundle: Bundle, foundation: Foundation): Foundation {
     return bundle.decorate?.(foundation) ?? foundation
   } catch (error) {
     throw failedStep(bundle, 'decorate', error)
+  }
+}
+
+/** A method of a bundle that the kernel calls. */
+type BundleStep = 'decorate' | 'register' | 'close'
+
+/** The error of a step that failed: it names the bundle, and has what was thrown as its cause. */
+export function failedStep({ name }: Bundle, step: BundleStep, cause: unknown): Error {
+  const reason = cause instanceof HttpError ? cause.message : describeError(cause)
+  return new KERNEL_BUNDLE_FAILED([name, step, reason], { cause })
+}
+
+/** Refuses collectors of which two have one name: only one of them would be seen. `reserved` are the profiler's own. */
+export class CollectorNames {
+  readonly #bundles = new Map<Collector, string>()
+
+  /** Remembers which bundle added those of the collectors that are new. */
+  note(collectors: readonly Collector[], bundle: string): void {
+    for (const collector of collectors) if (!this.#bundles.has(collector)) this.#bundles.set(collector, bundle)
+  }
+
+  /** @throws KERNEL_COLLECTOR_TAKEN */
+  check(collectors: readonly Collector[], reserved: readonly string[]): void {
+    const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
+    for (const collector of collectors) {
+      const bundle = String(this.#bundles.get(collector))
+      const other = taken.get(collector.name)
+      if (other !== undefined) throw new KERNEL_COLLECTOR_TAKEN([bundle, collector.name, other])
+      taken.set(collector.name, `the bundle "${bundle}"`)
+    }
   }
 }

@@ -1,6 +1,12 @@
+import { createHash } from 'node:crypto'
+import { errorChain, type FlatError, flattenError } from '../lib/errors/flat-error.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response, statusText } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
+import type { Redactor } from '../lib/redact/redactor.ts'
+import { SourceExcerpts } from '../lib/stack/source-excerpts.ts'
+import { locateFrame } from '../lib/stack/stack-frames.ts'
+import type { DebugGate } from './debug-gate.ts'
 
 /**
  * Answers an error that nothing else has answered: the first of `errors`; the second kept the error page from being made.
@@ -29,4 +35,96 @@ export function answerLast(
     logger.critical('The last resort failed.', { exception: failure })
     return lastResort()
   }
+}
+
+/** What the last resort of a debug kernel works with. */
+export interface DebugLastResortServices {
+  readonly debugGate: Pick<DebugGate, 'allows'>
+  readonly redactor: Redactor
+  /** The project's root: files below it are shown relative to it. */
+  readonly directory: string
+}
+
+/**
+ * Creates the last resort that shows its errors to clients that may see debug output: a plain page, made without listeners,
+ * controllers and templates, of which one has just failed. All other clients get the constant answer.
+ */
+export function createDebugLastResort({ debugGate, directory, redactor }: DebugLastResortServices): LastResort {
+  const excerpts = new SourceExcerpts(directory, redactor)
+  return (request, errors) => {
+    if (!debugGate.allows(request)) return lastResort()
+    const [answered = [], ...failed] = errors.map(error => errorChain(flattenError(error)))
+    // The first error is the last cause of what has failed because of it: it need not stand there twice.
+    const isNew = (flat: FlatError) => !answered.some(known => known.message === flat.message)
+    const parts = [answered, ...failed.map(chain => chain.filter(isNew))].map((chain, index) => {
+      const heading = index === 0 ? '' : '<h2>The error page failed, too</h2>\n'
+      const texts = chain.map(flat => describe(flat, { directory, excerpts, redactor }))
+      return `${heading}<pre>${escapeHtml(texts.join('\n\nCaused by '))}</pre>\n`
+    })
+    return toPage(request, parts, redactor)
+  }
+}
+
+const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
+
+function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
+  // A URL is masked pair by pair where nothing stands before it.
+  const asked = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
+  const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Internal Server Error</title>
+<link rel="icon" href="data:,">
+<style>${styles}</style>
+</head>
+<body>
+<h1>Internal Server Error</h1>
+<p>${asked}</p>
+${parts.join('')}</body>
+</html>
+`
+  const hash = createHash('sha256').update(styles).digest('base64')
+  const headers = {
+    'content-type': 'text/html; charset=UTF-8',
+    'cache-control': 'no-cache, private',
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src data:; frame-ancestors 'none'`,
+    'x-content-type-options': 'nosniff',
+  }
+  return new Response(page, { status: 500, headers })
+}
+
+interface Sources extends Omit<DebugLastResortServices, 'debugGate'> {
+  readonly excerpts: SourceExcerpts
+}
+
+/** The message, the place in the application, the lines around it, and the other calls. */
+function describe({ frames, message, name }: FlatError, { directory, excerpts, redactor }: Sources): string {
+  const calls = frames.map(frame => ({ ...frame, ...locateFrame(frame, directory), path: frame.file }))
+  const own = calls.find(({ origin }) => origin === 'application')
+  const excerpt = own?.path === undefined ? undefined : excerpts.find(own.path, Number(own.line))
+  const lines = excerpt?.lines.map((text, index) => {
+    const number = excerpt.start + index
+    return `${number === own?.line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+  })
+  const list = calls.map(({ file, function: called, line }) => `    at ${called ?? 'anonymous'} (${file}:${line})`)
+  return [
+    `${redactor.text(name)}: ${redactor.text(message)}`,
+    ...(lines === undefined ? [] : ['', ...lines, '']),
+    ...list,
+  ].join('\n')
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, mark => String(escapes[mark]))
 }

@@ -5,7 +5,7 @@ import { help, parseOptions } from '#bin/options.ts'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { ViewEvent } from '#kernel/events/view-event.ts'
+import { ViewEvent } from '#kernel/events.ts'
 import { createTestKernel, type TestKernelOptions } from '#kernel/testing/create-test-kernel.ts'
 import * as factories from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
@@ -162,7 +162,7 @@ t.test('every option of bin/serve is in the reference, with its default', async 
 })
 
 t.test('what routes and the profiler can be told is there', async t => {
-  const code = ['kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
+  const code = ['bundles/framework', 'kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
   for (const [name = ''] of readRows(textOf(configuration, 'Routes'))) {
     t.ok(
       code.some(text => text.includes(`attributes.get('${name}')`)),
@@ -202,17 +202,12 @@ t.test('what the public API names is there, and named once', async t => {
 })
 
 t.test('every export of the kernel has a line, unless its file is the own business of the kernel', async t => {
-  for (const folder of ['kernel', 'kernel/events', 'kernel/controller']) {
-    const section = textOf(api, `${folder}/`)
-    const [, own = ''] = /^The kernel's own: (.*)\.$/m.exec(section) ?? []
-    const hidden = Array.from(own.matchAll(/`([^`]+)`/g), ([, name]) => String(name))
-    const files = readdirSync(folder).filter(name => name.endsWith('.ts'))
-    for (const name of hidden) t.ok(files.includes(name), `${folder}/${name}`)
-    for (const name of files.filter(name => !hidden.includes(name))) {
-      for (const exported of exportsOf(path.join(folder, name))) {
-        t.ok(isPublic(path.join(folder, name), exported), `${folder}/${name} exports ${exported}`)
-      }
-    }
+  const [, own = ''] = /^The kernel's own: (.*)\.$/m.exec(textOf(api, 'kernel/')) ?? []
+  const hidden = Array.from(own.matchAll(/`([^`]+)`/g), ([, name]) => String(name))
+  const files = readdirSync('kernel').filter(name => name.endsWith('.ts'))
+  for (const name of hidden) t.ok(files.includes(name), name)
+  for (const file of files.filter(name => !hidden.includes(name)).map(name => path.join('kernel', name))) {
+    for (const exported of exportsOf(file)) t.ok(isPublic(file, exported), `${file} exports ${exported}`)
   }
 })
 

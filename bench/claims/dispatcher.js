@@ -1,10 +1,12 @@
-import { ControllerArgumentsEvent } from '../../dist/kernel/events/controller-arguments-event.js'
-import { ControllerEvent } from '../../dist/kernel/events/controller-event.js'
-import { FinishRequestEvent } from '../../dist/kernel/events/finish-request-event.js'
-import { RequestEvent } from '../../dist/kernel/events/request-event.js'
-import { ResponseEvent } from '../../dist/kernel/events/response-event.js'
-import { TerminateEvent } from '../../dist/kernel/events/terminate-event.js'
-import { RequestType } from '../../dist/kernel/request-type.js'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  FinishRequestEvent,
+  RequestEvent,
+  RequestType,
+  ResponseEvent,
+  TerminateEvent,
+} from '../../dist/kernel/events.js'
 import { createEventDispatcher } from '../../dist/lib/event-dispatcher/event-dispatcher.js'
 import { Request } from '../../dist/lib/http/request.js'
 import { Response } from '../../dist/lib/http/response.js'

@@ -1,5 +1,4 @@
-import { currentRequest } from '../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { preferredMediaType } from '../../lib/http/negotiation.ts'

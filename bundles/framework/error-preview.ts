@@ -1,5 +1,4 @@
-import { asInteger, routeParameter } from '../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import { asInteger, type Controller, defineController, routeParameter } from '../../kernel/controller.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { View } from '../../lib/view/view.ts'

@@ -1,5 +1,4 @@
-import { currentRequest } from '../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'

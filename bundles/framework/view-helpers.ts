@@ -1,7 +1,7 @@
 import type { Application } from '../../kernel/bundle.ts'
 import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
+import { RequestType } from '../../kernel/events.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
-import { RequestType } from '../../kernel/request-type.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'

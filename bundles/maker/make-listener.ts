@@ -35,10 +35,9 @@ export function makeListener(directory: string, input: CommandInput, output: Out
 
 /** The event of the skeletons is `kernel.sample`. */
 function replaceEvent(event: string): Replacements {
-  const { kebab, pascal } = createName(event.slice('kernel.'.length).replaceAll('_', '-'))
+  const { pascal } = createName(event.slice('kernel.'.length).replaceAll('_', '-'))
   return {
     'kernel.sample': event,
-    'sample-event': `${kebab}-event`,
     SampleEvent: `${pascal}Event`,
     onSample: `on${pascal}`,
     createSampleEvent: `create${pascal}Event`,

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-import type { Collector } from '../../kernel/collector.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
+import type { Collector } from '../../kernel/profiler-contract.ts'
 import { version } from '../../kernel/version.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogRecord } from '../../lib/log/logger.ts'

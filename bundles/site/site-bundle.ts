@@ -1,7 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
-import { currentRequest } from '../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../kernel/controller/controller.ts'
+import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
 import { Response } from '../../lib/http/response.ts'
 
 /** The public website: two pages. */

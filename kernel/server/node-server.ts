@@ -10,15 +10,11 @@ import type { Signals } from '../../lib/signals.ts'
 import type { DebugGate } from '../debug-gate.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { lastResort } from '../last-resort.ts'
-import { type ClosingTimes, closeServer } from './close-server.ts'
-import { createServer, type TlsIdentity } from './create-server.ts'
-import { drain, isBeyondDrain } from './drain.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
-import { fromNode } from './from-node.ts'
-import { refuseBytes } from './refuse-bytes.ts'
-import type { OnStreamFailure } from './send-stream.ts'
-import { toNode } from './to-node.ts'
+import { drain, fromNode, isBeyondDrain, refuseBytes } from './from-node.ts'
+import { type ClosingTimes, closeServer, createServer, type TlsIdentity } from './http-server.ts'
+import { type OnStreamFailure, toNode } from './to-node.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {

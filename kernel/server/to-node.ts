@@ -1,9 +1,11 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import type { Socket } from 'node:net'
+import { finished, Readable } from 'node:stream'
 import { HTTP_STREAM_USED } from '../../lib/http/errors.ts'
+import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
-import { type OnStreamFailure, sendStream } from './send-stream.ts'
-import { writeHead } from './write-head.ts'
+import { SERVER_STREAM_INVALID } from './errors.ts'
 
 /**
  * Computes the Content-Length, in this one place: of a text or bytes always, of a stream never: whoever knows it sets it.
@@ -38,4 +40,96 @@ export function toNode(response: Response, target: ServerResponse, onFailure: On
   }
   // Node itself drops the body of a response to HEAD.
   else target.end(body ?? undefined)
+}
+
+/** Called once when a stream cannot be sent to its end. Before the head was sent, another response can take its place. */
+export type OnStreamFailure = (error: unknown) => void
+
+/** Milliseconds of silence after which the system probes whether the client still exists. */
+const probeDelay = 60_000
+
+/** Milliseconds that the head waits for the first chunk: until then, a stream that fails can become an error page. */
+const headDelay = 100
+
+/**
+ * Sends a stream while it is read. The head is sent with the first chunk, or after a short delay. For server-sent events
+ * it is sent at once, because `EventSource` waits for it. A stream that does not have its Content-Length fails: a client
+ * would read the surplus as the next response, and wait for missing bytes (RFC 9112, section 6.3). All code that reads the
+ * stream runs in the caller's async context.
+ */
+export function sendStream(
+  body: Readable,
+  response: Response,
+  target: ServerResponse,
+  onFailure: OnStreamFailure,
+): void {
+  const { headers } = response
+  const sendHead = () => {
+    if (target.headersSent) return
+    clearTimeout(timer)
+    writeHead(target, response)
+  }
+  const sendHeadAlone = () => {
+    sendHead()
+    target.flushHeaders()
+  }
+  const timer = setTimeout(sendHeadAlone, isEventStream(headers) ? 0 : headDelay)
+  target.on('close', () => {
+    clearTimeout(timer)
+    discard(body)
+  })
+  const length = headers.get('content-length')
+  let left = length === null ? undefined : Number(length)
+  let hasFailed = false
+  // Streams and sockets emit in contexts of their own.
+  const fail = AsyncResource.bind((error: unknown) => {
+    hasFailed = true
+    clearTimeout(timer)
+    discard(body)
+    onFailure(error)
+  })
+  // Not `pipe`: for a chunk that is neither text nor bytes, it throws where no caller can catch the error.
+  body.on('data', (chunk: unknown) => {
+    if (target.destroyed || hasFailed) return
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      fail(new SERVER_STREAM_INVALID(['a chunk of it is neither text nor bytes']))
+      return
+    }
+    if (left !== undefined) left -= Buffer.byteLength(chunk)
+    if (left !== undefined && left < 0) {
+      fail(new SERVER_STREAM_INVALID([`it is longer than its Content-Length of ${length}`]))
+      return
+    }
+    sendHead()
+    if (!target.write(chunk)) body.pause()
+  })
+  target.on(
+    'drain',
+    AsyncResource.bind(() => body.resume()),
+  )
+  target.on('timeout', (socket: Socket) => {
+    if (target.writableLength > 0) target.destroy()
+    // The client has read all that was written. The application may pause for any time.
+    else socket.setKeepAlive(true, probeDelay)
+  })
+  finished(body, { writable: false }, error => {
+    if (target.destroyed || hasFailed) return
+    if (error) fail(error)
+    else if (left !== undefined && left > 0) {
+      fail(new SERVER_STREAM_INVALID([`it is ${left} bytes shorter than its Content-Length of ${length}`]))
+    } else {
+      sendHead()
+      target.end()
+    }
+  })
+}
+
+function isEventStream(headers: Headers): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') === true
+}
+
+/** Writes the status and the headers of a response; they are sent with its first bytes. */
+export function writeHead(target: ServerResponse, { headers, status }: Response): void {
+  // A flat list of names and values: node takes it as it is.
+  target.writeHead(status, headers.toRaw() as string[])
 }

@@ -7,21 +7,23 @@ import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import type { Logger } from '../../lib/log/logger.ts'
 import { Session } from '../../lib/session/session.ts'
 import { MemorySessionStore } from '../../lib/session/session-store.ts'
-import { type RequestHandler, toController } from '../controller/controller.ts'
-import { ControllerResolver } from '../controller/controller-resolver.ts'
-import { ControllerArgumentsEvent } from '../events/controller-arguments-event.ts'
-import { ControllerEvent } from '../events/controller-event.ts'
-import { ExceptionEvent } from '../events/exception-event.ts'
-import { FinishRequestEvent } from '../events/finish-request-event.ts'
-import type { RequestKernel } from '../events/kernel-event.ts'
-import { RequestEvent } from '../events/request-event.ts'
-import { ResponseEvent } from '../events/response-event.ts'
-import { TerminateEvent } from '../events/terminate-event.ts'
-import { ViewEvent } from '../events/view-event.ts'
+import { type RequestHandler, toController } from '../controller.ts'
+import { ControllerResolver } from '../controller-resolver.ts'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  FinishRequestEvent,
+  RequestEvent,
+  type RequestKernel,
+  RequestType,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from '../events.ts'
 import { HttpKernel } from '../http-kernel.ts'
 import { RequestContext } from '../request-context.ts'
-import { RequestType } from '../request-type.ts'
-import { encodeBody, type TestBody } from './encode-body.ts'
+import { encodeBody, type TestBody } from './test-body.ts'
 
 /** What a request of a test has beside its target. */
 export interface TestRequestInit extends TestBody {

@@ -10,7 +10,7 @@ import {
   type Span,
   TraceableEventDispatcher,
 } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { KernelEvent } from '../events/kernel-event.ts'
+import { KernelEvent } from '../events.ts'
 
 /** A dispatch, and what became of it. */
 export interface RecordedDispatch<event extends Event = Event> {

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
-import { ResponseEvent } from '#kernel/events/response-event.ts'
+import { ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
-import { toController } from '#kernel/controller/controller.ts'
+import { toController } from '#kernel/controller.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'

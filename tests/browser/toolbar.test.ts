@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
-import type { RequestHandler } from '#kernel/controller/controller.ts'
+import type { RequestHandler } from '#kernel/controller.ts'
 import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

@@ -3,10 +3,10 @@ import {
   createDebugPolicy,
   type DebugDecision,
   DebugGate,
+  DebugKey,
   type DebugPolicy,
   decideDebugAccess,
 } from '#kernel/debug-gate.ts'
-import { DebugKey } from '#kernel/debug-key.ts'
 import { type PeerUser, PeerUsers } from '#kernel/peer-users.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { parseConfig } from '#lib/env/config.ts'

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { encodeMultipart } from '#kernel/testing/multipart.ts'
+import { encodeMultipart } from '#kernel/testing/test-body.ts'
 import { badRequests, findComplaints } from '#tests/support/bad-requests.ts'
 
 /** One visit of a client to a port; gives what was wrong with the answer, `undefined` when nothing was. */

@@ -1,13 +1,15 @@
-import type { RequestHandler } from '#kernel/controller/controller.ts'
-import { ControllerArgumentsEvent } from '#kernel/events/controller-arguments-event.ts'
-import { ControllerEvent } from '#kernel/events/controller-event.ts'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import { FinishRequestEvent } from '#kernel/events/finish-request-event.ts'
-import type { KernelEvent } from '#kernel/events/kernel-event.ts'
-import { RequestEvent } from '#kernel/events/request-event.ts'
-import { ResponseEvent } from '#kernel/events/response-event.ts'
-import { TerminateEvent } from '#kernel/events/terminate-event.ts'
-import { ViewEvent } from '#kernel/events/view-event.ts'
+import type { RequestHandler } from '#kernel/controller.ts'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  FinishRequestEvent,
+  type KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from '#kernel/events.ts'
 import type { HttpKernel } from '#kernel/http-kernel.ts'
 import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'

@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { currentRequest } from '#kernel/controller/arguments.ts'
-import { type Controller, defineController } from '#kernel/controller/controller.ts'
-import type { ControllerArgumentsEvent } from '#kernel/events/controller-arguments-event.ts'
-import type { ControllerEvent } from '#kernel/events/controller-event.ts'
-import type { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import type { KernelEvent } from '#kernel/events/kernel-event.ts'
-import type { RequestEvent } from '#kernel/events/request-event.ts'
-import type { ResponseEvent } from '#kernel/events/response-event.ts'
-import type { ViewEvent } from '#kernel/events/view-event.ts'
+import { type Controller, currentRequest, defineController } from '#kernel/controller.ts'
+import type {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  ViewEvent,
+} from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { type Body, Response } from '#lib/http/response.ts'

@@ -1,5 +1,5 @@
 import type { Bundle } from '#kernel/bundle.ts'
-import { type RequestHandler, toController } from '#kernel/controller/controller.ts'
+import { type RequestHandler, toController } from '#kernel/controller.ts'
 
 /** Makes a bundle of handlers by their paths, which also name the routes. */
 export function createHandlerBundle(handlers: Readonly<Record<string, RequestHandler>>): Bundle {

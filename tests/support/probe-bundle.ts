@@ -1,8 +1,14 @@
 import { Readable } from 'node:stream'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { asInteger, currentRequest, queryValue, routeParameter } from '#kernel/controller/arguments.ts'
-import { type Controller, defineController } from '#kernel/controller/controller.ts'
-import { RequestType } from '#kernel/request-type.ts'
+import {
+  asInteger,
+  type Controller,
+  currentRequest,
+  defineController,
+  queryValue,
+  routeParameter,
+} from '#kernel/controller.ts'
+import { RequestType } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'

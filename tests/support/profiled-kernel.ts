@@ -15,7 +15,7 @@ import {
 import { waitForRecord } from '#bundles/profiler/testing/wait-for-record.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import type { RequestHandler } from '#kernel/controller/controller.ts'
+import type { RequestHandler } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
 import { probeBundle } from './probe-bundle.ts'

@@ -1,6 +1,6 @@
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { RequestType } from '#kernel/request-type.ts'
-import { encodeMultipart } from '#kernel/testing/multipart.ts'
+import { RequestType } from '#kernel/events.ts'
+import { encodeMultipart } from '#kernel/testing/test-body.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'

@@ -1,5 +1,5 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import { AnswerableEvent } from '../../../kernel/events/answerable-event.ts'
+import { AnswerableEvent } from '../../../kernel/events.ts'
 import type { Block } from '../../../lib/console/document.ts'
 import type { EventClass, EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 

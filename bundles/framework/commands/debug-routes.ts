@@ -1,5 +1,5 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import { nameOfHandler } from '../../../kernel/controller/controller.ts'
+import { nameOfHandler } from '../../../kernel/controller.ts'
 import type { Document } from '../../../lib/console/document.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../../lib/routing/hidden-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'

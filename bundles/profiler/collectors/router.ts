@@ -1,4 +1,4 @@
-import { redirectController } from '../../../kernel/controller/redirect-controller.ts'
+import { redirectController } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'

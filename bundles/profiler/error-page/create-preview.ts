@@ -1,4 +1,4 @@
-import { RequestType } from '../../../kernel/request-type.ts'
+import { RequestType } from '../../../kernel/events.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../lib/stack/read-property.ts'

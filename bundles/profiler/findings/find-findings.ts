@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding, Severity } from '../../../kernel/finding-rule.ts'
+import type { FindingRule, RuleFinding, Severity } from '../../../kernel/profiler-contract.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import type { Profile } from '../profile.ts'
 import type { Finding } from './finding.ts'

@@ -1,4 +1,4 @@
-import type { RuleFinding, Severity } from '../../../kernel/finding-rule.ts'
+import type { RuleFinding, Severity } from '../../../kernel/profiler-contract.ts'
 import { formatCount } from '../format/format-count.ts'
 import type { Badge, Tone } from '../pages/to-summary-view.ts'
 

@@ -1,4 +1,4 @@
-import type { RuleFinding } from '../../../kernel/finding-rule.ts'
+import type { RuleFinding } from '../../../kernel/profiler-contract.ts'
 import { recordLink } from '../links.ts'
 
 /** Where a finding of a record can be seen: what it points at, else the panel of all findings. */

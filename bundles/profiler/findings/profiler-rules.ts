@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../kernel/finding-rule.ts'
+import type { FindingRule } from '../../../kernel/profiler-contract.ts'
 import type { Profile } from '../profile.ts'
 import { blockedLoopRule } from './rules/blocked-loop.ts'
 import { insecureCookieRule } from './rules/insecure-cookie.ts'

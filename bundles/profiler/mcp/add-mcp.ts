@@ -1,4 +1,4 @@
-import type { Controller } from '../../../kernel/controller/controller.ts'
+import type { Controller } from '../../../kernel/controller.ts'
 import type { ProfilerApplication } from '../pages/add-pages.ts'
 import type { Replayer } from '../replay/replayer.ts'
 import { createMcpRoute } from './create-mcp-route.ts'

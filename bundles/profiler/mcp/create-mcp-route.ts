@@ -1,5 +1,4 @@
-import { currentRequest } from '../../../kernel/controller/arguments.ts'
-import { type Controller, defineController } from '../../../kernel/controller/controller.ts'
+import { type Controller, currentRequest, defineController } from '../../../kernel/controller.ts'
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'

@@ -1,5 +1,5 @@
 import type { Application } from '../../../kernel/bundle.ts'
-import type { Controller } from '../../../kernel/controller/controller.ts'
+import type { Controller } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Assets } from '../assets.ts'
 import type { CpuProfiler } from '../cpu/cpu-profiler.ts'

@@ -1,5 +1,4 @@
-import { currentRequest } from '../../../kernel/controller/arguments.ts'
-import { defineController } from '../../../kernel/controller/controller.ts'
+import { currentRequest, defineController } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
 import { Response } from '../../../lib/http/response.ts'

@@ -1,5 +1,4 @@
-import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
-import { defineController } from '../../../kernel/controller/controller.ts'
+import { currentRequest, defineController, routeParameter } from '../../../kernel/controller.ts'
 import { dataForms, home } from '../links.ts'
 import type { PageRoute } from './page-route.ts'
 import type { PageServices } from './page-services.ts'

@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/collector.ts'
+import type { Collector } from '../../../kernel/profiler-contract.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import { toCollectorPanel } from './to-collector-panel.ts'
 

@@ -1,5 +1,4 @@
-import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
-import { defineController } from '../../../kernel/controller/controller.ts'
+import { currentRequest, defineController, routeParameter } from '../../../kernel/controller.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { home, listLink, recordLink } from '../links.ts'
 import type { Replayer } from '../replay/replayer.ts'

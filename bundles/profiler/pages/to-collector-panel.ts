@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/collector.ts'
+import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { formatValue, toRows } from '../format/format-value.ts'
 import { toValueRow } from '../format/value-row.ts'
 import type { ProfilePanel } from '../panels/panel.ts'

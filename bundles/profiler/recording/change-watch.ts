@@ -1,9 +1,11 @@
-import { AnswerableEvent } from '../../../kernel/events/answerable-event.ts'
-import { ControllerArgumentsEvent } from '../../../kernel/events/controller-arguments-event.ts'
-import { ControllerEvent } from '../../../kernel/events/controller-event.ts'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import type { KernelEvent } from '../../../kernel/events/kernel-event.ts'
-import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import {
+  AnswerableEvent,
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  type KernelEvent,
+  ResponseEvent,
+} from '../../../kernel/events.ts'
 import type { Attributes } from '../../../lib/http/request.ts'
 import { AttributeWatch } from './attribute-watch.ts'
 import { ResponseWatch } from './response-watch.ts'

@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/collector.ts'
+import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'

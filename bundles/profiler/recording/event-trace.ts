@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { KernelEvent } from '../../../kernel/events/kernel-event.ts'
+import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Attributes } from '../../../lib/http/request.ts'

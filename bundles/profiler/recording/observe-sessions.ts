@@ -1,5 +1,6 @@
 // For the signal that it declares.
-import type {} from '../../../kernel/listeners/session-listener.ts'
+
+import type {} from '../../../kernel/bundle.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { CallTraces } from '../../../lib/stack/stack-frames.ts'

@@ -1,5 +1,5 @@
-import type { CollectedRequest } from '../../../kernel/collector.ts'
-import type { RequestType } from '../../../kernel/request-type.ts'
+import type { RequestType } from '../../../kernel/events.ts'
+import type { CollectedRequest } from '../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'

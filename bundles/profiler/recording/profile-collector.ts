@@ -1,4 +1,4 @@
-import type { Collector } from '../../../kernel/collector.ts'
+import type { Collector } from '../../../kernel/profiler-contract.ts'
 import type { Pass } from './pass.ts'
 
 /** A collector of the profiler's own: it sees the whole pass, masks what it tells, and may know facts of the process. */

@@ -1,6 +1,5 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { ExceptionEvent, ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { nameProfile } from './name-profile.ts'
 import type { Profiler } from './profiler.ts'

@@ -1,10 +1,12 @@
-import { ControllerArgumentsEvent } from '../../../kernel/events/controller-arguments-event.ts'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
-import { FinishRequestEvent } from '../../../kernel/events/finish-request-event.ts'
-import { KernelEvent } from '../../../kernel/events/kernel-event.ts'
-import { RequestEvent } from '../../../kernel/events/request-event.ts'
-import { ResponseEvent } from '../../../kernel/events/response-event.ts'
-import { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
+import {
+  ControllerArgumentsEvent,
+  ExceptionEvent,
+  FinishRequestEvent,
+  KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+} from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'

@@ -1,5 +1,4 @@
-import type { TerminateEvent } from '../../../kernel/events/terminate-event.ts'
-import { RequestType } from '../../../kernel/request-type.ts'
+import { RequestType, type TerminateEvent } from '../../../kernel/events.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from '../cpu/cpu-recording.ts'

@@ -1,4 +1,4 @@
-import type { Severity } from '../../../kernel/finding-rule.ts'
+import type { Severity } from '../../../kernel/profiler-contract.ts'
 import { type Finding, tellProblem } from '../findings/finding.ts'
 import { linkToFinding } from '../findings/link-to-finding.ts'
 import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../links.ts'

@@ -1,5 +1,4 @@
-import { currentRequest, routeParameter } from '../../../kernel/controller/arguments.ts'
-import { defineController } from '../../../kernel/controller/controller.ts'
+import { currentRequest, defineController, routeParameter } from '../../../kernel/controller.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import { findRelatives } from '../pages/find-relatives.ts'

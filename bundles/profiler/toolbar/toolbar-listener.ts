@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ResponseEvent } from '../../../kernel/events/response-event.ts'
+import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { type Response, weakenEtag } from '../../../lib/http/response.ts'

@@ -1,6 +1,6 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
-import { ExceptionEvent } from '../../../kernel/events/exception-event.ts'
+import { ExceptionEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { Route, RouteCollection } from '../../../lib/routing/route.ts'

@@ -181,7 +181,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
 
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
   const located = await run('debug:events kernel.response', { load: async () => [frameworkBundle, profiler] })
-  t.match(located.stdout, /ResponseListener\.onResponse +kernel\/listeners\/response-listener\.ts:\d+$/m)
+  t.match(located.stdout, /ResponseListener\.onResponse +bundles\/framework\/listeners\/response-listener\.ts:\d+$/m)
 })
 
 t.test('debug:config tells settings, where they come from, and no secret', async t => {

@@ -261,7 +261,7 @@ t.test('the error page of production can be looked at in development', async t =
 
 t.test('a policy that the application sets for its pages is not that of a debug error page', async t => {
   const { app, client } = await boot(t)
-  const { ResponseEvent } = await import('#kernel/events/response-event.ts')
+  const { ResponseEvent } = await import('#kernel/events.ts')
   app.dispatcher.on(ResponseEvent, ({ response }) =>
     response.headers.set('content-security-policy', "default-src 'self'"),
   )

@@ -3,7 +3,7 @@ import type { ExceptionData, RecordedException } from '#bundles/profiler/collect
 import { EditorLinks } from '#bundles/profiler/editor-links.ts'
 import { createExceptionPanel } from '#bundles/profiler/panels/exception.ts'
 import type { Profile } from '#bundles/profiler/profile.ts'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
+import { ExceptionEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { toText } from '#tests/support/html.ts'

@@ -8,7 +8,7 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import { waitForRecord } from '#bundles/profiler/testing/wait-for-record.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { RequestType } from '#kernel/request-type.ts'
+import { RequestType } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'

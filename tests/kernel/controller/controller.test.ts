@@ -1,13 +1,15 @@
 import { t } from 'tap'
 import {
   asInteger,
+  type Controller,
   currentRequest,
+  defineController,
   queryValue,
   resolveArguments,
   routeParameter,
-} from '#kernel/controller/arguments.ts'
-import { type Controller, defineController, toController } from '#kernel/controller/controller.ts'
-import { ControllerResolver } from '#kernel/controller/controller-resolver.ts'
+  toController,
+} from '#kernel/controller.ts'
+import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
-import { toController } from '#kernel/controller/controller.ts'
-import { ControllerEvent } from '#kernel/events/controller-event.ts'
+import { toController } from '#kernel/controller.ts'
+import { ControllerEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 

@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import { RequestType } from '#kernel/request-type.ts'
+import { ExceptionEvent, RequestType } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Bare, createBare } from '#tests/support/bare-kernel.ts'

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { FinishRequestEvent } from '#kernel/events/finish-request-event.ts'
+import { FinishRequestEvent } from '#kernel/events.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('it is dispatched after the response is complete, by priority, once', async t => {

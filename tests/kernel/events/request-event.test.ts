@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RequestEvent } from '#kernel/events/request-event.ts'
+import { RequestEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 

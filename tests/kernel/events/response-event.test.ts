@@ -1,6 +1,5 @@
 import { t } from 'tap'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import { ResponseEvent } from '#kernel/events/response-event.ts'
+import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 

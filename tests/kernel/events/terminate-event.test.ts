@@ -1,7 +1,5 @@
 import { t } from 'tap'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import { RequestEvent } from '#kernel/events/request-event.ts'
-import { TerminateEvent } from '#kernel/events/terminate-event.ts'
+import { ExceptionEvent, RequestEvent, TerminateEvent } from '#kernel/events.ts'
 import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { createEventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'

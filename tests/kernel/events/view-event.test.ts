@@ -1,8 +1,6 @@
 import assert from 'node:assert'
 import { t } from 'tap'
-import { ExceptionEvent } from '#kernel/events/exception-event.ts'
-import { RequestEvent } from '#kernel/events/request-event.ts'
-import { ViewEvent } from '#kernel/events/view-event.ts'
+import { ExceptionEvent, RequestEvent, ViewEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
 import { createBare } from '#tests/support/bare-kernel.ts'
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { RequestType } from '#kernel/request-type.ts'
+import { RequestType } from '#kernel/events.ts'
 import {
   createBareKernel,
   createControllerArgumentsEvent,

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import type { Profile } from '../../profile.ts'
 import { readHeader } from '../../reading/read-headers.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { formatCount } from '../../format/format-count.ts'
 import { formatDuration } from '../../format/format-duration.ts'
 import type { Profile } from '../../profile.ts'

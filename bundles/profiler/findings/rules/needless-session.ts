@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
 import { formatCount } from '../../format/format-count.ts'
 import type { Profile } from '../../profile.ts'
 import { asNumber, asObject, asObjects, asText, asTexts } from '../../reading/read-soft.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { formatDuration } from '../../format/format-duration.ts'
 import { shorten } from '../../format/shorten.ts'
 import type { Profile } from '../../profile.ts'

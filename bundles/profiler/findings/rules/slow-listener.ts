@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
 import { formatDuration } from '../../format/format-duration.ts'
 import { formatShare } from '../../format/format-share.ts'
 import type { Profile } from '../../profile.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule, RuleFinding } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import type { Profile } from '../../profile.ts'
 import { readHeader } from '../../reading/read-headers.ts'
 import { asNumber, asObject, asText } from '../../reading/read-soft.ts'

@@ -1,4 +1,4 @@
-import type { FindingRule } from '../../../../kernel/finding-rule.ts'
+import type { FindingRule } from '../../../../kernel/profiler-contract.ts'
 import { isCompressible } from '../../../../lib/http/compression.ts'
 import { formatBytes } from '../../format/format-bytes.ts'
 import type { Profile } from '../../profile.ts'

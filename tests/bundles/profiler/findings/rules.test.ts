@@ -4,7 +4,7 @@ import { findFindings } from '#bundles/profiler/findings/find-findings.ts'
 import { splitProblem, tellProblem, toBadge } from '#bundles/profiler/findings/finding.ts'
 import { linkToFinding } from '#bundles/profiler/findings/link-to-finding.ts'
 import type { Profile } from '#bundles/profiler/profile.ts'
-import type { FindingRule } from '#kernel/finding-rule.ts'
+import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 
 const find = (data: Profile['data'], init?: ProfileInit) => findFindings(createProfile(data, init))

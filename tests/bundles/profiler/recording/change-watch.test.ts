@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { AttributeWatch } from '#bundles/profiler/recording/attribute-watch.ts'
 import { ChangeWatch } from '#bundles/profiler/recording/change-watch.ts'
 import { ResponseWatch } from '#bundles/profiler/recording/response-watch.ts'
-import { toController } from '#kernel/controller/controller.ts'
+import { toController } from '#kernel/controller.ts'
 import {
   createControllerArgumentsEvent,
   createControllerEvent,

@@ -1,0 +1,50 @@
+import { ResponseEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/response.ts'
+
+/** First of all, so that every other listener sees the headers that will be sent. */
+const priority = 0
+
+/**
+ * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in
+ * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` when `last-modified`
+ * or `expires` says how old it may get. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
+ */
+export class ResponseListener {
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
+  }
+
+  onResponse({ request, response }: ResponseEvent): void {
+    completeContentType(request, response)
+    completeCacheControl(response)
+  }
+}
+
+function completeContentType(request: Request, { headers, status }: Response): void {
+  if (isBodiless(status)) {
+    headers.delete('content-type')
+    return
+  }
+  if (!headers.has('content-type')) {
+    headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
+  }
+  // Without it, a browser may run a text of a client as a script or a page.
+  if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
+}
+
+function completeCacheControl({ headers, status }: Response): void {
+  const control = headers.get('cache-control')
+  if (control) {
+    if (!audience.test(control)) headers.set('cache-control', `${control}, private`)
+    return
+  }
+  // A permanent redirect may be kept: it carries no Cache-Control at all.
+  if (status === 301) return
+  const hasDate = headers.has('last-modified') || headers.has('expires')
+  headers.set('cache-control', hasDate ? 'private, must-revalidate' : 'no-cache, private')
+}
+
+/** A directive that says which caches may keep a response (RFC 9111, section 5.2.2). */
+const audience = /(?:^|,)[ \t]*(?:public|private|s-maxage)[ \t]*(?:[=,]|$)/i

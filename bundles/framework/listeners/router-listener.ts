@@ -1,0 +1,88 @@
+import { redirectController } from '../../../kernel/controller.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
+import { RequestEvent } from '../../../kernel/events.ts'
+import { withoutStack } from '../../../lib/errors/http-error.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { knownMethods } from '../../../lib/http/request-line.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../../lib/routing/errors.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
+import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
+
+/** After validation, session and static files; before whatever needs to know the route. Symfony's priority. */
+const priority = 32
+
+/**
+ * Finds the route of a request and attaches its parameters, `_route`, `_route_params` and `_controller`; a request that
+ * has a controller already (a forward, the error page) keeps it. `OPTIONS *` asks the whole server, and is answered here.
+ */
+export class RouterListener {
+  readonly #routes: RouteCollection
+  readonly #logger: Logger
+  readonly #isDebug: boolean
+  #matcher: RouteMatcher | undefined
+
+  /** Outside of debug mode, errors have no stack: where a miss was noticed is no news, and scanners make many. */
+  constructor(routes: RouteCollection, logger: Logger, isDebug = true) {
+    this.#routes = routes
+    this.#logger = logger.channel('request')
+    this.#isDebug = isDebug
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
+  }
+
+  onRequest(event: RequestEvent): void {
+    const { request } = event
+    if (request.attributes.has('_controller')) return
+    // With the first request all bundles have added their routes.
+    this.#matcher ??= new RouteMatcher(this.#routes)
+    const match = this.#matcher.match(request)
+    if (match.outcome === 'method-not-allowed') throw this.#miss(() => createMethodNotAllowed(request, match.allow))
+    if (match.outcome === 'not-found' && request.rawPath === '*') {
+      event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
+      return
+    }
+    if (match.outcome === 'not-found') throw this.#miss(() => createNotFound(request, match.path))
+
+    const { parameters, route } = match
+    const { attributes } = request
+    for (const name in parameters) attributes.set(name, parameters[name])
+    attributes.set('_route', route.name)
+    attributes.set('_route_params', parameters)
+    attributes.set('_controller', match.outcome === 'redirect' ? redirectController : route.controller)
+    if (match.outcome === 'redirect') attributes.set('_location', match.location)
+    if (attributes.get('_log') === false) return
+    this.#logger.info('Matched route "{route}".', {
+      route: route.name,
+      route_parameters: parameters,
+      request_uri: request.url,
+      method: request.method,
+    })
+  }
+
+  #miss(create: () => Error): Error {
+    return this.#isDebug ? create() : withoutStack(create)
+  }
+}
+
+function createNotFound(request: Request, path: string): Error {
+  const referer = request.headers.get('referer')
+  const origin = referer ? ` (from "${referer}")` : ''
+  return new KERNEL_NO_ROUTE([request.method, urlWithoutQuery(request), origin], { cause: new ROUTE_NOT_FOUND([path]) })
+}
+
+function createMethodNotAllowed(request: Request, methods: readonly string[]): Error {
+  const allow = methods.join(', ')
+  return new KERNEL_METHOD_NOT_ALLOWED([request.method, urlWithoutQuery(request), allow], {
+    headers: { allow },
+    cause: new ROUTE_METHOD_NOT_ALLOWED([]),
+  })
+}
+
+function urlWithoutQuery({ basePath, origin, rawPath }: Request): string {
+  return `${origin}${basePath}${rawPath}`
+}

@@ -1,0 +1,82 @@
+import { RequestEvent, ResponseEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { setCookie } from '../../../lib/http/cookies.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { Response } from '../../../lib/http/response.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import { createStatelessCheck, Session, type SessionUse } from '../../../lib/session/session.ts'
+import type { SessionStore } from '../../../lib/session/session-store.ts'
+import type { Signals } from '../../../lib/signals.ts'
+
+/** Before routing, so that every later listener may use the session. */
+const requestPriority = 128
+
+/** After everyone who may still change the session. */
+const responsePriority = -1000
+
+/** What the session listener works with. */
+export interface SessionListenerServices {
+  readonly store: SessionStore
+  readonly logger: Logger
+  /** Whether a session used on a stateless route is refused, and not only logged. */
+  readonly isDebug: boolean
+  readonly signals: Signals
+}
+
+const cookieName = 'session'
+
+/** Seconds without use after which a session ends. */
+const lifetime = 24 * 60 * 60
+
+/** Gives requests a session, which costs nothing until it is used, and saves it with the response. */
+export class SessionListener {
+  readonly #services: SessionListenerServices
+
+  constructor(services: SessionListenerServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(RequestEvent, this, 'onRequest', requestPriority)
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
+  }
+
+  onRequest({ isMainRequest, request }: RequestEvent): void {
+    if (isMainRequest) request.provideSession(() => this.#createSession(request))
+  }
+
+  onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
+    const session = request.requestedSession
+    return isMainRequest && session !== undefined ? saveSession(session, request, response) : undefined
+  }
+
+  #createSession(request: Request): Session {
+    const { store, logger, isDebug, signals } = this.#services
+    const check = createStatelessCheck({
+      isDebug,
+      // Asked at each use: the route is found after the session is given.
+      isStateless: () => request.attributes.get('_stateless') === true,
+      report: () => logger.error('Session was used while the request was declared stateless.'),
+    })
+    const onUse = (use: SessionUse) => {
+      signals.emit('session.used', { request, use })
+      check(use)
+    }
+    return new Session({ store, lifetime, id: request.cookies.get(cookieName), onUse })
+  }
+}
+
+async function saveSession(session: Session, { scheme }: Request, { headers }: Response): Promise<void> {
+  if (session.useCount > 0) {
+    // What depends on a session is for one client, and for now.
+    const kept = headers.get('cache-control')?.includes('no-transform') ? ', no-transform' : ''
+    headers.set('cache-control', `max-age=0, must-revalidate, private${kept}`)
+    headers.set('expires', new Date().toUTCString())
+  }
+  // The first failure was thrown, and this is the response to it: a second attempt would only log it again.
+  if (session.hasFailed) return
+  const cookie = await session.save()
+  const secure = scheme === 'https'
+  if (cookie === 'clear') setCookie(headers, cookieName, '', { maxAge: 0, secure })
+  else if (cookie !== 'none') setCookie(headers, cookieName, cookie.id, { maxAge: cookie.maxAge, secure })
+}

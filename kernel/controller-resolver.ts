@@ -1,0 +1,52 @@
+import type { Request } from '../lib/http/request.ts'
+import { suggestNames } from '../lib/text/nearest-names.ts'
+import { type Controller, type RequestHandler, toController } from './controller.ts'
+import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
+
+/** Finds the controller of a request by its attribute `_controller`: one itself, a function, or a registered name. */
+export class ControllerResolver {
+  readonly #named = new Map<string, Controller>()
+  readonly #handlers = new WeakMap<RequestHandler, Controller>()
+
+  /** Lets requests name a controller instead of carrying it. */
+  register(name: string, controller: Controller): void {
+    this.#named.set(name, controller)
+  }
+
+  /** Puts a controller in the place of a registered one, made of that. @throws KERNEL_CONTROLLER_INVALID */
+  decorate(name: string, decorator: (controller: Controller) => Controller): void {
+    this.#named.set(name, decorator(this.#findNamed(name)))
+  }
+
+  /** @throws KERNEL_CONTROLLER_MISSING (404) KERNEL_CONTROLLER_INVALID */
+  resolve(request: Request): Controller {
+    const wanted = request.attributes.get('_controller')
+    if (wanted === undefined) throw new KERNEL_CONTROLLER_MISSING([request.path])
+    if (isController(wanted)) return wanted
+    if (typeof wanted === 'function') return this.#ofHandler(wanted as RequestHandler, request)
+    return this.#findNamed(String(wanted))
+  }
+
+  #findNamed(name: string): Controller {
+    const named = this.#named.get(name)
+    if (named !== undefined) return named
+    const suggestion = name === 'error_controller' ? missingFramework : suggestNames(name, this.#named.keys())
+    throw new KERNEL_CONTROLLER_INVALID([`"${name}"`, suggestion])
+  }
+
+  #ofHandler(handler: RequestHandler, { attributes }: Request): Controller {
+    const known = this.#handlers.get(handler)
+    if (known !== undefined) return known
+    const route = attributes.get('_route')
+    const controller = toController(handler, typeof route === 'string' ? route : undefined)
+    this.#handlers.set(handler, controller)
+    return controller
+  }
+}
+
+const missingFramework =
+  '; the framework bundle registers it: it has to be in the list of bundles, before those that build on it'
+
+function isController(value: unknown): value is Controller {
+  return typeof value === 'object' && value !== null && 'call' in value && 'arguments' in value
+}

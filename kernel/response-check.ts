@@ -1,0 +1,59 @@
+import { Response } from '../lib/http/response.ts'
+import { KERNEL_RESPONSE_INVALID } from './errors.ts'
+
+/** The response of an event. Listeners need not be written in TypeScript. @throws KERNEL_RESPONSE_INVALID */
+export function asResponse(response: unknown): Response {
+  if (response instanceof Response) return response
+  throw new KERNEL_RESPONSE_INVALID([describeResult(response)])
+}
+
+const keyLimit = 10
+const lengthLimit = 40
+
+/**
+ * Names what stands in the place of a response, to the end of the sentence: `an object with the keys "id", "name".`. Its
+ * values are left out, as the message stands on error pages and in logs, and they may be secrets.
+ */
+export function describeResult(result: unknown): string {
+  if (result === undefined) return 'nothing: did you forget a "return" somewhere in your controller?'
+  if (result instanceof globalThis.Response) {
+    return 'the "Response" of the platform: the import of "Response" from lib/http/response.ts is missing.'
+  }
+  return `${describeValue(result)}.`
+}
+
+/** A sentence on how a controller makes a response of what it returned; empty where that is obvious, or impossible. */
+export function adviseOnResult(result: unknown): string {
+  if (result === undefined || result instanceof globalThis.Response) return ''
+  const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
+  return ` Use ${way}, or a listener of kernel.view that makes a response of it.`
+}
+
+function describeValue(result: unknown): string {
+  if (result === null) return 'null'
+  if (typeof result === 'string') return `a string of ${count(result.length, 'character')}`
+  if (Array.isArray(result)) return `an array of ${count(result.length, 'item')}`
+  if (typeof result !== 'object') return `a ${typeof result}`
+  return describeObject(result)
+}
+
+function describeObject(result: object): string {
+  try {
+    const prototype: unknown = Object.getPrototypeOf(result)
+    const isPlain = prototype === null || prototype === Object.prototype
+    const name: unknown = isPlain ? '' : result.constructor?.name
+    if (typeof name === 'string' && name !== '') return `an object of the class ${name.slice(0, lengthLimit)}`
+    const keys = Object.keys(result)
+    if (keys.length === 0) return 'an object without keys'
+    const names = keys.slice(0, keyLimit).map(key => JSON.stringify(key.slice(0, lengthLimit)))
+    const more = keys.length > keyLimit ? `, and ${keys.length - keyLimit} more` : ''
+    return `an object with the ${keys.length === 1 ? 'key' : 'keys'} ${names.join(', ')}${more}`
+  } catch {
+    // A proxy may throw.
+    return 'an object'
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { t } from 'tap'
+import { BodyListener } from '#bundles/framework/listeners/body-listener.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest, createRequestEvent, createTerminateEvent } from '#kernel/testing/event-factories.ts'
+import type { UploadedFile } from '#lib/body/form-data.ts'
+import type { Request } from '#lib/http/request.ts'
+
+const listener = new BodyListener()
+
+function post(body: string, contentType: string): Request {
+  return createRequest('/', { method: 'POST', body, headers: { 'content-type': contentType } })
+}
+
+t.test('JSON, forms and text are read before the controller runs', async t => {
+  for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/plain']) {
+    const request = post('{}', type)
+    await listener.onRequest(createRequestEvent({ request }))
+    t.ok(request.body.wasRead, type)
+  }
+})
+
+t.test('uploads and unknown types wait until somebody asks', async t => {
+  for (const type of ['multipart/form-data; boundary=x', 'application/octet-stream']) {
+    const request = post('x', type)
+    await listener.onRequest(createRequestEvent({ request }))
+    t.notOk(request.body.wasRead, type)
+  }
+})
+
+t.test('a route says how much it accepts', async t => {
+  const request = post('more than four', 'text/plain')
+  request.attributes.set('_body_limit', 4)
+  await t.rejects(Promise.resolve(listener.onRequest(createRequestEvent({ request }))), {
+    code: 'BODY_TOO_LARGE',
+    status: 413,
+  })
+})
+
+t.test('a request without a body, and a sub-request, are not waited for', async t => {
+  t.equal(listener.onRequest(createRequestEvent()), undefined)
+  const sub = createRequestEvent({ request: post('{}', 'application/json'), type: RequestType.Sub })
+  t.equal(listener.onRequest(sub), undefined)
+})
+
+t.test('uploaded files are removed when the request is over', async t => {
+  const request = createRequest('/', { method: 'POST', upload: { photo: { name: 'a.png', content: 'pixels' } } })
+  const file = (await request.formData()).get('photo') as UploadedFile
+  t.ok(existsSync(file.path))
+  await listener.onTerminate(createTerminateEvent({ request }))
+  t.notOk(existsSync(file.path))
+  t.equal(listener.onTerminate(createTerminateEvent()), undefined)
+})

@@ -1,0 +1,123 @@
+import { t } from 'tap'
+import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/error-listener.ts'
+import { toController } from '#kernel/controller.ts'
+import { ControllerResolver } from '#kernel/controller-resolver.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
+import { createBareKernel, createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
+import { BODY_TOO_LARGE } from '#lib/body/errors.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '#lib/http/errors.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+
+function createListener(missLevel: MissLevel = 'error') {
+  const { logger, records } = createRecorder()
+  return { listener: new ErrorListener(logger, missLevel), records }
+}
+
+t.test('an error is answered by a sub-request to the error controller: GET, with what it needs to know', async t => {
+  const controllers = new ControllerResolver()
+  let seen: Request | undefined
+  controllers.register(
+    'error_controller',
+    toController(request => {
+      seen = request
+      return new Response('sorry', { status: 418 })
+    }),
+  )
+  const error = new Error('lost')
+  const request = createRequest('/here', { method: 'POST', headers: { 'x-a': '1' } })
+  const event = createExceptionEvent(error, { request, kernel: createBareKernel(undefined, controllers) })
+  await createListener().listener.onException(event)
+  t.equal(event.response?.body, 'sorry')
+  t.ok(event.isPropagationStopped)
+  t.equal(seen?.method, 'GET')
+  t.equal(seen?.url, 'http://localhost/here')
+  t.equal(seen?.headers.get('x-a'), '1')
+  t.notOk(seen?.isMainRequest)
+  t.strictSame([...(seen?.attributes.keys() ?? [])], ['_controller', 'exception', 'logger'])
+  t.equal(seen?.attributes.get('exception'), error)
+  t.equal(request.attributes.get('_remove_csp_headers'), true)
+})
+
+t.test('an error inside the error controller is thrown on', async t => {
+  const controllers = new ControllerResolver()
+  const worse = new Error('worse')
+  controllers.register(
+    'error_controller',
+    toController(() => {
+      throw worse
+    }),
+  )
+  const event = createExceptionEvent(new Error(), { kernel: createBareKernel(undefined, controllers) })
+  await t.rejects(createListener().listener.onException(event), worse)
+  t.equal(event.response, undefined)
+})
+
+t.test('an error is critical, and logged with its place', async t => {
+  const { listener, records } = createListener()
+  listener.logException(createExceptionEvent(new HttpError(503, 'not now')))
+  listener.logException(createExceptionEvent(new TypeError('bug')))
+  t.match(records, [
+    {
+      level: 'critical',
+      channel: 'request',
+      message: /^Uncaught HttpError: "not now" at error-listener\.test\.[jt]s line \d+$/,
+      context: { exception: { name: 'HttpError', status: 503 } },
+    },
+    { level: 'critical', message: /^Uncaught TypeError: "bug" at / },
+  ])
+})
+
+t.test(
+  'a request that is refused before routing, or that no route takes, is as loud as it is wanted to be',
+  async t => {
+    const errors = [
+      new KERNEL_NO_ROUTE(['GET', '/', '']),
+      new KERNEL_METHOD_NOT_ALLOWED(['PUT', '/', 'GET']),
+      new HTTP_HOST_FOREIGN(['example.net']),
+      new HTTP_METHOD_UNKNOWN(['BREW', 'GET']),
+      new HTTP_VERSION_UNSUPPORTED(['2.0']),
+    ]
+    for (const level of ['error', 'info'] as const) {
+      for (const error of errors) {
+        const { listener, records } = createListener(level)
+        listener.logException(createExceptionEvent(error))
+        const { message, name, status } = error
+        const context = { exception: { status, stack: '' } }
+        t.match(records, [{ level, message: `Uncaught ${name}: "${message}"`, context }])
+      }
+    }
+  },
+)
+
+t.test(
+  'what the application throws is an error below 500 and critical from there on, and below 500 it has no place',
+  async t => {
+    const { listener, records } = createListener('info')
+    const refused = [403, 404, 409, 422].map(status => new HttpError(status, 'no'))
+    for (const error of [...refused, new BODY_TOO_LARGE([1])]) listener.logException(createExceptionEvent(error))
+    for (const status of [500, 501, 503, 505]) listener.logException(createExceptionEvent(new HttpError(status, 'no')))
+    t.strictSame(
+      records.map(({ level }) => level),
+      [...Array(5).fill('error'), ...Array(4).fill('critical')],
+    )
+    t.equal(records[0]?.message, 'Uncaught HttpError: "no"')
+    t.match(records[0]?.context, { exception: { status: 403, stack: '' } })
+  },
+)
+
+t.test('what is thrown and has no stack is logged all the same', async t => {
+  const { listener, records } = createListener()
+  const bare = new Error('bare')
+  bare.stack = ''
+  listener.logException(createExceptionEvent('just text'))
+  listener.logException(createExceptionEvent(bare))
+  listener.logException(createExceptionEvent(Object.create(null)))
+  t.match(records, [
+    { level: 'critical', message: 'Uncaught Thrown value: "just text" at unknown place' },
+    { message: 'Uncaught Error: "bare" at unknown place' },
+    { message: /^Uncaught Thrown value: / },
+  ])
+})

@@ -1,0 +1,33 @@
+import { t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { HostListener } from '#bundles/framework/listeners/host-listener.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+
+const listener = new HostListener(['example.org', '*.example.org'])
+
+function ask(host: string, type?: RequestType) {
+  const request = createRequest('/', { headers: { host } })
+  return () => listener.onRequest(createRequestEvent({ request, ...(type !== undefined && { type }) }))
+}
+
+t.test('only the hosts of the site are served', async t => {
+  for (const host of ['example.org', 'EXAMPLE.org:8000', 'www.example.org']) t.doesNotThrow(ask(host), host)
+  for (const host of ['example.com', 'localhost', 'badexample.org', '.example.org']) {
+    t.throws(ask(host), { code: 'HTTP_HOST_FOREIGN', status: 400 }, host)
+  }
+  t.doesNotThrow(ask('example.com', RequestType.Sub), 'a sub-request was made here')
+})
+
+t.test('in production, where the hosts are set, others get a 400, and supervisors their answer', async t => {
+  const { client, close } = await createTestKernel({
+    bundles: [frameworkBundle],
+    variables: { APP_ENV: 'prod', APP_HOSTS: 'example.org' },
+  })
+  t.teardown(close)
+  const statusOf = async (target: string, host: string) => (await client.get(target, { headers: { host } })).status
+  t.equal(await statusOf('/nope', 'example.org'), 404)
+  t.equal(await statusOf('/nope', 'example.com'), 400)
+  t.equal(await statusOf('/_health', '10.0.0.7'), 200)
+})

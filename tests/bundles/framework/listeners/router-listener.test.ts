@@ -1,0 +1,115 @@
+import { type Test, t } from 'tap'
+import { RouterListener } from '#bundles/framework/listeners/router-listener.ts'
+import { redirectController } from '#kernel/controller.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { RouteCollection } from '#lib/routing/route.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+
+const controller = () => new Response()
+
+function createListener() {
+  const routes = new RouteCollection()
+  routes.add({ name: 'item', path: '/item/:id', methods: ['GET', 'PUT'], defaults: { _format: 'json' }, controller })
+  routes.add({ name: 'slash', path: '/slash/', controller })
+  const { logger, records } = createRecorder()
+  return { listener: new RouterListener(routes, logger), records, routes }
+}
+
+function route(request: Request): Request {
+  createListener().listener.onRequest(createRequestEvent({ request }))
+  return request
+}
+
+function errorOf(t: Test, request: Request): Error {
+  return t.throws(() => route(request)) as Error
+}
+
+t.test('route, parameters, defaults and controller become attributes', async t => {
+  const { attributes } = route(createRequest('/item/7'))
+  t.equal(attributes.get('id'), '7')
+  t.equal(attributes.get('_format'), 'json')
+  t.equal(attributes.get('_route'), 'item')
+  t.hasStrict(attributes.get('_route_params'), { id: '7', _format: 'json' })
+  t.equal(attributes.get('_controller'), controller)
+})
+
+t.test('the match is logged', async t => {
+  const { listener, records } = createListener()
+  listener.onRequest(createRequestEvent({ request: createRequest('/item/7') }))
+  t.hasStrict(records, [
+    {
+      level: 'info',
+      channel: 'request',
+      message: 'Matched route "item".',
+      context: { route: 'item', request_uri: 'http://localhost/item/7', method: 'GET' },
+    },
+  ])
+})
+
+t.test('the match is not logged where the route says so', async t => {
+  const { listener, records, routes } = createListener()
+  routes.add({ name: 'quiet', path: '/quiet', controller, defaults: { _log: false } })
+  const request = createRequest('/quiet')
+  listener.onRequest(createRequestEvent({ request }))
+  t.equal(request.attributes.get('_route'), 'quiet')
+  t.strictSame(records, [])
+})
+
+t.test('a request that has a controller keeps it', async t => {
+  const request = createRequest('/nowhere')
+  request.attributes.set('_controller', 'error_controller')
+  t.equal(route(request).attributes.get('_controller'), 'error_controller')
+  t.notOk(request.attributes.has('_route'))
+})
+
+t.test('no route: 404 with the full URL but its query, and the path as its cause', async t => {
+  const error = errorOf(t, createRequest('/open/?a=1'))
+  t.match(error, { code: 'KERNEL_NO_ROUTE', status: 404, message: 'No route found for "GET http://localhost/open/"' })
+  t.match(error.cause, { code: 'ROUTE_NOT_FOUND', message: 'No routes found for "/open".' })
+})
+
+t.test('the cause of a 404 names the path as it was sent', async t => {
+  const { cause } = errorOf(t, createRequest('/caf%C3%A9%0d%0a/'))
+  t.equal((cause as Error).message, 'No routes found for "/caf%C3%A9%0d%0a".')
+})
+
+t.test('the message of a 404 names the referer, unless it is empty', async t => {
+  const referred = errorOf(t, createRequest('/a', { headers: { referer: 'https://example.org/x?b=1' } }))
+  t.equal(referred.message, 'No route found for "GET http://localhost/a" (from "https://example.org/x?b=1")')
+  const empty = errorOf(t, createRequest('/a', { headers: { referer: '' } }))
+  t.equal(empty.message, 'No route found for "GET http://localhost/a"')
+})
+
+t.test('another method: 405 that says which are allowed, without the referer', async t => {
+  const error = errorOf(t, createRequest('/item/7', { method: 'POST', headers: { referer: 'https://example.org/' } }))
+  t.match(error, {
+    code: 'KERNEL_METHOD_NOT_ALLOWED',
+    status: 405,
+    headers: { allow: 'GET, PUT' },
+    message: 'No route found for "POST http://localhost/item/7": Method Not Allowed (Allow: GET, PUT)',
+    cause: { code: 'ROUTE_METHOD_NOT_ALLOWED', message: '' },
+  })
+})
+
+t.test('a missing slash is answered by the redirect controller, under the name of the route', async t => {
+  const { attributes } = route(createRequest('/slash?a=%20b'))
+  t.equal(attributes.get('_route'), 'slash')
+  t.equal(attributes.get('_controller'), redirectController)
+  const response = redirectController.call(attributes.get('_location')) as Response
+  t.equal(response.status, 301)
+  t.equal(response.headers.get('location'), 'http://localhost/slash/?a=%20b')
+})
+
+t.test('outside of debug mode a miss has its causes, but no stack', async t => {
+  const { logger } = createRecorder()
+  const { stackTraceLimit } = Error
+  const listener = new RouterListener(new RouteCollection(), logger, false)
+  const error = t.throws(() => listener.onRequest(createRequestEvent({ request: createRequest('/x') }))) as Error
+  t.equal(error.message, 'No route found for "GET http://localhost/x"')
+  t.hasStrict(error.cause, { code: 'ROUTE_NOT_FOUND' })
+  t.notMatch(error.stack, /\n +at /)
+  t.match(errorOf(t, createRequest('/x')).stack, /\n +at /)
+  t.equal(Error.stackTraceLimit, stackTraceLimit)
+})

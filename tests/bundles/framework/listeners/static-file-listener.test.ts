@@ -1,0 +1,71 @@
+import { rmSync } from 'node:fs'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { StaticFileListener } from '#bundles/framework/listeners/static-file-listener.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { StaticFiles } from '#lib/http/static-files.ts'
+
+t.test('a request for a file is answered with it; with its version it may be kept for ever', async t => {
+  const files = new StaticFiles()
+  files.add('site', t.testdir({ 'a.css': 'a{}' }))
+  const listener = new StaticFileListener(files)
+  const cacheControl = async (target: string) => {
+    const event = createRequestEvent({ request: createRequest(target) })
+    await listener.onRequest(event)
+    t.ok(event.isPropagationStopped)
+    t.equal(await text(event.response?.body as Readable), 'a{}')
+    return event.response?.headers.get('cache-control')
+  }
+  t.equal(await cacheControl(files.url('site/a.css') ?? ''), 'public, max-age=31536000, immutable')
+  t.equal(await cacheControl('/assets/site/a.css'), 'public, no-cache')
+  t.equal(await cacheControl('/assets/00000000/site/a.css'), 'public, no-cache')
+})
+
+t.test('other paths and other methods are left to the router', async t => {
+  const files = new StaticFiles()
+  files.add('site', t.testdir({ 'a.css': 'a{}' }))
+  const listener = new StaticFileListener(files)
+  for (const request of [
+    createRequest('/assets/site/b.css'),
+    createRequest('/assets/site/a.css', { method: 'POST' }),
+  ]) {
+    const event = createRequestEvent({ request })
+    t.equal(listener.onRequest(event), undefined)
+    t.equal(event.response, undefined)
+  }
+  const head = createRequestEvent({ request: createRequest('/assets/site/a.css', { method: 'HEAD' }) })
+  await listener.onRequest(head)
+  t.equal(head.response?.status, 200)
+})
+
+t.test('a file that is gone since is left to the router', async t => {
+  const directory = t.testdir({ 'a.css': 'a{}' })
+  const files = new StaticFiles()
+  files.add('site', directory)
+  rmSync(`${directory}/a.css`)
+  const event = createRequestEvent({ request: createRequest('/assets/site/a.css') })
+  await new StaticFileListener(files).onRequest(event)
+  t.equal(event.response, undefined)
+})
+
+for (const environment of ['dev', 'prod']) {
+  t.test(`in ${environment} hidden files and backups are not found, whatever stands before their names`, async t => {
+    const assets = t.testdir({ 'a.css': 'a{}', 'a.css~': 'secret', '.git': { config: 'secret' } })
+    const bundle: Bundle = { name: 'lab', register: app => app.files.add('lab', assets) }
+    const variables = { APP_ENV: environment }
+    const { client, close } = await createTestKernel({ bundles: [frameworkBundle, bundle], variables })
+    t.teardown(close)
+    for (const prefix of ['/assets/lab', '/assets/00000000/lab']) {
+      t.equal((await client.get(`${prefix}/a.css`)).text, 'a{}')
+      for (const name of ['a.css~', '.git/config', '%2egit/config']) {
+        const response = await client.get(`${prefix}/${name}`)
+        t.equal(response.status, 404)
+        t.notOk(response.text.includes('secret'))
+      }
+    }
+  })
+}
