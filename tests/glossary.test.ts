@@ -13,7 +13,7 @@ interface Room {
 }
 
 const documents: Room = {
-  places: ['docs/guides'],
+  places: ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/README.md', 'docs/guides'],
   endings: ['.md'],
   toShown: text => blank(text, /^```[\s\S]*?^```$|`[^`\n]+`|\]\([^)]*\)/gm),
 }
