@@ -209,9 +209,9 @@ export class Request {
     this.#createSession = create
   }
 
-  /** Measures of this request's own work; that of a sub-request is a section of its parent's. */
+  /** Measures the work of this request. A sub-request has its own stopwatch. */
   get stopwatch(): Stopwatch {
-    this.#stopwatch ??= this.#parent?.stopwatch.openSection() ?? new Stopwatch()
+    this.#stopwatch ??= new Stopwatch()
     return this.#stopwatch
   }
 

@@ -1,57 +1,69 @@
-import { STOPWATCH_NOT_STARTED, STOPWATCH_SECTION_NOT_OPEN, STOPWATCH_SECTION_OPEN } from './errors.ts'
+import { STOPWATCH_NOT_STARTED } from './errors.ts'
+
+/** A time from start to end, in milliseconds since the origin of the stopwatch. */
+export interface StopwatchPeriod {
+  readonly start: number
+  readonly end: number
+}
+
+/** All periods of one name, as plain data. A period that still runs ends at the moment of the call. */
+export interface StopwatchEvent {
+  readonly name: string
+  /** A label chosen by the application, such as `database`; `default` by default. */
+  readonly category: string
+  /** The time of the clock to which all other times are relative, in milliseconds. */
+  readonly origin: number
+  readonly start: number
+  readonly end: number
+  /** The sum of the periods. Nested and overlapping periods count each. */
+  readonly duration: number
+  readonly isRunning: boolean
+  /** Ordered by start. */
+  readonly periods: readonly StopwatchPeriod[]
+}
 
 /**
- * Measures the work of one request by name, in the manner of Symfony's Stopwatch. A sub-request is a section: a
- * stopwatch of its own, so that sub-requests that run at the same time do not mix up their events. The clock gives
- * milliseconds and never runs backwards.
+ * Measures the work of one request by name, in the manner of Symfony's Stopwatch. A sub-request has its own stopwatch. The
+ * clock gives milliseconds and never runs backwards.
  */
 export class Stopwatch {
-  /** What the clock said when this stopwatch, or section, came to be: the zero of its events' times. */
-  readonly origin: number
+  readonly #origin: number
   readonly #now: () => number
   readonly #measurements = new Map<string, Measurement>()
-  #sections = new Map<string, Stopwatch>()
-  /** There while this is an open section. */
-  #end: (() => void) | undefined
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
-    this.origin = now()
+    this.#origin = now()
   }
 
   /**
-   * Starts the event; what runs already goes on and is stopped after this one. Returns what ends exactly this start, for
-   * work that overlaps with work of the same name; to call it twice is harmless. The first category of a name stays.
+   * Starts a period of a name. Returns a function that ends this period, for work that overlaps with work of the same name;
+   * a second call of it does nothing. The first category of a name stays.
    */
   start(name: string, category = 'default'): () => void {
     let measurement = this.#measurements.get(name)
     if (measurement === undefined) {
-      measurement = new Measurement(name, category, this.origin)
+      measurement = { category, periods: [] }
       this.#measurements.set(name, measurement)
     }
-    return measurement.start(this.#now)
+    const period: OpenPeriod = { start: this.#now(), end: undefined }
+    measurement.periods.push(period)
+    return () => {
+      period.end ??= this.#now()
+    }
   }
 
-  /** Stops what was started last under the name, and returns the event. @throws STOPWATCH_NOT_STARTED */
+  /** Ends the period of the name that started last, and returns all of its periods. @throws STOPWATCH_NOT_STARTED */
   stop(name: string): StopwatchEvent {
-    const now = this.#now()
     const measurement = this.#measurements.get(name)
-    if (!measurement?.stop(now)) throw new STOPWATCH_NOT_STARTED([name, this.#running()])
-    return measurement.toEvent(now)
+    const period = measurement?.periods.findLast(isRunning)
+    if (measurement === undefined || period === undefined) throw new STOPWATCH_NOT_STARTED([name, this.#listRunning()])
+    const now = this.#now()
+    period.end = now
+    return this.#toEvent(name, measurement, now)
   }
 
-  /** Ends the current period of the event and begins its next. @throws STOPWATCH_NOT_STARTED */
-  lap(name: string): StopwatchEvent {
-    const event = this.stop(name)
-    this.start(name)
-    return event
-  }
-
-  isStarted(name: string): boolean {
-    return this.#measurements.get(name)?.isRunning ?? false
-  }
-
-  /** Runs the function, sync or async, as an event that ends with it, also when it fails; gives back what it gives. */
+  /** Calls the function, sync or async, within a period that also ends when it fails. Returns the function's result. */
   measure<result>(name: string, category: string, work: () => result): result {
     const end = this.start(name, category)
     let result: result
@@ -65,140 +77,48 @@ export class Stopwatch {
       end()
       return result
     }
-    // A promise of the same value: only its end was heard.
+    // `finally` gives a promise of the same value.
     return result.finally(end) as result
   }
 
-  /**
-   * Opens a section of this stopwatch, or opens a stopped one again, and returns it. The section counts its time as
-   * `__section__`, this stopwatch as `__section__.child`. Ids are known to all sections of one stopwatch.
-   *
-   * @throws STOPWATCH_SECTION_OPEN when the section of this id runs
-   */
-  openSection(id: string = `section ${this.#sections.size + 1}`): Stopwatch {
-    const section = this.#sections.get(id) ?? new Stopwatch(this.#now)
-    if (section.#end !== undefined) throw new STOPWATCH_SECTION_OPEN([id])
-    const endChild = this.start('__section__.child', 'section')
-    const endSection = section.start('__section__', 'section')
-    section.#sections = this.#sections
-    section.#end = () => {
-      endSection()
-      endChild()
-    }
-    this.#sections.set(id, section)
-    return section
-  }
-
-  /** Stops a section; it may be opened again. @throws STOPWATCH_SECTION_NOT_OPEN */
-  stopSection(id: string): void {
-    const section = this.#sections.get(id)
-    if (section === undefined || section.#end === undefined)
-      throw new STOPWATCH_SECTION_NOT_OPEN([id, this.#openSections()])
-    section.close()
-  }
-
-  /** Stops this section, if it is one and runs; events of it that still run go on. */
-  close(): void {
-    this.#end?.()
-    this.#end = undefined
-  }
-
-  /** What was measured so far, here or in the section of this id (nothing when there is none), in order of first start. */
-  events(section?: string): StopwatchEvent[] {
-    if (section !== undefined) return this.#sections.get(section)?.events() ?? []
+  /** Everything measured so far, ordered by the first start of each name. */
+  events(): StopwatchEvent[] {
     const now = this.#now()
-    return Array.from(this.#measurements.values(), measurement => measurement.toEvent(now))
+    return Array.from(this.#measurements, ([name, measurement]) => this.#toEvent(name, measurement, now))
   }
 
-  #running(): string {
-    return list([...this.#measurements.keys()].filter(name => this.isStarted(name)))
-  }
-
-  #openSections(): string {
-    return list([...this.#sections].filter(([, section]) => section.#end !== undefined).map(([id]) => id))
-  }
-}
-
-function list(names: readonly string[]): string {
-  return names.length === 0 ? 'nothing' : names.map(name => `"${name}"`).join(', ')
-}
-
-/** From when to when, in milliseconds since the section's origin. */
-export interface StopwatchPeriod {
-  readonly start: number
-  readonly end: number
-}
-
-/** What was measured under one name, as plain data; what still runs is counted up to the moment it was asked for. */
-export interface StopwatchEvent {
-  readonly name: string
-  /** `section`, `event_listener`, `template` …; `default` is the application's. */
-  readonly category: string
-  /** The clock's time, in milliseconds, to which all other times are relative. */
-  readonly origin: number
-  readonly start: number
-  readonly end: number
-  /** The sum of the periods: nested and overlapping ones count each. */
-  readonly duration: number
-  readonly isRunning: boolean
-  /** In order of their starts. */
-  readonly periods: readonly StopwatchPeriod[]
-}
-
-/** Collects the periods of one name. */
-export class Measurement {
-  readonly #name: string
-  readonly #category: string
-  readonly #origin: number
-  /** In order of their starts; those without an end run. */
-  readonly #periods: OpenPeriod[] = []
-
-  constructor(name: string, category: string, origin: number) {
-    this.#name = name
-    this.#category = category
-    this.#origin = origin
-  }
-
-  get isRunning(): boolean {
-    return this.#periods.some(period => period.end === undefined)
-  }
-
-  /** Begins a period and returns what ends it. */
-  start(now: () => number): () => void {
-    const period: OpenPeriod = { start: now(), end: undefined }
-    this.#periods.push(period)
-    return () => {
-      period.end ??= now()
-    }
-  }
-
-  /** Ends the running period that began last; false when none runs. */
-  stop(now: number): boolean {
-    const period = this.#periods.findLast(period => period.end === undefined)
-    if (period === undefined) return false
-    period.end = now
-    return true
-  }
-
-  toEvent(now: number): StopwatchEvent {
-    const periods = this.#periods.map(({ start, end = now }) => ({
-      start: start - this.#origin,
-      end: end - this.#origin,
-    }))
+  #toEvent(name: string, measurement: Measurement, now: number): StopwatchEvent {
+    const origin = this.#origin
+    const periods = measurement.periods.map(({ start, end = now }) => ({ start: start - origin, end: end - origin }))
     return {
-      name: this.#name,
-      category: this.#category,
-      origin: this.#origin,
-      start: periods.reduce((first, period) => Math.min(first, period.start), Infinity),
-      end: periods.reduce((last, period) => Math.max(last, period.end), -Infinity),
-      duration: periods.reduce((sum, period) => sum + (period.end - period.start), 0),
-      isRunning: this.isRunning,
+      name,
+      category: measurement.category,
+      origin,
+      start: periods.reduce((first, { start }) => Math.min(first, start), Infinity),
+      end: periods.reduce((last, { end }) => Math.max(last, end), -Infinity),
+      duration: periods.reduce((sum, { start, end }) => sum + (end - start), 0),
+      isRunning: measurement.periods.some(isRunning),
       periods,
     }
   }
+
+  #listRunning(): string {
+    const running = [...this.#measurements].filter(([, { periods }]) => periods.some(isRunning))
+    return running.map(([name]) => `"${name}"`).join(', ') || 'nothing'
+  }
+}
+
+interface Measurement {
+  readonly category: string
+  /** Ordered by start. A period without an end runs. */
+  readonly periods: OpenPeriod[]
 }
 
 interface OpenPeriod {
   readonly start: number
   end: number | undefined
+}
+
+function isRunning({ end }: OpenPeriod): boolean {
+  return end === undefined
 }

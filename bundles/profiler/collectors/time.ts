@@ -33,17 +33,12 @@ export function createTimeCollector(redactor: Redactor): ProfileCollector {
   return {
     name: 'time',
     collect({ request, start }: Pass): TimeData | undefined {
-      const events = request.requestedStopwatch?.events().filter(isOfApplication) ?? []
+      const events = request.requestedStopwatch?.events() ?? []
       if (events.length === 0) return undefined
       const measured = events.slice(0, eventLimit).map(event => toMeasured(event, start, toText))
       return { measured, dropped: events.length - measured.length }
     },
   }
-}
-
-/** Sections are sub-requests: the event tree knows more of them. */
-function isOfApplication({ name }: StopwatchEvent): boolean {
-  return name !== '__section__' && name !== '__section__.child'
 }
 
 function toMeasured(

@@ -111,7 +111,6 @@ export class ProfilerTracer implements DispatchTracer {
   /** Whatever was open during the request is closed before it is collected. */
   #finish(pass: Pass): void {
     pass.events.finish()
-    pass.request.requestedStopwatch?.close()
     this.#profiler.finish(pass)
   }
 }

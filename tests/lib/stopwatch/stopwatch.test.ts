@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { Stopwatch } from '#lib/stopwatch/stopwatch.ts'
 
-/** A clock that stands still until it is told to go on. */
+/** A clock that stands still until `pass` is called. */
 function createClock(start = 1000): { now: () => number; pass: (milliseconds: number) => void } {
   let time = start
   return {
@@ -41,7 +41,7 @@ t.test('an event has its periods, their sum, and times relative to the origin', 
   t.strictSame(JSON.parse(JSON.stringify(stopwatch.events())), [expected])
 })
 
-t.test('the category is default, and the clock that of the process, unless told otherwise', async t => {
+t.test('by default, the category is `default` and the clock is that of the process', async t => {
   const before = performance.now()
   const stopwatch = new Stopwatch()
   stopwatch.start('work')
@@ -61,7 +61,7 @@ t.test('a name started twice nests: stop ends the start that came last', async t
     { start: 0, end: 2 },
     { start: 1, end: 2 },
   ])
-  t.ok(stopwatch.isStarted('render'))
+  t.hasStrict(stopwatch.events(), [{ isRunning: true }])
   clock.pass(8)
   const event = stopwatch.stop('render')
   t.strictSame(event.periods, [
@@ -69,10 +69,10 @@ t.test('a name started twice nests: stop ends the start that came last', async t
     { start: 1, end: 2 },
   ])
   t.hasStrict(event, { start: 0, end: 10, duration: 11 })
-  t.notOk(stopwatch.isStarted('render'))
+  t.hasStrict(stopwatch.events(), [{ isRunning: false }])
 })
 
-t.test('what start returns ends that start and no other, however often it is called', async t => {
+t.test('the function that start returns ends that period only, also when it is called twice', async t => {
   const clock = createClock(0)
   const stopwatch = new Stopwatch(clock.now)
   const endFirst = stopwatch.start('call')
@@ -89,17 +89,7 @@ t.test('what start returns ends that start and no other, however often it is cal
   ])
 })
 
-t.test('lap ends a period and begins the next', async t => {
-  const clock = createClock(0)
-  const stopwatch = new Stopwatch(clock.now)
-  stopwatch.start('import', 'batch')
-  clock.pass(4)
-  t.strictSame(stopwatch.lap('import').periods, [{ start: 0, end: 4 }])
-  clock.pass(6)
-  t.match(stopwatch.stop('import'), { category: 'batch', duration: 10, periods: { length: 2 } })
-})
-
-t.test('what still runs is shown up to now, and says so', async t => {
+t.test('a running period counts up to now', async t => {
   const clock = createClock(0)
   const stopwatch = new Stopwatch(clock.now)
   stopwatch.start('terminate')
@@ -109,23 +99,21 @@ t.test('what still runs is shown up to now, and says so', async t => {
   t.hasStrict(stopwatch.stop('terminate'), { isRunning: false, duration: 8 })
 })
 
-t.test('stopping what was not started names it and lists what runs', async t => {
+t.test('stopping a name that does not run is an error that lists the running names', async t => {
   const stopwatch = new Stopwatch()
   t.throws(() => stopwatch.stop('render'), {
     code: 'STOPWATCH_NOT_STARTED',
     status: 500,
-    message: 'The stopwatch event "render" cannot be stopped: it is not running. Running: nothing.',
+    message: 'The stopwatch event "render" cannot be stopped because it is not running. Running: nothing.',
   })
   stopwatch.start('query')
   stopwatch.start('done')
   stopwatch.stop('done')
   stopwatch.start('mail')
   t.throws(() => stopwatch.stop('done'), { message: /"done".*Running: "query", "mail"\.$/ })
-  t.throws(() => stopwatch.lap('render'), { code: 'STOPWATCH_NOT_STARTED' })
-  t.notOk(stopwatch.isStarted('render'))
 })
 
-t.test('measure gives what the function gives, and ends with it', async t => {
+t.test('measure returns the result of the function, and ends with it', async t => {
   const clock = createClock(0)
   const stopwatch = new Stopwatch(clock.now)
   const value = stopwatch.measure('sum', 'default', () => {
@@ -152,7 +140,7 @@ t.test('measure waits for a promise, also for one that is rejected', async t => 
     clock.pass(2)
     return 'body'
   })
-  t.ok(stopwatch.isStarted('fetch'))
+  t.hasStrict(stopwatch.events(), [{ isRunning: true }])
   t.equal(await pending, 'body')
   const failing = stopwatch.measure('fetch', 'http', async () => {
     clock.pass(3)
@@ -160,88 +148,6 @@ t.test('measure waits for a promise, also for one that is rejected', async t => 
   })
   await t.rejects(failing, { message: 'no answer' })
   t.hasStrict(stopwatch.events(), [{ isRunning: false, duration: 5 }])
-})
-
-t.test('a section is a stopwatch with an origin and events of its own', async t => {
-  const clock = createClock(0)
-  const stopwatch = new Stopwatch(clock.now)
-  clock.pass(10)
-  const section = stopwatch.openSection('abc123')
-  clock.pass(1)
-  section.start('render', 'template')
-  clock.pass(2)
-  section.stop('render')
-  stopwatch.stopSection('abc123')
-
-  t.hasStrict(stopwatch.events(), [
-    { name: '__section__.child', category: 'section', origin: 0, periods: [{ start: 10, end: 13 }] },
-  ])
-  t.hasStrict(stopwatch.events('abc123'), [
-    { name: '__section__', category: 'section', origin: 10, periods: [{ start: 0, end: 3 }] },
-    { name: 'render', category: 'template', origin: 10, periods: [{ start: 1, end: 3 }] },
-  ])
-  t.strictSame(stopwatch.events('unknown'), [])
-})
-
-t.test('a section can be closed by whoever has it; what is no section, or closed already, stays as it is', async t => {
-  const clock = createClock(0)
-  const stopwatch = new Stopwatch(clock.now)
-  const section = stopwatch.openSection('inner')
-  clock.pass(5)
-  section.close()
-  clock.pass(5)
-  section.close()
-  stopwatch.close()
-  t.hasStrict(stopwatch.events(), [{ name: '__section__.child', duration: 5, isRunning: false }])
-  t.hasStrict(section.events(), [{ name: '__section__', duration: 5, isRunning: false }])
-  t.throws(() => stopwatch.stopSection('inner'), { code: 'STOPWATCH_SECTION_NOT_OPEN' })
-  t.equal(stopwatch.openSection('inner'), section, 'it may be opened again')
-})
-
-t.test('a stopped section can be opened again and goes on where it was', async t => {
-  const clock = createClock(0)
-  const stopwatch = new Stopwatch(clock.now)
-  const section = stopwatch.openSection('abc123')
-  clock.pass(1)
-  stopwatch.stopSection('abc123')
-  clock.pass(5)
-  t.equal(stopwatch.openSection('abc123'), section)
-  clock.pass(2)
-  stopwatch.stopSection('abc123')
-  t.match(stopwatch.events('abc123'), [{ origin: 0, duration: 3, periods: { length: 2 } }])
-})
-
-t.test('sections of one stopwatch overlap and nest without mixing their events', async t => {
-  const clock = createClock(0)
-  const stopwatch = new Stopwatch(clock.now)
-  const first = stopwatch.openSection('first')
-  clock.pass(1)
-  const second = stopwatch.openSection('second')
-  const inner = second.openSection()
-  first.start('work')
-  inner.start('work')
-  clock.pass(1)
-  stopwatch.stopSection('first')
-  clock.pass(1)
-  inner.stopSection('section 3')
-  stopwatch.stopSection('second')
-
-  t.strictSame(stopwatch.events()[0]?.periods, [
-    { start: 0, end: 2 },
-    { start: 1, end: 3 },
-  ])
-  t.hasStrict(stopwatch.events('section 3'), [{ name: '__section__', duration: 2 }, { name: 'work' }])
-  t.hasStrict(stopwatch.events('second'), [{ name: '__section__' }, { name: '__section__.child', duration: 2 }])
-})
-
-t.test('opening a section twice, or stopping one that is not open, is an error that names it', async t => {
-  const stopwatch = new Stopwatch()
-  t.throws(() => stopwatch.stopSection('abc123'), { code: 'STOPWATCH_SECTION_NOT_OPEN', message: /Open: nothing\.$/ })
-  stopwatch.openSection('abc123')
-  stopwatch.openSection('def456')
-  t.throws(() => stopwatch.openSection('abc123'), { code: 'STOPWATCH_SECTION_OPEN', message: /"abc123"/ })
-  stopwatch.stopSection('def456')
-  t.throws(() => stopwatch.stopSection('def456'), { message: /"def456".*Open: "abc123"\.$/ })
 })
 
 t.test('any order of starts and stops counts like a stack of start times', async () => {
@@ -262,7 +168,7 @@ t.test('any order of starts and stops counts like a stack of start times', async
           stopwatch.stop('work')
         }
       }
-      while (stopwatch.isStarted('work')) {
+      while (stopwatch.events()[0]?.isRunning) {
         duration += clock.now() - (stack.pop() ?? Number.NaN)
         stopwatch.stop('work')
       }

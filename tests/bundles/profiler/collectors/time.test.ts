@@ -31,12 +31,6 @@ t.test('times are whole microseconds since the pass began', async t => {
   t.equal(measured[0]?.duration, duration)
 })
 
-t.test('sections are sub-requests, which the event tree tells', async t => {
-  const pass = createPass()
-  pass.request.stopwatch.openSection('inner')
-  t.equal(collector.collect(pass), undefined)
-})
-
 t.test('many names and many periods are cut and counted; long names and secrets are not kept', async t => {
   const pass = createPass()
   const { stopwatch } = pass.request
