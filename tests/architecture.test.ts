@@ -16,7 +16,7 @@ const places: Readonly<Record<string, string>> = {
   valibot: 'lib/env/ bundles/profiler/profile/',
   commander: 'bin/console',
   'highlight.js': 'lib/stack/highlight.ts',
-  '@modelcontextprotocol/sdk': 'bundles/profiler/mcp/',
+  '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
 }
 
 /** Whether a package may be imported in a file: its places are separated by spaces. */

@@ -169,7 +169,7 @@ t.test('what routes and the profiler can be told is there', async t => {
       name,
     )
   }
-  const options = ['recording/recording-policy.ts', 'profiler-bundle.ts'].flatMap(file => {
+  const options = ['record/recording-policy.ts', 'profiler-bundle.ts'].flatMap(file => {
     const text = readFileSync(path.join('bundles/profiler', file), 'utf8')
     const [, body = ''] = /interface (?:RecordingOptions|ProfilerOptions).*\{([\s\S]*?)\n\}/.exec(text) ?? []
     return Array.from(body.matchAll(/readonly (\w+)\?:/g), ([, name]) => name)

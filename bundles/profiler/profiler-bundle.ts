@@ -7,45 +7,35 @@ import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-e
 import type { LogRecord } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createTraceableView } from '../../lib/view/traceable-view.ts'
-import { Assets } from './assets.ts'
-import { lateCollector } from './collectors/late.ts'
-import { memoryCollector } from './collectors/memory.ts'
-import { ArmFile } from './cpu/arm-file.ts'
-import { CpuProfiler } from './cpu/cpu-profiler.ts'
-import { CpuSampler } from './cpu/cpu-sampler.ts'
-import { createCollectors } from './create-collectors.ts'
-import { EditorLinks } from './editor-links.ts'
-import { decorateErrorController } from './error-page/decorate-error-controller.ts'
-import { decorateLastResort } from './error-page/decorate-last-resort.ts'
-import { loadOnce } from './load-once.ts'
-import { createPanelLoader } from './load-panels.ts'
-import { addMcp } from './mcp/add-mcp.ts'
-import { addPages } from './pages/add-pages.ts'
-import { createOwnPageTest } from './pages/create-own-page-test.ts'
-import { CallWatch } from './recording/call-watch.ts'
-import { collectData, collectLate } from './recording/collect-data.ts'
-import { createRenderTracer } from './recording/create-render-tracer.ts'
-import { findCallSite } from './recording/find-call-site.ts'
-import { GcWatch } from './recording/gc-watch.ts'
-import { HangWatch } from './recording/hang-watch.ts'
-import { ListenerSites } from './recording/listener-sites.ts'
-import { LoopWatch } from './recording/loop-watch.ts'
-import { observeSessions } from './recording/observe-sessions.ts'
-import type { Pass } from './recording/pass.ts'
-import type { ProfileCollector } from './recording/profile-collector.ts'
-import { Profiler } from './recording/profiler.ts'
-import { ProfilerListener } from './recording/profiler-listener.ts'
-import { ProfilerTracer } from './recording/profiler-tracer.ts'
-import { type RecordingOptions, RecordingPolicy } from './recording/recording-policy.ts'
-import { watchCrashes } from './recording/watch-crashes.ts'
-import { watchFetch } from './recording/watch-fetch.ts'
-import { watchNodeHttp } from './recording/watch-node-http.ts'
-import { Replayer } from './replay/replayer.ts'
+import { addMcp } from './cli/mcp/add-mcp.ts'
+import { Replayer } from './insight/replay/replayer.ts'
+import { collectData, collectLate, type ProfileCollector } from './record/collect.ts'
+import { createCollectors } from './record/collectors/create-collectors.ts'
+import { memoryCollector } from './record/collectors/process.ts'
+import { lateCollector } from './record/collectors/time.ts'
+import { ArmFile } from './record/cpu/arming.ts'
+import { CpuProfiler } from './record/cpu/cpu-profiler.ts'
+import { CpuSampler } from './record/cpu/cpu-sampler.ts'
+import { findCallSite } from './record/log-trace.ts'
+import { GcWatch, HangWatch, LoopWatch } from './record/loop-watch.ts'
+import { createRenderTracer, observeSessions, watchCrashes } from './record/observers.ts'
+import type { Pass } from './record/pass.ts'
+import { Profiler } from './record/profiler.ts'
+import { ProfilerListener } from './record/profiler-listener.ts'
+import { ListenerSites, ProfilerTracer } from './record/profiler-tracer.ts'
+import { type RecordingOptions, RecordingPolicy } from './record/recording-policy.ts'
+import { CallWatch, watchFetch, watchNodeHttp } from './record/watch-calls.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
-import { RecentRedirects } from './toolbar/recent-redirects.ts'
-import { ToolbarListener } from './toolbar/toolbar-listener.ts'
-import { WelcomeListener } from './welcome/welcome-listener.ts'
+import { Assets } from './web/assets.ts'
+import { EditorLinks } from './web/editor-links.ts'
+import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
+import { addPages } from './web/pages/add-pages.ts'
+import { createOwnPageTest } from './web/pages/own-requests.ts'
+import { createPanelLoader, loadOnce } from './web/panels/load-panels.ts'
+import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
+import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
+import { WelcomeListener } from './web/welcome-listener.ts'
 
 /** What a profiler records, and where it keeps it. */
 export interface ProfilerOptions extends RecordingOptions {
@@ -139,7 +129,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(() => cpu.close())
       const panels = createPanelLoader(app)
       const replayer = new Replayer({ ...app, profiler })
-      const inspector = loadOnce(async () => new (await import('./findings/inspector.ts')).Inspector(app.findingRules))
+      const inspector = loadOnce(
+        async () => new (await import('./insight/findings/inspector.ts')).Inspector(app.findingRules),
+      )
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp(services))
@@ -150,7 +142,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
       app.commands.push(async () => {
-        const { createCommands } = await import('./commands/create-commands.ts')
+        const { createCommands } = await import('./cli/create-commands.ts')
         const boot = () => prepareForRequests(app)
         return createCommands({ ...services, inspector: await inspector(), armFile, boot })
       })
@@ -199,7 +191,7 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const collect = (pass: Pass) => collectData(pass, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
-  const page = loadOnce(async () => new (await import('./error-page/error-page.ts')).ErrorPage(parts))
+  const page = loadOnce(async () => new (await import('./web/error-page/error-page.ts')).ErrorPage(parts))
   // What a request takes to fail is not to have it in, nor what a server takes to listen, which is mostly done in this turn.
   app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }

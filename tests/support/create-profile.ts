@@ -1,6 +1,6 @@
-import type { PanelSubject } from '#bundles/profiler/panels/panel.ts'
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile.ts'
 import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
+import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
 /** What of a profile, beside its data, is not as usual. */
 export interface ProfileInit extends Partial<ProfileSummary> {

@@ -1,18 +1,18 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { CpuSampler } from '#bundles/profiler/cpu/cpu-sampler.ts'
-import { createPanels } from '#bundles/profiler/create-panels.ts'
-import { findChildren } from '#bundles/profiler/pages/find-children.ts'
-import type { PanelSubject, ProfilePanel } from '#bundles/profiler/panels/panel.ts'
+import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile.ts'
+import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   type ProfiledTestKernelOptions,
+  waitForRecord,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { waitForRecord } from '#bundles/profiler/testing/wait-for-record.ts'
+import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
+import type { PanelSubject, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import type { RequestHandler } from '#kernel/controller.ts'

@@ -1,18 +1,18 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import {
   createTestKernel,
   type TestKernel,
   type TestKernelOptions,
 } from '../../../kernel/testing/create-test-kernel.ts'
 import type { Request } from '../../../lib/http/request.ts'
-import { Inspector } from '../findings/inspector.ts'
-import { findRelatives } from '../pages/find-relatives.ts'
+import { Inspector } from '../insight/findings/inspector.ts'
+import { findRelatives } from '../insight/relatives.ts'
 import type { Profile } from '../profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
-import { findPass } from '../recording/passes.ts'
+import { findPass } from '../record/pass.ts'
 import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
-import type { StoredProfile } from '../store/profile-storage.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { ProfileExpectation } from './profile-expectation.ts'
-import { waitForRecord } from './wait-for-record.ts'
 
 /** How a kernel for tests that is profiled differs from that of `bin/serve`, and what it records. */
 export interface ProfiledTestKernelOptions extends TestKernelOptions, Omit<ProfilerOptions, 'storage'> {}
@@ -73,4 +73,23 @@ async function createExpectation(
   const children = found.filter(child => child !== undefined)
   const subRequests = await Promise.all(children.map(child => createExpectation(storage, inspector, child)))
   return new ProfileExpectation({ ...stored, ...relatives, findings: inspector.inspect(stored.profile) }, subRequests)
+}
+
+/** Milliseconds: a record is kept a moment after its response was sent, on a busy machine a long one. */
+const patience = 5000
+
+/** Finds a record as soon as it is kept, and as is wanted. @throws Error after five seconds */
+export async function waitForRecord(
+  storage: Pick<ProfileStorage, 'find'>,
+  token: string,
+  isWanted: (profile: Profile) => boolean = () => true,
+  limit: number = patience,
+): Promise<StoredProfile> {
+  const end = performance.now() + limit
+  for (;;) {
+    const stored = await storage.find(token)
+    if (stored !== undefined && isWanted(stored.profile)) return stored
+    if (performance.now() > end) throw new Error(`There is no such record "${token}".`)
+    await wait(1)
+  }
 }

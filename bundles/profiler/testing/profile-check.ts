@@ -1,4 +1,4 @@
-import type { RecordSubject } from '../renderings/record-subject.ts'
+import type { RecordSubject } from '../insight/relatives.ts'
 
 /**
  * A claim about a request, to be held against its record. `ProfileExpectation.satisfied` takes those of your own: for what

@@ -1,14 +1,20 @@
+import { AssertionError } from 'node:assert'
 import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { LogLevel } from '../../../lib/log/logger.ts'
+import { toMarkdown } from '../export/markdown.ts'
+import type { RecordSubject } from '../insight/relatives.ts'
 import type { Profile } from '../profile.ts'
-import type { RecordSubject } from '../renderings/record-subject.ts'
-import { toMarkdown } from '../renderings/to-markdown.ts'
-import { checkRoute, checkStatus, checkThrown, sessionCheck } from './checks/answer.ts'
-import { checkDuration } from './checks/duration.ts'
-import { checkCalled, checkDispatched, checkOrder } from './checks/events.ts'
-import { checkFindings } from './checks/findings.ts'
-import { checkLogged, checkRendered, checkSent, checkSubRequests } from './checks/work.ts'
-import { ProfileAssertionError } from './profile-assertion-error.ts'
+import {
+  checkLogged,
+  checkRendered,
+  checkRoute,
+  checkSent,
+  checkStatus,
+  checkSubRequests,
+  checkThrown,
+  sessionCheck,
+} from './checks/answer.ts'
+import { checkCalled, checkDispatched, checkDuration, checkFindings, checkOrder } from './checks/events.ts'
 import type { ProfileCheck } from './profile-check.ts'
 
 /** How many lines of a record a failure shows. */
@@ -156,4 +162,25 @@ function toExcerpt(markdown: string): string[] {
   const lines = markdown.split('\n').filter(line => line !== '')
   const rest = lines.length - excerptLimit
   return rest <= 0 ? lines : [...lines.slice(0, excerptLimit), `… and ${rest} more lines: toMarkdown() gives them all.`]
+}
+
+/** What a failure is made of. */
+export interface ProfileFailure {
+  readonly message: string
+  readonly expected: unknown
+  readonly actual: unknown
+  readonly record: readonly string[]
+  /** The function that was called: the stack begins with its caller. */
+  readonly caller: (...values: never[]) => unknown
+}
+
+/** A request was not as expected; test runners show the record with the difference. */
+export class ProfileAssertionError extends AssertionError {
+  /** What matters of the record, as lines of Markdown. */
+  readonly record: readonly string[]
+
+  constructor({ actual, caller, expected, message, record }: ProfileFailure) {
+    super({ message, expected, actual, operator: caller.name, stackStartFn: caller })
+    this.record = record
+  }
 }

@@ -3,7 +3,7 @@ import { Agent, createServer, get, request as httpRequest, type RequestListener,
 import type { AddressInfo } from 'node:net'
 import { type Test, t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile.ts'
-import { CallTrace } from '#bundles/profiler/recording/call-trace.ts'
+import { CallTrace } from '#bundles/profiler/record/call-trace.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'

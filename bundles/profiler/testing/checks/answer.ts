@@ -1,8 +1,13 @@
 import { statusText } from '../../../../lib/http/response.ts'
-import { readExceptions, type StoredException } from '../../reading/read-exceptions.ts'
-import { asObject } from '../../reading/read-soft.ts'
+import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
+import { readCalls } from '../../profile/calls.ts'
+import { readExceptions, type StoredException } from '../../profile/exceptions.ts'
+import { toTarget } from '../../profile/format.ts'
+import { readLogs } from '../../profile/logs.ts'
+import { asObject } from '../../profile/read-soft.ts'
+import { readRenders } from '../../profile/renders.ts'
 import type { ProfileCheck } from '../profile-check.ts'
-import { toEnumeration } from './counting.ts'
+import { examineCount, toAmount, toEnumeration, withCount } from './events.ts'
 
 /** Was it answered with this status? */
 export function checkStatus(wanted: number): ProfileCheck {
@@ -64,4 +69,72 @@ export function matches(text: string, wanted: string | RegExp): boolean {
 
 function toStatus(status: number): string {
   return status === 0 ? 'nothing' : `${status} ${statusText(status)}`
+}
+
+/** Was the template rendered, as a page or as a partial: at all, or so many times? Without a name, was any? */
+export function checkRendered(template: string | undefined, wanted: number | undefined): ProfileCheck {
+  return {
+    claim: withCount(template === undefined ? 'render templates' : `render the template ${template}`, wanted),
+    panel: 'templates',
+    examine({ profile }) {
+      const names = readRenders(profile).all.map(({ name }) => name)
+      const actual = template === undefined ? names : names.filter(name => name === template)
+      const found = names.length === 0 ? 'it rendered none' : `it rendered ${toEnumeration(names)}`
+      return examineCount({ wanted, actual: actual.length, found })
+    },
+  }
+}
+
+/** Was something logged of at least a level that says this: at all, or so many times? */
+export function checkLogged(
+  least: LogLevel,
+  text: string | RegExp | undefined,
+  wanted: number | undefined,
+): ProfileCheck {
+  const says = text === undefined ? '' : ` that says ${typeof text === 'string' ? `"${text}"` : text}`
+  const levels = logLevels.slice(logLevels.indexOf(least))
+  const kind = levels.length === 1 ? least : `${least} or above`
+  return {
+    claim: withCount(`log a record of level ${kind}${says}`, wanted),
+    panel: 'logger',
+    examine({ profile }) {
+      const { logs } = readLogs(profile)
+      const loud = logs.filter(({ level }) => levels.includes(level))
+      const wantedLogs = loud.filter(({ message }) => text === undefined || matches(message, text))
+      const lines = loud.map(({ level, message }) => `${level} "${message}"`)
+      const found = lines.length === 0 ? `it logged nothing of level ${kind}` : `it logged ${toEnumeration(lines)}`
+      return examineCount({ wanted, actual: wantedLogs.length, found })
+    },
+  }
+}
+
+/** Were requests sent to others: at all, or so many? With a text or pattern, only those to such URLs count. */
+export function checkSent(url: string | RegExp | undefined, wanted: number | undefined): ProfileCheck {
+  const where = url === undefined ? '' : ` to ${url}`
+  return {
+    claim: wanted === undefined ? `send requests${where}` : `send ${toAmount(wanted, 'request')}${where}`,
+    panel: 'http',
+    examine({ profile }) {
+      const { calls, omitted } = readCalls(profile)
+      const matching = calls.filter(call => url === undefined || matches(call.url, url))
+      // Nobody knows where those went that there was no room for.
+      const actual = matching.length + (url === undefined ? omitted : 0)
+      const lines = calls.map(call => `${call.method} ${call.url} (${call.outcome.text})`)
+      const found = lines.length === 0 ? 'it sent none' : `it sent ${toEnumeration(lines)}`
+      return examineCount({ wanted, actual, found })
+    },
+  }
+}
+
+/** Were sub-requests made: at all, or so many? */
+export function checkSubRequests(wanted: number | undefined): ProfileCheck {
+  return {
+    claim: wanted === undefined ? 'make sub-requests' : `make ${toAmount(wanted, 'sub-request')}`,
+    panel: 'events',
+    examine({ children, profile }) {
+      const actual = profile.children.length
+      const names = children.map(({ controller, status, url }) => `${controller ?? toTarget(url)} (${status})`)
+      return examineCount({ wanted, actual, found: actual === 0 ? 'it made none' : `it made ${toEnumeration(names)}` })
+    },
+  }
 }

@@ -1,10 +1,101 @@
 import { nearestNames } from '../../../../lib/text/nearest-names.ts'
+import { tellProblem } from '../../insight/findings/finding.ts'
+import type { RecordSubject } from '../../insight/relatives.ts'
+import { coveredTime, readCalls } from '../../profile/calls.ts'
+import { controllerTimes } from '../../profile/event-outline.ts'
+import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { formatDuration } from '../../profile/format.ts'
+import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
+import { readRenders } from '../../profile/renders.ts'
 import type { Profile } from '../../profile.ts'
-import { type EventNode, readEventTree } from '../../reading/event-tree.ts'
-import { asObject, asObjects, asText } from '../../reading/read-soft.ts'
-import type { RecordSubject } from '../../renderings/record-subject.ts'
-import type { ProfileCheck } from '../profile-check.ts'
-import { examineCount, standInOrder, toEnumeration, toTimes, withCount } from './counting.ts'
+import type { Examination, ProfileCheck } from '../profile-check.ts'
+
+/** What was counted, and how it is told. */
+export interface Count {
+  /** Undefined where one is enough. */
+  readonly wanted: number | undefined
+  readonly actual: number
+  readonly found: string
+}
+
+/** Compares a number with the wanted one, or with one at least. */
+export function examineCount({ actual, found, wanted }: Count): Examination {
+  const expected = wanted ?? 'at least 1'
+  return { holds: wanted === undefined ? actual > 0 : actual === wanted, expected, actual, found }
+}
+
+/** Completes a claim with how often it is meant: `call it`, `call it twice`. */
+export function withCount(claim: string, count: number | undefined): string {
+  return count === undefined ? claim : `${claim} ${toTimes(count)}`
+}
+
+/** Writes how often: `once`, `3 times`. */
+export function toTimes(count: number): string {
+  return ['not at all', 'once', 'twice'][count] ?? `${count} times`
+}
+
+/** Writes a number of things: `1 call`, `2 calls`. */
+export function toAmount(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}
+
+const listLimit = 20
+
+/** Lists texts, those at the end only counted where they are many. */
+export function toEnumeration(texts: readonly string[]): string {
+  const rest = texts.length - listLimit
+  return [...texts.slice(0, listLimit), ...(rest > 0 ? [`${rest} more`] : [])].join(', ')
+}
+
+/** Whether the names stand in a list in this order; others may stand between them. */
+export function standInOrder(names: readonly string[], list: readonly string[]): boolean {
+  let next = 0
+  for (const name of list) if (name === names[next]) next++
+  return next === names.length
+}
+
+/** Did a part of the request take no longer than so many milliseconds? */
+export function checkDuration(limit: number, part: string): ProfileCheck {
+  return {
+    claim: `take at most ${limit} ms${part === 'request' ? '' : ` for ${part}`}`,
+    panel: 'time',
+    examine({ profile }) {
+      const parts = measureParts(profile)
+      const actual = parts.get(part)
+      if (actual !== undefined) {
+        return {
+          holds: actual <= limit,
+          expected: `at most ${limit}`,
+          actual,
+          found: `it took ${formatDuration(actual)}`,
+        }
+      }
+      const known = [...parts.keys()]
+      const found = `nothing was measured of it, but of ${toEnumeration(known)}`
+      return { holds: false, expected: part, actual: known, found }
+    },
+  }
+}
+
+/**
+ * The milliseconds of all that is known of a request by name: `request`, `controller`, `templates`, `calls`, then each name
+ * of its stopwatch, event and listener.
+ */
+function measureParts(profile: Profile): ReadonlyMap<string, number> {
+  const { nodes, roots } = readEventTree(profile)
+  const { duration } = profile.summary
+  const parts = new Map([['request', duration]])
+  const add = (name: string, milliseconds: number) => parts.set(name, (parts.get(name) ?? 0) + milliseconds)
+  for (const time of controllerTimes(roots, duration * 1000)) add('controller', time / 1000)
+  for (const page of readRenders(profile).pages) add('templates', page.duration)
+  const { calls } = readCalls(profile)
+  if (calls.length > 0) add('calls', coveredTime(calls))
+  for (const { duration, name } of asObjects(asObject(profile.data.time).measured)) {
+    add(asText(name), asNumber(duration) / 1000)
+  }
+  for (const { duration = 0, kind, name } of nodes) if (kind !== 'request') add(name, duration / 1000)
+  return parts
+}
 
 /** Was the event dispatched: at all, or so many times? */
 export function checkDispatched(event: string, wanted: number | undefined): ProfileCheck {
@@ -71,4 +162,18 @@ function whyNotCalled(
   return last === undefined
     ? 'it was not'
     : `${last.name} has ${last.hasThrown ? 'thrown' : `stopped ${skipping?.name}`} before`
+}
+
+/** Could something be better about it, by any rule or by this one: at all, or so many times? */
+export function checkFindings(rule: string | undefined, wanted: number | undefined): ProfileCheck {
+  return {
+    claim: withCount(`have findings${rule === undefined ? '' : ` of the rule ${rule}`}`, wanted),
+    panel: 'findings',
+    examine({ findings }) {
+      const matching = findings.filter(finding => rule === undefined || finding.rule === rule)
+      const lines = findings.map(finding => `${finding.rule} (${tellProblem(finding)})`)
+      const found = lines.length === 0 ? 'it had none' : `it had ${toEnumeration(lines)}`
+      return examineCount({ wanted, actual: matching.length, found })
+    },
+  }
 }

@@ -4,11 +4,10 @@ import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
+  waitForRecord,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
-import { ProfileAssertionError } from '#bundles/profiler/testing/profile-assertion-error.ts'
 import type { ProfileCheck } from '#bundles/profiler/testing/profile-check.ts'
-import { ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
-import { waitForRecord } from '#bundles/profiler/testing/wait-for-record.ts'
+import { ProfileAssertionError, ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { RequestEvent, ResponseEvent } from '#kernel/events.ts'

@@ -1,0 +1,68 @@
+import { type CommandArgument, CommandUsageError } from '../../../kernel/console-command.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
+import type { View } from '../../../lib/view/view.ts'
+import type { Inspector } from '../insight/findings/inspector.ts'
+import { findLatest, mainRequests } from '../insight/latest.ts'
+import type { Replayer } from '../insight/replay/replayer.ts'
+import type { ArmFile } from '../record/cpu/arming.ts'
+import { isToken } from '../store/parse-summary.ts'
+import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
+import type { Assets } from '../web/assets.ts'
+import type { ProfilePanel } from '../web/panels/panel.ts'
+
+/** Stands for the main request that was kept last. */
+export const latest = 'latest'
+
+/** Finds the record of a token, or the latest; `undefined` when nothing is kept of it. @throws CommandUsageError */
+export async function findRecord(
+  storage: Pick<ProfileStorage, 'find' | 'search'>,
+  word: string,
+): Promise<StoredProfile | undefined> {
+  if (word === latest) {
+    const newest = await findLatest(storage)
+    return newest && storage.find(newest.token)
+  }
+  if (!isToken(word))
+    throw new CommandUsageError(`"${word}" is no token: that is six hexadecimal digits, or "${latest}".`)
+  return storage.find(word)
+}
+
+/** Says that nothing is kept. */
+export function missing(word: string): string {
+  return word === latest ? 'There are no records.' : `Nothing is kept of "${word}": expired, deleted, or never there.`
+}
+
+/** Describes the argument that names a record. */
+export function tokenArgument(
+  storage: Pick<ProfileStorage, 'search'>,
+  changes: Partial<CommandArgument> = {},
+): CommandArgument {
+  return {
+    name: 'token',
+    description: `the token of a record, or ${latest}`,
+    async suggest() {
+      const { summaries } = await storage.search({ filters: [mainRequests], limit: 20 })
+      const tokens = summaries.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
+      return [[latest, 'the latest request'], ...tokens]
+    },
+    ...changes,
+  }
+}
+
+/** What commands work with. */
+export interface CommandServices {
+  readonly storage: ProfileStorage
+  /** In the order of the menu. They are loaded when they are asked for first. */
+  readonly panels: () => Promise<readonly ProfilePanel[]>
+  readonly assets: Assets
+  readonly routes: RouteCollection
+  /** Tells the servers of the project which request is to be sampled. */
+  readonly armFile: ArmFile
+  readonly inspector: Inspector
+  readonly replayer: Replayer
+  /** Makes the application ready for requests, which most commands have no need of. */
+  readonly boot: () => void
+  readonly view: View
+  readonly logger: Logger
+}

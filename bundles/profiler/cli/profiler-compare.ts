@@ -1,0 +1,98 @@
+import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import type { Block, Document } from '../../../lib/console/document.ts'
+import type { Column } from '../../../lib/console/table.ts'
+import { compareProfiles } from '../insight/compare/comparison.ts'
+import { type Verdict, writeChanges } from '../insight/compare/judge-comparison.ts'
+import { findPrevious } from '../insight/relatives.ts'
+import type { Profile } from '../profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
+import { findRecord, missing, tokenArgument } from './find-profile.ts'
+
+/** Creates the command that tells what is different in two records. */
+export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
+  return {
+    name: 'profiler:compare',
+    description: 'Tells what is different in two records',
+    arguments: [
+      tokenArgument(storage, { name: 'a' }),
+      tokenArgument(storage, {
+        name: 'b',
+        description: 'the other record; without it, a is compared with the one before it that asked for the same',
+        isOptional: true,
+      }),
+    ],
+    examples: [
+      { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two records' },
+      { line: 'profiler:compare latest', purpose: 'compares the latest request with the one before it' },
+    ],
+    async run({ arguments: { a: word, b } }, output) {
+      const a = String(word)
+      const named = await findRecord(storage, a)
+      if (named === undefined) {
+        output.error(missing(a))
+        return exitCodes.failure
+      }
+      const before = b === undefined ? await findPrevious(storage, named.profile.summary) : undefined
+      const other = await findRecord(storage, b ?? before?.token ?? a)
+      if (other === undefined || (b === undefined && before === undefined)) {
+        output.error(b === undefined ? `There is no record before "${a}" that asked for the same.` : missing(b))
+        return exitCodes.failure
+      }
+      const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
+      output.print(toCompareDocument(first, second).document)
+      return exitCodes.success
+    },
+  }
+}
+
+/** What is told of two records, and the verdict that it begins with. */
+export interface CompareDocument {
+  readonly document: Document
+  readonly verdict: Verdict
+}
+
+/** Makes what is told of two records: the verdict, then what is different, part by part. */
+export function toCompareDocument(first: Profile, second: Profile): CompareDocument {
+  const comparison = compareProfiles(first, second)
+  const { parts, records, verdict } = toCompareView(first, second, comparison)
+  const { asked, changes, isSame, title } = verdict
+  const blocks: Block[] = [
+    { kind: 'text', text: isSame ? title : `${title} ${writeChanges(changes)}.`, tone: isSame ? 'ok' : 'warning' },
+    ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Asked another way: ${writeChanges(asked)}.` } as const]),
+    { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
+    ...parts.flatMap(toBlocks),
+  ]
+  const json = { verdict, first: first.summary, second: second.summary, comparison }
+  return { document: { blocks, json }, verdict }
+}
+
+type View = ReturnType<typeof toCompareView>
+
+function describe({ duration, method, role, statusText, target, token }: View['records'][number]): string {
+  return [token, statusText, `${method} ${target}`, duration, ...(role === '' ? [] : [role])].join('  ')
+}
+
+/** What is the same is not told. */
+function toBlocks({ hasDeltas, rows, title }: View['parts'][number]): Block[] {
+  if (rows.length === 0) return []
+  const values = hasDeltas ? ({ align: 'right' } as const) : {}
+  const columns: Column[] = [{ title }, { title: 'A', ...values }, { title: 'B', ...values }]
+  if (hasDeltas) columns.push({ title: 'Difference', align: 'right', cut: 'never' })
+  const texts = rows.map(({ delta, first, label, name, note, second }) => [
+    note === '' ? name : `${name} (${note})`,
+    oneLine(first) || (label && '–'),
+    oneLine(second) || (label && '–'),
+    ...(delta ? [{ text: [delta.text, delta.share].join(' ').trim(), tone: toneOf(delta) }] : []),
+  ])
+  return [{ kind: 'table', table: { columns, rows: texts } }]
+}
+
+function toneOf({ bar, tone }: Delta): 'muted' | 'ok' | 'warning' {
+  if (!bar) return 'muted'
+  return tone === 'slower' ? 'warning' : 'ok'
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\n/g, '; ')
+}

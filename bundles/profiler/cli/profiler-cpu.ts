@@ -1,0 +1,143 @@
+import { CommandUsageError, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import type { Document } from '../../../lib/console/document.ts'
+import type { Cell, Column } from '../../../lib/console/table.ts'
+import { knownMethods } from '../../../lib/http/request-line.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
+import { placeOf, readCpu, type StoredCpu } from '../profile/cpu.ts'
+import { formatMicroseconds, formatShare, formatTime } from '../profile/format.ts'
+import { shownRoutes } from '../profile/routes.ts'
+import type { Profile } from '../profile.ts'
+import { type ArmFile, type Arming, createArming, describeTarget, readTarget } from '../record/cpu/arming.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+
+/** What the command works with. */
+export interface ProfilerCpuServices {
+  readonly storage: Pick<ProfileStorage, 'find' | 'tail'>
+  readonly routes: RouteCollection
+  readonly armFile: ArmFile
+}
+
+/** Creates the command that has the servers of the project sample a request. */
+export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
+  return {
+    name: 'profiler:cpu',
+    description: 'Has the CPU sampled while the next request of a route is handled',
+    arguments: [
+      {
+        name: 'route',
+        description: 'the name of the route; without it, and without --path, it is told what is waited for',
+        isOptional: true,
+        suggest: () => shownRoutes(routes).map(({ name, path }) => [name, path.source] as const),
+      },
+    ],
+    options: [
+      { name: 'path', value: 'path', description: 'in the place of a route: the next request for this path' },
+      { name: 'method', value: 'name', choices: knownMethods, description: 'of that request; GET unless told else' },
+      { name: 'wait', description: 'waits for the request, and tells which functions took the time' },
+      { name: 'off', description: 'waits for nothing any more' },
+    ],
+    examples: [
+      { line: 'profiler:cpu star_photo_booth', purpose: 'samples the next request of this route' },
+      { line: 'profiler:cpu --path /star-photo-booth --wait', purpose: 'waits for it, and lists the hot spots' },
+      { line: 'profiler:cpu --off', purpose: 'waits for nothing any more' },
+    ],
+    async run({ arguments: { route }, options: { method, off, path, wait }, signal }, output) {
+      if (off !== undefined) {
+        file.remove()
+        output.print(toStatus(undefined))
+        return exitCodes.success
+      }
+      if (route === undefined && path === undefined) {
+        const arming = file.read()
+        output.print(toStatus(arming && arming.until > Date.now() ? arming : undefined))
+        return exitCodes.success
+      }
+      const target = readTarget({ route, path, method }, routes)
+      if (typeof target === 'string') throw new CommandUsageError(target)
+      const arming = createArming(target, Date.now())
+      file.write(arming)
+      if (wait === undefined) {
+        output.print(toStatus(arming))
+        return exitCodes.success
+      }
+      output.note(`Waiting for ${describeTarget(target)}.`)
+      const sampled = await waitForSamples(arming, storage, signal)
+      if (sampled === undefined) {
+        file.remove()
+        output.error('Nobody has asked for it.')
+        return exitCodes.failure
+      }
+      output.print(toDocument(sampled))
+      return exitCodes.success
+    },
+  }
+}
+
+function toStatus(arming: Arming | undefined): Document {
+  if (arming === undefined) return { blocks: [{ kind: 'text', text: 'Nothing is waited for.' }], json: null }
+  const { target, until } = arming
+  const { clock, iso } = formatTime(until)
+  const text = `Servers of this project wait for ${describeTarget(target)}, until ${clock} UTC.`
+  return { blocks: [{ kind: 'text', text }], json: { target, until: iso } }
+}
+
+/** A profile that has samples. */
+interface SampledProfile {
+  readonly profile: Profile
+  readonly cpu: StoredCpu
+}
+
+/** Resolves with the next profile that has samples: there is one at a time. */
+function waitForSamples(
+  { until }: Arming,
+  storage: ProfilerCpuServices['storage'],
+  signal: AbortSignal,
+): Promise<SampledProfile | undefined> {
+  return new Promise(resolve => {
+    const settle = (sampled: SampledProfile | undefined) => {
+      clearTimeout(timer)
+      end()
+      resolve(sampled)
+    }
+    const timer = setTimeout(settle, until - Date.now(), undefined)
+    const end = storage.tail(({ token }) => {
+      void storage.find(token).then(stored => {
+        // Somebody may have deleted it meanwhile.
+        if (stored === undefined) return
+        const cpu = readCpu(stored.profile)
+        if (cpu !== undefined) settle({ profile: stored.profile, cpu })
+      })
+    })
+    signal.addEventListener('abort', () => settle(undefined), { once: true })
+    if (signal.aborted) settle(undefined)
+  })
+}
+
+const columns: readonly Column[] = [
+  { title: 'Own time', align: 'right', cut: 'never' },
+  { title: 'Share', align: 'right', cut: 'never' },
+  { title: 'With calls', align: 'right', cut: 'never', isOptional: true },
+  { title: 'Function' },
+  { title: 'Place' },
+]
+
+const spotLimit = 20
+
+function toDocument({ cpu: { busy, functions }, profile: { data, summary } }: SampledProfile): Document {
+  const { token } = summary
+  const spots = functions.filter(({ self }) => self > 0).slice(0, spotLimit)
+  const rows = spots.map((spot): Cell[] => [
+    formatMicroseconds(spot.self),
+    formatShare(spot.self, busy),
+    formatMicroseconds(spot.total),
+    { text: spot.name, tone: spot.origin === 'application' ? 'strong' : 'plain' },
+    { text: placeOf(spot), tone: 'muted' },
+  ])
+  return {
+    blocks: [
+      { kind: 'table', table: { columns, rows } },
+      { kind: 'text', text: `The flame graph is in the record ${token}: /_profiler/${token}?panel=cpu`, tone: 'muted' },
+    ],
+    json: { token, cpu: data.cpu },
+  }
+}

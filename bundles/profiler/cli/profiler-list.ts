@@ -1,0 +1,166 @@
+import {
+  type CommandInput,
+  CommandUsageError,
+  type ConsoleCommand,
+  exitCodes,
+} from '../../../kernel/console-command.ts'
+import type { Output } from '../../../lib/console/output.ts'
+import type { Cell, Column } from '../../../lib/console/table.ts'
+import { type PublicFinding, toPublicFinding } from '../export/json.ts'
+import { toBadge } from '../insight/findings/finding.ts'
+import type { Inspector } from '../insight/findings/inspector.ts'
+import { type ListRequest, searchList } from '../insight/list-request.ts'
+import { groupByParent } from '../insight/relatives.ts'
+import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
+import { formatNumber } from '../profile/format.ts'
+import type { ProfileSummary } from '../profile.ts'
+import { matchFilter } from '../store/match-filter.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
+
+/** Creates the command that lists records, and new ones as they come. */
+export function createProfilerList(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
+  return {
+    name: 'profiler:list',
+    description: 'Lists recorded requests, the latest first',
+    options: [
+      ...filterOptions,
+      ...pagingOptions,
+      { name: 'findings', description: 'reads each record, and notes how many findings it has' },
+      { name: 'follow', description: 'tells of new ones, too, until Ctrl-C; the latest come last' },
+    ],
+    examples: [
+      { line: 'profiler:list', purpose: 'lists the latest ten' },
+      { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failures, the slowest first' },
+      { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests but those for assets' },
+      { line: 'profiler:list --findings', purpose: 'notes what could be better' },
+      { line: 'profiler:list --limit 1000 --json', purpose: 'gives the summaries to a program' },
+    ],
+    run: (input, output) =>
+      input.options.follow === undefined ? list(storage, inspector, input, output) : follow(storage, input, output),
+  }
+}
+
+async function list(storage: ProfileStorage, inspector: Inspector, input: CommandInput, output: Output): Promise<0> {
+  const wanted = parseSearch(input)
+  await loadAll(storage, output)
+  const { pinned, summaries, total } = await searchList(storage, wanted)
+  const { offset, sort } = wanted.query
+  const isGrouped = sort === undefined || sort.field === 'time'
+  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
+  const inspected = input.options.findings === undefined ? undefined : await inspect(summaries, storage, inspector)
+  const rows = listed.map(({ isBelowParent, summary }) => {
+    const badge = toBadge(inspected?.get(summary.token) ?? [])
+    return toRow(summary, { isBelowParent, isPinned: pinned.has(summary.token), badge })
+  })
+  const records = summaries.map(summary => ({
+    ...summary,
+    isPinned: pinned.has(summary.token),
+    ...(inspected && { findings: inspected.get(summary.token) ?? [] }),
+  }))
+  output.print({
+    blocks:
+      rows.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table: { columns, rows } }],
+    json: { total, records },
+  })
+  if (rows.length > 0 && rows.length < total && output.format === 'text') {
+    const end = offset + rows.length
+    output.note(
+      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit tell of the others.`,
+    )
+  }
+  return exitCodes.success
+}
+
+/** Reads records one after another: there may be many. */
+async function inspect(
+  summaries: readonly ProfileSummary[],
+  storage: ProfileStorage,
+  inspector: Inspector,
+): Promise<ReadonlyMap<string, readonly PublicFinding[]>> {
+  const findings = new Map<string, readonly PublicFinding[]>()
+  for (const { token } of summaries) {
+    const found = await storage.find(token)
+    if (found === undefined) continue
+    findings.set(
+      token,
+      inspector.inspect(found.profile).map(finding => toPublicFinding(finding, token)),
+    )
+  }
+  return findings
+}
+
+/** Begins with the latest ones, in the order in which they came. */
+async function follow(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
+  const unfit = ['sort', 'order', 'page', 'pinned', 'findings'].find(name => input.options[name] !== undefined)
+  if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
+  const wanted = parseSearch(input)
+  await loadAll(storage, output)
+  const { summaries } = await searchList(storage, wanted)
+  const first = summaries.toReversed()
+  const rows = first.map(summary => toRow(summary))
+  const add = output.open({ columns, rows }, first)
+  const end = storage.tail(createFilter(wanted, summary => add(toRow(summary), summary)))
+  await untilAborted(input.signal)
+  end()
+  return exitCodes.success
+}
+
+function createFilter({ query }: ListRequest, tell: (summary: ProfileSummary) => void) {
+  const tests = query.filters.map(matchFilter)
+  return (summary: ProfileSummary) => {
+    if (tests.every(matches => matches(summary))) tell(summary)
+  }
+}
+
+/** Watching a directory keeps no process running: a timer does. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  const timer = setInterval(() => undefined, 60_000)
+  await new Promise<unknown>(resolve => signal.addEventListener('abort', resolve, { once: true }))
+  clearInterval(timer)
+}
+
+/** Reads what is kept, however long it takes. */
+export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Output): Promise<void> {
+  const progress = output.progress('Reading files of records')
+  await storage.load(progress.update)
+  progress.end()
+}
+
+const columns: readonly Column[] = [
+  { title: 'Status', align: 'right', cut: 'never' },
+  { title: 'Method', cut: 'never' },
+  { title: 'URL', least: 24 },
+  { title: 'Route', isOptional: true },
+  { title: 'Duration', align: 'right', cut: 'never' },
+  { title: 'Token', cut: 'never' },
+  { title: 'Notes', isOptional: true },
+  { title: 'Time', cut: 'never', isOptional: true },
+  { title: 'IP', cut: 'never', isOptional: true },
+]
+
+interface RowInit {
+  readonly isBelowParent?: boolean
+  readonly isPinned?: boolean
+  readonly badge?: Badge | undefined
+}
+
+function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
+  const { badges, duration, ip, method, route, status, target, time, token, tone } = withBadge(
+    toSummaryView(summary),
+    badge,
+  )
+  const notes = [...(isPinned ? ['pinned'] : []), ...badges.map(({ text }) => text)].join(', ')
+  return [
+    { text: status, tone },
+    method,
+    isBelowParent || summary.parent !== null ? `└ ${target}` : target,
+    route,
+    duration,
+    { text: token, tone: 'strong' },
+    { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
+    { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },
+    { text: ip, tone: 'muted' },
+  ]
+}

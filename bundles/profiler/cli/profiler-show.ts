@@ -1,0 +1,58 @@
+import { type CommandOption, type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import { findRelatives } from '../insight/relatives.ts'
+import { toSummaryView } from '../insight/summary-view.ts'
+import { listPanels } from '../web/export-profile.ts'
+import { hasContent } from '../web/pages/panel-page.ts'
+import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
+
+/** Creates the command that tells all of a record, or of one panel of it: what its `.md` and `.json` on the web tell. */
+export function createProfilerShow({ inspector, panels, storage }: CommandServices): ConsoleCommand {
+  const panelOption: CommandOption = {
+    name: 'panel',
+    value: 'name',
+    description: 'tells all of one panel, such as request or events',
+    suggest: async () => (await panels()).map(({ label, name }) => [name, label]),
+  }
+  return {
+    name: 'profiler:show',
+    description: 'Tells what was recorded of a request, and what could be better about it',
+    arguments: [tokenArgument(storage)],
+    options: [panelOption],
+    examples: [
+      { line: 'profiler:show latest', purpose: 'tells all of the latest request, what went wrong first' },
+      { line: 'profiler:show 1a2b3c --panel logger', purpose: 'tells what was logged' },
+      { line: 'profiler:show latest --panel findings', purpose: 'tells only what could be better' },
+      { line: 'profiler:show latest --json', purpose: 'gives the whole record to a program' },
+    ],
+    async run({ arguments: words, options: { panel } }, output) {
+      const token = String(words.token)
+      const found = await findRecord(storage, token)
+      if (found === undefined) {
+        output.error(missing(token))
+        return exitCodes.failure
+      }
+      const { profile } = found
+      const all = await panels()
+      if (panel !== undefined && !listPanels(all, profile).includes(panel)) {
+        output.error(`The record has no panel "${panel}". It has ${listPanels(all, profile).join(', ')}.`)
+        return exitCodes.failure
+      }
+      const [{ toJson }, { toMarkdown }] = await Promise.all([
+        import('../export/json.ts'),
+        import('../export/markdown.ts'),
+      ])
+      const findings = inspector.inspect(profile)
+      const record = { ...found, findings, ...(await findRelatives(storage, profile)) }
+      const tone = toSummaryView(profile.summary).tone
+      output.print({
+        blocks: [{ kind: 'markdown', text: toMarkdown(record, panel), tone: tone === 'plain' ? 'strong' : tone }],
+        json: toJson(record, panel),
+      })
+      if (panel === undefined && output.format === 'text') {
+        const names = all.filter(panel => hasContent(panel, profile)).map(({ name }) => name)
+        output.note(`\n--panel tells more of one: ${names.join(', ')}.`)
+      }
+      return exitCodes.success
+    },
+  }
+}

@@ -1,0 +1,74 @@
+import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import type { Cell, Column } from '../../../lib/console/table.ts'
+import { searchList } from '../insight/list-request.ts'
+import {
+  gatherStatistics,
+  measureStatistics,
+  type RouteStatistics,
+  statisticFields,
+} from '../insight/route-statistics.ts'
+import { formatDuration, formatNumber } from '../profile/format.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { loadAll } from './profiler-list.ts'
+import { filterOptions, parseSearch } from './search-options.ts'
+
+/** Creates the command that tells how fast and how well each route answers. */
+export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
+  return {
+    name: 'profiler:stats',
+    description: 'Tells of each route how often it was asked, how fast it was, and how often it failed',
+    options: [
+      ...filterOptions,
+      {
+        name: 'sort',
+        value: 'field',
+        choices: statisticFields,
+        description: 'what to sort by, the most first; count unless told else',
+      },
+    ],
+    examples: [
+      { line: 'profiler:stats', purpose: 'tells of all routes' },
+      { line: 'profiler:stats --from 2026-11-20 --sort p95', purpose: 'begins with the slowest since a day' },
+    ],
+    async run(input, output) {
+      const { sort: _, ...options } = input.options
+      const wanted = parseSearch({ options })
+      await loadAll(storage, output)
+      const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
+      const { summaries } = await searchList(storage, { ...wanted, query })
+      const main = summaries.filter(({ parent }) => parent === null)
+      const field = statisticFields.find(field => field === input.options.sort) ?? 'count'
+      const statistics = gatherStatistics(main).sort(
+        (one, other) => measureStatistics(other, field) - measureStatistics(one, field),
+      )
+      const table = { columns, rows: statistics.map(toRow) }
+      output.print({
+        blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table }],
+        json: { requests: main.length, routes: statistics },
+      })
+      return exitCodes.success
+    },
+  }
+}
+
+const columns: readonly Column[] = [
+  { title: 'Route' },
+  { title: 'Requests', align: 'right', cut: 'never' },
+  { title: 'p50', align: 'right', cut: 'never' },
+  { title: 'p95', align: 'right', cut: 'never' },
+  { title: 'p99', align: 'right', cut: 'never', isOptional: true },
+  { title: 'Errors', align: 'right', cut: 'never' },
+  { title: 'Slowest', align: 'right', cut: 'never', isOptional: true },
+  { title: 'Token', cut: 'never' },
+]
+
+function toRow({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): Cell[] {
+  return [
+    route ?? { text: '(no route)', tone: 'muted' },
+    formatNumber(count),
+    ...[p50, p95, p99].map(formatDuration),
+    { text: `${(100 * errorRate).toFixed(1)} %`, tone: errors > 0 ? 'error' : 'muted' },
+    formatDuration(worst.duration),
+    { text: worst.token, tone: 'strong' },
+  ]
+}

@@ -1,0 +1,60 @@
+import { type CommandInput, type CommandOption, CommandUsageError } from '../../../kernel/console-command.ts'
+import { type ListRequest, parseListRequest, parseMoment, sortableFields } from '../insight/list-request.ts'
+
+/** The filters of the web's search by the names of their parameters there. */
+const filters: readonly (CommandOption & { readonly parameter: string })[] = [
+  { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
+  { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
+  { name: 'status', parameter: 'status_code', value: 'code', description: 'a part of the status, such as 404 or 50' },
+  { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
+  { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
+  { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
+  { name: 'type', parameter: 'type', value: 'name', description: 'the type: there are only requests' },
+  {
+    name: 'from',
+    parameter: 'start',
+    value: 'time',
+    description: 'a date such as 2026-11-20 or 2026-11-20T14:30, UTC',
+  },
+  { name: 'until', parameter: 'end', value: 'time', description: 'a date, which counts as a whole' },
+  { name: 'pinned', parameter: 'pinned', description: 'only what is pinned' },
+]
+
+const paging: typeof filters = [
+  { name: 'sort', parameter: 'sort', value: 'field', choices: sortableFields, description: 'what to sort by' },
+  { name: 'order', parameter: 'order', value: 'way', choices: ['asc', 'desc'], description: 'desc unless told else' },
+  { name: 'limit', parameter: 'limit', value: 'number', description: 'how many; 10 unless told else' },
+  { name: 'page', parameter: 'page', value: 'number', description: 'which page of so many' },
+]
+
+/** Options that say which records are wanted. */
+export const filterOptions: readonly CommandOption[] = filters
+
+/** Options that say which of them are listed, and in which order. */
+export const pagingOptions: readonly CommandOption[] = paging
+
+/** Reads the options as the web's search reads its parameters, but for mistakes: here they end it. @throws CommandUsageError */
+export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListRequest {
+  const given = filters.concat(paging).flatMap(({ name, parameter, value }): [string, string][] => {
+    const text = options[name]
+    return text === undefined ? [] : [[parameter, value === undefined ? '1' : text]]
+  })
+  checkMoment('from', options.from)
+  checkMoment('until', options.until)
+  const limit = readCount('limit', options.limit, 10)
+  const page = readCount('page', options.page, 1)
+  const wanted = parseListRequest(new URLSearchParams(given))
+  // Nobody renders a page of them here: as many as are wanted.
+  return { ...wanted, page, query: { ...wanted.query, limit, offset: (page - 1) * limit } }
+}
+
+function checkMoment(name: string, text: string | undefined): void {
+  if (text === undefined || parseMoment(text, 'first') !== undefined) return
+  throw new CommandUsageError(`--${name} must be a date such as 2026-11-20, or seconds since 1970, not "${text}".`)
+}
+
+function readCount(name: string, text: string | undefined, fallback: number): number {
+  if (text === undefined) return fallback
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new CommandUsageError(`--${name} must be a number from 1, not "${text}".`)
+}

@@ -1,0 +1,206 @@
+import { version } from '../../../kernel/version.ts'
+import { statusText } from '../../../lib/http/response.ts'
+import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
+import { serializeForm } from '../profile/form-body.ts'
+import { formatMoment, formatText } from '../profile/format-value.ts'
+import { asList, asObject, asObjects } from '../profile/read-soft.ts'
+import type { Profile } from '../profile.ts'
+
+/** An HTTP archive (HAR 1.2). */
+export interface Har {
+  readonly log: {
+    readonly version: '1.2'
+    readonly creator: { readonly name: string; readonly version: string }
+    readonly entries: readonly HarEntry[]
+    readonly comment: string
+  }
+}
+
+/** One exchange. Times are in milliseconds; -1 stands for what is not known. */
+export interface HarEntry {
+  readonly startedDateTime: string
+  readonly time: number
+  readonly request: HarRequest
+  readonly response: HarResponse
+  readonly cache: object
+  readonly timings: Readonly<Record<'blocked' | 'dns' | 'connect' | 'ssl' | 'send' | 'wait' | 'receive', number>>
+  readonly comment: string
+}
+
+/** A name and its value. */
+export interface HarPair {
+  readonly name: string
+  readonly value: string
+}
+
+/** What was asked. */
+export interface HarRequest extends HarMessage {
+  readonly method: string
+  readonly url: string
+  readonly queryString: readonly HarPair[]
+  readonly postData?: { readonly mimeType: string; readonly params: readonly HarParam[]; readonly text: string }
+}
+
+/** A field of a form; of a file, with the name and type of that. */
+export interface HarParam extends Omit<HarPair, 'value'> {
+  readonly value?: string
+  readonly fileName?: string
+  readonly contentType?: string
+}
+
+/** What was answered. The body is not recorded. */
+export interface HarResponse extends HarMessage {
+  readonly status: number
+  readonly statusText: string
+  readonly content: {
+    readonly size: number
+    readonly mimeType: string
+    readonly text: string
+    readonly comment: string
+  }
+  readonly redirectURL: string
+}
+
+interface HarMessage {
+  readonly httpVersion: string
+  readonly cookies: readonly HarPair[]
+  readonly headers: readonly HarPair[]
+  readonly headersSize: number
+  readonly bodySize: number
+}
+
+/**
+ * Makes the HTTP archive of a record: its request first, then those that the application has sent meanwhile. Sub-requests
+ * are not in it, as they are never on a wire. What was masked stays masked; bodies of responses are not recorded.
+ */
+export function toHar(profile: Profile): Har {
+  return {
+    log: {
+      version: '1.2',
+      creator: { name: 'Sinfonietta', version },
+      entries: [toEntry(profile), ...readCalls(profile).calls.map(call => toCallEntry(call, profile.summary.time))],
+      comment: `Record ${profile.summary.token}. Secrets are masked, and bodies of responses are not recorded.`,
+    },
+  }
+}
+
+const unknownTimings = { blocked: -1, dns: -1, connect: -1, ssl: -1, send: 0, wait: 0, receive: 0 } as const
+
+const bodyless = { text: '', comment: 'The body is not recorded.' } as const
+
+function toEntry({ data, summary }: Profile): HarEntry {
+  const { contentType, duration, method, outcome, status, time, url } = summary
+  const request = asObject(data.request)
+  const response = asObject(data.response)
+  const httpVersion = `HTTP/${formatText(request.httpVersion) || '1.1'}`
+  const requestHeaders = toHeaders(request.headers)
+  const responseHeaders = toHeaders(response.headers)
+  const body = asObject(request.body)
+  return {
+    startedDateTime: formatMoment(time),
+    time: duration,
+    request: {
+      method,
+      url,
+      httpVersion,
+      cookies: valuesOf(requestHeaders, 'cookie').flatMap(field => field.split(';').map(toCookie)),
+      headers: requestHeaders,
+      queryString: toPairs(request.query),
+      ...toPostData(body),
+      headersSize: -1,
+      bodySize: toSize(body.length) ?? (Object.keys(body).length === 0 ? 0 : -1),
+    },
+    response: {
+      status,
+      statusText: status === 0 ? '' : statusText(status),
+      httpVersion,
+      cookies: valuesOf(responseHeaders, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
+      headers: responseHeaders,
+      content: { size: toSize(response.size) ?? 0, mimeType: contentType ?? '', ...bodyless },
+      redirectURL: valuesOf(responseHeaders, 'location').join(),
+      headersSize: -1,
+      bodySize: toSize(response.size) ?? -1,
+    },
+    cache: {},
+    timings: { ...unknownTimings, wait: duration },
+    comment: outcome === 'complete' ? 'The request of this record.' : `The request of this record: ${outcome}.`,
+  }
+}
+
+function toCallEntry(call: StoredCall, began: number): HarEntry {
+  const { bytes, error, method, start, status, url } = call
+  const phases = Object.fromEntries(phasesOf(call).map(({ duration, name }) => [name, duration]))
+  const duration = durationOf(call)
+  const { queued = 0, sending = 0, waiting = 0, receiving = 0 } = phases
+  return {
+    startedDateTime: formatMoment(began + start),
+    time: queued + sending + waiting + receiving,
+    request: {
+      method,
+      url,
+      httpVersion: 'unknown',
+      cookies: [],
+      headers: [],
+      queryString: toQuery(url),
+      headersSize: -1,
+      bodySize: -1,
+    },
+    response: {
+      status,
+      statusText: status === 0 ? '' : statusText(status),
+      httpVersion: 'unknown',
+      cookies: [],
+      headers: [],
+      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...bodyless },
+      redirectURL: '',
+      headersSize: -1,
+      bodySize: toSize(bytes) ?? -1,
+    },
+    cache: {},
+    timings: { ...unknownTimings, blocked: queued, send: sending, wait: waiting, receive: receiving },
+    comment: error === '' ? `Sent by the application; it took ${duration} ms.` : error,
+  }
+}
+
+/** A number of bytes: of a record that is damaged it may be any number. */
+function toSize(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined
+}
+
+/** What was cut says so in a field that is none. */
+function toHeaders(fields: unknown): HarPair[] {
+  return toPairs(fields).filter(({ name }) => /^[\w!#$%&'*+.^`|~-]+$/.test(name))
+}
+
+function toPairs(pairs: unknown): HarPair[] {
+  return asList(pairs)
+    .filter(pair => Array.isArray(pair))
+    .map(([name, value]) => ({ name: formatText(name), value: formatText(value) }))
+}
+
+function toQuery(url: string): HarPair[] {
+  const [, query = ''] = /\?([^#]*)/.exec(url) ?? []
+  return Array.from(new URLSearchParams(query), ([name, value]) => ({ name, value }))
+}
+
+function valuesOf(headers: readonly HarPair[], wanted: string): string[] {
+  return headers.filter(({ name }) => name.toLowerCase() === wanted).map(({ value }) => value)
+}
+
+function toCookie(pair: string): HarPair {
+  const [name = '', ...value] = pair.trim().split('=')
+  return { name, value: value.join('=') }
+}
+
+function toPostData({ files, form, json, type }: Readonly<Record<string, unknown>>): Pick<HarRequest, 'postData'> {
+  const value = asList(json)
+  const uploads = asObjects(files).map(({ field, name, type }) => ({
+    name: formatText(field),
+    fileName: formatText(name),
+    contentType: formatText(type),
+  }))
+  const params = [...toPairs(form), ...uploads]
+  if (value.length + params.length === 0) return {}
+  const text = value.length > 0 ? String(JSON.stringify(value[0])) : serializeForm(asList(form))
+  return { postData: { mimeType: formatText(type), params, text: uploads.length > 0 ? '' : text } }
+}

@@ -1,0 +1,114 @@
+import { statusText } from '../../../lib/http/response.ts'
+import type { RecordSubject } from '../insight/relatives.ts'
+import { formatBytes, formatDuration } from '../profile/format.ts'
+import { formatMoment } from '../profile/format-value.ts'
+import type { ProfileSummary } from '../profile.ts'
+import { collectorsOfPanel } from './json.ts'
+import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
+import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
+import {
+  callsSection,
+  cpuSection,
+  eventsSection,
+  logsSection,
+  memorySection,
+  templatesSection,
+  timeSection,
+} from './work-sections.ts'
+
+/** What is asked for most stands first. */
+const sections: readonly Section[] = [
+  exceptionSection,
+  findingsSection,
+  exchangeSection,
+  logsSection,
+  eventsSection,
+  routingSection,
+  templatesSection,
+  callsSection,
+  timeSection,
+  memorySection,
+  cpuSection,
+]
+
+/** How many items a list has: among all panels, and in one that was asked for. */
+const limits = { record: 100, panel: 1000 } as const
+
+/**
+ * Writes a record, or one panel of it, as Markdown for people and coding agents. Whatever was recorded stands in code
+ * spans and code blocks, and cannot become a heading, a link or HTML; long texts and lists are cut, and say so.
+ */
+export function toMarkdown(subject: RecordSubject, panel?: string): string {
+  const parts = panel === undefined ? writeRecord(subject) : writePanel(subject, panel)
+  const failures = Object.entries(subject.profile.failures)
+  const notes = toList(
+    failures,
+    limits.record,
+    ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
+  )
+  const all = [writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
+  return `${all.filter(part => part !== '').join('\n\n')}\n`
+}
+
+function writeRecord(subject: RecordSubject): string[] {
+  const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
+  const others = Object.keys(subject.profile.data).filter(name => !known.has(name))
+  return [
+    ...sections.flatMap(section => section.write(subject, limits.record)),
+    ...others.slice(0, limits.record).flatMap(name => writeData(name, subject.profile.data[name])),
+  ]
+}
+
+/** One without a section of its own is shown as data. */
+function writePanel(subject: RecordSubject, panel: string): string[] {
+  const section = sections.find(section => section.panel === panel)
+  const names = collectorsOfPanel(panel)
+  const parts = section?.write(subject, limits.panel) ?? [
+    ...[subject.profile.data, subject.facts].flatMap(data =>
+      names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
+    ),
+  ]
+  return parts.length > 0 ? [...parts] : [section?.nothing ?? 'Nothing was recorded for this panel.']
+}
+
+function writeData(name: string, data: unknown): string[] {
+  return [`## ${toSpan(name)}`, toJsonBlock(data)]
+}
+
+function writeTitle({ method, status, url }: ProfileSummary): string {
+  return `# ${status === 0 ? 'No response' : `${status} ${statusText(status)}`}: ${toSpan(`${method} ${url}`)}`
+}
+
+function writeSummary({ children, isPinned, parent, profile }: RecordSubject): string {
+  const { summary } = profile
+  const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
+  const relate = (token: string, found: ProfileSummary | undefined) =>
+    `${toSpan(token)} ${found === undefined ? '(its record is gone)' : describeRelative(found)}`
+  const facts = [
+    `Token: ${toSpan(token)}${isPinned ? ', pinned' : ''}`,
+    `Time: ${formatMoment(time)}`,
+    `Duration: ${formatDuration(duration)}`,
+    `Heap: ${formatBytes(memory)}`,
+    `Outcome: ${outcome}`,
+    `Client: ${toSpan(ip)}`,
+    ...(route === null ? [] : [`Route: ${toSpan(route)}`]),
+    ...(controller === null ? [] : [`Controller: ${toSpan(controller)}`]),
+    ...(contentType === null ? [] : [`Content type: ${toSpan(contentType)}`]),
+    ...(exception === null ? [] : [`Exception: ${toSpan(exception)}`]),
+    ...(summary.parent === null ? [] : [`Sub-request of ${relate(summary.parent, parent)}`]),
+  ]
+  const subRequests = profile.children.map(token =>
+    relate(
+      token,
+      children.find(child => child.token === token),
+    ),
+  )
+  return [
+    ...facts.map(fact => `- ${fact}`),
+    ...(subRequests.length === 0 ? [] : [toList(subRequests, limits.record, text => `Sub-request ${text}`)]),
+  ].join('\n')
+}
+
+function describeRelative({ controller, duration, status, url }: ProfileSummary): string {
+  return `${status} ${toSpan(controller ?? url)} ${formatDuration(duration)}`
+}

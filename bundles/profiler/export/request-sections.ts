@@ -1,0 +1,211 @@
+import { type Finding, linkToFinding, splitProblem } from '../insight/findings/finding.ts'
+import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
+import { formatDuration } from '../profile/format.ts'
+import { formatMoment, formatSize } from '../profile/format-value.ts'
+import { asList, asNumber, asObject, asObjects, asText, asTexts } from '../profile/read-soft.ts'
+import { readRouteLog } from '../profile/routes.ts'
+import type { RecordedExcerpt, RecordedFrame } from '../record/collectors/exception.ts'
+import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
+
+/** What was asked and answered, the session, and the redirects that led here. */
+export const exchangeSection: Section = {
+  panel: 'request',
+  write({ profile: { data } }, limit) {
+    const request = asObject(data.request)
+    const response = asObject(data.response)
+    return [
+      '## Request',
+      ...writePairs('Query', request.query, limit),
+      ...writePairs('Headers', request.headers, limit),
+      ...writeBody(asObject(request.body), limit),
+      ...writePairs('Attributes', request.attributes, limit),
+      ...writeRedirects(data.redirects, limit),
+      '## Response',
+      `Body: ${formatSize(response.size) || 'size not known'}${response.isStreamed === true ? ', streamed' : ''}`,
+      ...writePairs('Headers', response.headers, limit),
+      ...writeSession(asObject(data.session), limit),
+    ]
+  },
+}
+
+type Data = Readonly<Record<string, unknown>>
+
+function writePairs(title: string, pairs: unknown, limit: number): string[] {
+  const known = asList(pairs).filter(pair => Array.isArray(pair))
+  if (known.length === 0) return []
+  return [`### ${title}`, toList(known, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
+}
+
+function writeBody(body: Data, limit: number): string[] {
+  if (Object.keys(body).length === 0) return []
+  const { files, form, json, length, note, state, type } = body
+  const facts = [toSpan(asText(type)), formatSize(length) || 'of unknown length', `state ${toValueSpan(state)}`]
+  const uploads = asObjects(files)
+  const [value] = asList(json)
+  return [
+    '### Body',
+    facts.join(', '),
+    ...(note === undefined ? [] : [toValueSpan(note)]),
+    ...(asList(json).length === 0 ? [] : [toJsonBlock(value)]),
+    ...writePairs('Form', form, limit),
+    ...(uploads.length === 0
+      ? []
+      : [
+          '### Files',
+          toList(uploads, limit, ({ field, name, size, type }) =>
+            [toValueSpan(field), toValueSpan(name), toValueSpan(type), formatSize(size)].join(', '),
+          ),
+        ]),
+  ]
+}
+
+function writeRedirects(data: unknown, limit: number): string[] {
+  const redirects = asObjects(data)
+  if (redirects.length === 0) return []
+  const list = toList(
+    redirects,
+    limit,
+    ({ method, status, token, url }) =>
+      `${asNumber(status)} ${toValueSpan(method)} ${toValueSpan(url)}, record ${toValueSpan(token)}`,
+  )
+  return ['### Came by redirects', list]
+}
+
+function writeSession(session: Data, limit: number): string[] {
+  if (Object.keys(session).length === 0) return []
+  const { createdAt, lastUsedAt, lifetime } = asObject(session.metadata)
+  const facts = [
+    `- Uses: ${asNumber(session.useCount)}`,
+    `- Stateless: ${session.isStateless === true ? 'yes' : 'no'}`,
+    ...(formatMoment(createdAt) === '' ? [] : [`- Created: ${formatMoment(createdAt)}`]),
+    ...(formatMoment(lastUsedAt) === '' ? [] : [`- Last used: ${formatMoment(lastUsedAt)}`]),
+    ...(typeof lifetime === 'number' ? [`- Lifetime: ${lifetime} seconds`] : []),
+  ]
+  const uses = asObjects(session.uses)
+  return [
+    '## Session',
+    facts.join('\n'),
+    ...writePairs('Session attributes', Object.entries(asObject(session.attributes)), limit),
+    ...writePairs('Flashes', Object.entries(asObject(session.flashes)), limit),
+    ...(uses.length === 0 ? [] : ['### Session uses', toList(uses, limit, writeUse)]),
+  ]
+}
+
+function writeUse({ at, method, trace }: Data): string {
+  const [site = ''] = asTexts(trace)
+  return `+${formatDuration(asNumber(at))} ${toValueSpan(method)} ${toSpan(site)}`
+}
+
+/** The route that was found, or those that came nearest. */
+export const routingSection: Section = {
+  panel: 'router',
+  write({ profile }, limit) {
+    const data = asObject(profile.data.router)
+    if (Object.keys(data).length === 0) return []
+    const log = readRouteLog(data)
+    const route = asText(data.route)
+    const allow = asTexts(data.allow)
+    const parameters = Object.entries(asObject(data.parameters))
+    return [
+      '## Routing',
+      log === undefined ? `Matched ${toSpan(route)}.` : `None of ${log.total} routes matched.`,
+      ...(data.location === undefined ? [] : [`Sent on to ${toValueSpan(data.location)}.`]),
+      ...(parameters.length === 0
+        ? []
+        : ['### Parameters', toList(parameters, limit, ([name, value]) => `${toSpan(name)}: ${toValueSpan(value)}`)]),
+      ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),
+      ...(log === undefined || log.routes.length === 0
+        ? []
+        : [
+            '### Nearest routes',
+            toList(log.routes, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),
+          ]),
+    ]
+  },
+}
+
+/** So many sources are enough to know where it comes from. */
+const excerptLimit = 5
+
+/** What was thrown, with its causes, the frames of the application, and their sources. */
+export const exceptionSection: Section = {
+  panel: 'exception',
+  write({ profile }, limit) {
+    const exceptions = readExceptions(profile)
+    if (exceptions.length === 0) return []
+    const sources = new Sources(readExcerpts(profile))
+    return ['## Exceptions', ...exceptions.flatMap(exception => writeException(exception, sources, limit))]
+  },
+}
+
+function writeException(exception: StoredException, sources: Sources, limit: number): string[] {
+  const { code, frames, message, name, note, relation, status } = exception
+  const facts = [
+    ...(code === '' ? [] : [`code ${toSpan(code)}`]),
+    ...(status === 0 ? [] : [`status ${status}`]),
+    ...(note === '' ? [] : [toSpan(note)]),
+  ]
+  const own = frames.filter(({ origin }) => origin === 'application')
+  // Where the application has no part in it, the innermost calls say what failed.
+  const shown = own.length > 0 ? own : frames.slice(0, 5)
+  const left = [
+    ...(shown.length < frames.length ? [`${frames.length - shown.length} frames of others are left out`] : []),
+    ...toRest(exception),
+  ]
+  return [
+    `### ${relation === '' ? '' : `${relation}: `}${toSpan(name)}`,
+    ...(facts.length === 0 ? [] : [facts.join(', ')]),
+    ...(message === '' ? [] : [toBlock(message)]),
+    ...(shown.length === 0
+      ? []
+      : [toList(shown, limit, frame => `${toSpan(frame.call)} at ${toSpan(toPlace(frame))}`)]),
+    ...(left.length === 0 ? [] : [`(${left.join('; ')})`]),
+    ...shown.flatMap(frame => sources.take(frame)).flatMap(writeExcerpt),
+  ]
+}
+
+/** The sources of all exceptions: each is shown once, and stands for those near it. */
+class Sources {
+  readonly #excerpts: readonly RecordedExcerpt[]
+  readonly #taken: RecordedExcerpt[] = []
+
+  constructor(excerpts: readonly RecordedExcerpt[]) {
+    this.#excerpts = excerpts
+  }
+
+  /** The source around a call, unless it is not known, or one that was taken shows that line as well. */
+  take({ file, line = 0 }: RecordedFrame): RecordedExcerpt[] {
+    const isTaken = this.#taken.some(
+      ({ file: other, lines, start }) => other === file && line >= start && line < start + lines.length,
+    )
+    const excerpt = this.#excerpts.find(other => other.file === file && other.line === line)
+    if (isTaken || excerpt === undefined || this.#taken.length === excerptLimit) return []
+    this.#taken.push(excerpt)
+    return [excerpt]
+  }
+}
+
+function writeExcerpt({ file, line, lines, start }: RecordedExcerpt): string[] {
+  const code = lines.map((text, index) => {
+    const number = start + index
+    return `${number === line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+  })
+  return [`Source of ${toSpan(`${file}:${line}`)}:`, toBlock(code.join('\n'), 'ts')]
+}
+
+/** What could be better about the request, and what to do about it. */
+export const findingsSection: Section = {
+  panel: 'findings',
+  nothing: 'Nothing to improve was found.',
+  write({ findings, profile: { summary } }, limit) {
+    if (findings.length === 0) return []
+    return ['## Findings', toList(findings, limit, finding => writeFinding(finding, summary.token))]
+  },
+}
+
+/** Writes a finding of a record on one line. */
+export function writeFinding(finding: Finding, token: string): string {
+  const { advice, rule, severity } = finding
+  const problem = splitProblem(finding).map(({ isValue, text }) => (isValue ? toSpan(text) : text))
+  return `${severity}, ${toSpan(rule)}: ${problem.join('')} ${advice} See ${toSpan(linkToFinding(finding, token))}`
+}

@@ -1,0 +1,65 @@
+import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/route-statistics.ts'
+import { formatCount, formatDuration, formatShare } from '../profile/format.ts'
+import { formatMoment } from '../profile/format-value.ts'
+import { recordDataLink, routesDataLink, routesLink } from '../profile/links.ts'
+import { schemaVersion } from '../profile.ts'
+import { toList, toSpan } from './markdown-text.ts'
+
+/** How the requests of all routes went, as programs read it; `docs/reference/profile.md` describes it. */
+export interface PublicRoutes extends RoutesReport {
+  readonly schemaVersion: typeof schemaVersion
+  /** What was asked for and not understood, as sentences. */
+  readonly notes: readonly string[]
+  readonly routes: readonly (RouteReport & { readonly link: string })[]
+  /** Paths below the origin of the server. */
+  readonly links: { readonly self: string; readonly html: string; readonly markdown: string }
+}
+
+/** Makes the public shape of the statistics of routes; each links to the data of its slowest record. */
+export function routesToJson(
+  { requests, routes, startedAt }: RoutesReport,
+  { notes, parameters }: RoutesRequest,
+): PublicRoutes {
+  return {
+    schemaVersion,
+    startedAt,
+    requests,
+    notes,
+    routes: routes.map(route => ({ ...route, link: recordDataLink(route.worst.token, 'json') })),
+    links: {
+      self: routesDataLink('json', parameters),
+      html: routesLink(parameters),
+      markdown: routesDataLink('md', parameters),
+    },
+  }
+}
+
+/** Writes the statistics of routes as Markdown: an item a route. Nothing that was recorded can become structure. */
+export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicRoutes): string {
+  const parts = [
+    `# ${formatCount(requests, 'request')} of ${formatCount(routes.length, 'route')}`,
+    toList(notes, notes.length, toSpan),
+    `The server was restarted last at ${formatMoment(startedAt)}.`,
+    toList(routes, routes.length, writeRoute),
+  ]
+  return `${parts.filter(part => part !== '').join('\n\n')}\n`
+}
+
+function writeRoute({ changes, count, errorRate, failed, p50, p95, p99, route, slowest }: RouteReport): string {
+  const { errorRate: errors, p50: median, p95: slow } = changes
+  const facts = [
+    `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
+    `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
+    `${formatShare(errorRate, 1)} errors`,
+    `slowest ${slowest.map(({ duration, token }) => `${toSpan(token)} ${formatDuration(duration)}`).join(', ')}`,
+    ...(failed.length === 0
+      ? []
+      : [`failed ${failed.map(({ status, token }) => `${toSpan(token)} ${status}`).join(', ')}`]),
+    ...(median === null
+      ? []
+      : [`since the restart p50 ${formatDuration(median.before)} → ${formatDuration(median.since)}`]),
+    ...(slow === null ? [] : [`p95 ${formatDuration(slow.before)} → ${formatDuration(slow.since)}`]),
+    ...(errors === null ? [] : [`errors ${formatShare(errors.before, 1)} → ${formatShare(errors.since, 1)}`]),
+  ]
+  return facts.join('; ')
+}

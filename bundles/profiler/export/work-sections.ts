@@ -1,0 +1,211 @@
+import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
+import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction } from '../profile/cpu.ts'
+import { type EventNode, ownTime, readEventTree } from '../profile/event-tree.ts'
+import { formatBytes, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
+import { formatSize } from '../profile/format-value.ts'
+import { readLogs, type StoredLog } from '../profile/logs.ts'
+import { asList, asNumber, asObject, asObjects, asText } from '../profile/read-soft.ts'
+import { flattenRenders, type RenderLine, readRenders, renderOwnTime } from '../profile/renders.ts'
+import { type Section, toBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
+
+/** What the application has measured with its stopwatch. */
+export const timeSection: Section = {
+  panel: 'time',
+  write({ profile }, limit) {
+    const measured = asObjects(asObject(profile.data.time).measured)
+    if (measured.length === 0) return []
+    const list = toList(measured, limit, ({ category, duration, name, periods }) => {
+      const times = asList(periods).length
+      const often = times > 1 ? `, ${times} times` : ''
+      return `${toValueSpan(name)} (${toValueSpan(category)}) ${formatMicroseconds(asNumber(duration))}${often}`
+    })
+    return ['## Stopwatch', list]
+  },
+}
+
+/** What the process has used meanwhile. */
+export const memorySection: Section = {
+  panel: 'memory',
+  write({ profile }) {
+    const data = asObject(profile.data.memory)
+    if (Object.keys(data).length === 0) return []
+    const [cpu, heap, loop, pauses, requests] = [data.cpu, data.heap, data.loop, data.pauses, data.requests].map(
+      asObject,
+    )
+    const lines = [
+      `- Until the response was sent: ${formatDuration(asNumber(data.wall))}`,
+      `- CPU of the process: ${formatDuration(asNumber(cpu?.user))} user, ${formatDuration(asNumber(cpu?.system))} system`,
+      `- Event loop: ${formatDuration(asNumber(loop?.active))} active, ${formatDuration(asNumber(loop?.idle))} idle`,
+      `- Heap: ${formatBytes(asNumber(heap?.before))} before, ${formatBytes(asNumber(heap?.after))} after`,
+      `- Garbage collection: ${asNumber(pauses?.count)} runs, ${formatDuration(asNumber(pauses?.total))}`,
+      `- Other requests at the same time: at most ${asNumber(requests?.most)}`,
+    ]
+    return ['## Process', lines.join('\n')]
+  },
+}
+
+/** Deeper ones are nobody's design. */
+const depthLimit = 20
+
+/** The event tree as a nested list: dispatches, the calls of listeners in them, and what those have changed. */
+export const eventsSection: Section = {
+  panel: 'events',
+  write({ profile }, limit) {
+    const { dropped, nodes, roots } = readEventTree(profile)
+    if (nodes.length === 0) return []
+    const lines = roots.flatMap(root => writeNode(root, 0))
+    // A tree has more items than a table has rows.
+    const room = 3 * limit
+    const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
+    return [
+      '## Events',
+      lines.slice(0, room).join('\n'),
+      ...(left === 0 ? [] : [`${left.toLocaleString('en')} more are left out.`]),
+    ]
+  },
+}
+
+function writeNode(node: EventNode, depth: number): string[] {
+  if (depth === depthLimit) return []
+  return [`${'  '.repeat(depth)}- ${describe(node)}`, ...node.children.flatMap(child => writeNode(child, depth + 1))]
+}
+
+function describe(node: EventNode): string {
+  const { before, children, details, duration, hasThrown, isStopped, kind, name, priority } = node
+  const time = duration === undefined ? 'not over' : formatMicroseconds(duration)
+  const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
+  const facts = [
+    `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
+    ...(kind === 'call' ? [`priority ${priority}`] : []),
+    ...(isStopped ? ['stopped propagation'] : []),
+    ...(hasThrown ? ['threw'] : []),
+    ...(details.length === 0
+      ? []
+      : [`${kind === 'dispatch' ? 'skipped' : ''} ${details.map(toSpan).join(', ')}`.trim()]),
+    ...(before.length === 0 ? [] : [`before it ${before.map(toSpan).join(', ')}`]),
+  ]
+  return facts.join('; ')
+}
+
+/** Which HTTP requests the application has sent, how they ended, and what their time went to. */
+export const callsSection: Section = {
+  panel: 'http',
+  write({ profile }, limit) {
+    const { calls, omitted } = readCalls(profile)
+    if (calls.length === 0) return []
+    return [
+      '## Outgoing requests',
+      toList(calls, limit, writeCall),
+      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more were not recorded.`]),
+    ]
+  },
+}
+
+function writeCall(call: StoredCall): string {
+  const { bytes, caller, error, method, outcome, twin, url } = call
+  const phases = phasesOf(call).map(({ duration, name }) => `${name} ${formatDuration(duration)}`)
+  const facts = [
+    `${toSpan(method)} ${toSpan(url)}: ${outcome.text}, ${formatDuration(durationOf(call))}`,
+    ...(phases.length === 0 ? [] : [phases.join(', ')]),
+    ...(bytes === undefined ? [] : [formatSize(bytes)]),
+    ...(error === '' ? [] : [toSpan(error)]),
+    ...(caller.file === undefined
+      ? []
+      : [`by ${toSpan(asText(caller.function))} at ${toSpan(`${asText(caller.file)}:${asNumber(caller.line)}`)}`]),
+    ...(twin === undefined ? [] : ['asked for before']),
+  ]
+  return facts.join('; ')
+}
+
+/** Which templates were rendered, within one another. */
+export const templatesSection: Section = {
+  panel: 'templates',
+  write({ profile }, limit) {
+    const { calls, pages, waited } = readRenders(profile)
+    if (calls === 0) return []
+    const lines = flattenRenders(pages)
+    const left = lines.length - limit
+    return [
+      '## Templates',
+      lines.slice(0, limit).map(writeRender).join('\n'),
+      ...(left > 0 ? [`${left.toLocaleString('en')} more are left out.`] : []),
+      ...(waited === 0 ? [] : [`Pages have waited ${formatDuration(waited)} for fragments.`]),
+    ]
+  },
+}
+
+function writeRender({ branch, render, repeated }: RenderLine): string {
+  const { hasFailed, keys, name } = render
+  const total = [render, ...repeated].reduce((sum, { duration }) => sum + duration, 0)
+  const facts = [
+    `${toSpan(name)} ${formatDuration(total)} (own ${formatDuration(renderOwnTime(render))})`,
+    ...(repeated.length === 0 ? [] : [`${repeated.length + 1} times`]),
+    ...(hasFailed ? ['failed'] : []),
+    ...(keys.length === 0 ? [] : [`model ${keys.map(toSpan).join(', ')}`]),
+  ]
+  // A branch is two characters wide, at each level.
+  return `${'  '.repeat(Math.min(branch.length / 2, depthLimit))}- ${facts.join('; ')}`
+}
+
+/** What was logged, with its contexts. */
+export const logsSection: Section = {
+  panel: 'logger',
+  write({ profile }, limit) {
+    const { dropped, logs } = readLogs(profile)
+    if (logs.length === 0) return []
+    return [
+      '## Logs',
+      toList(logs, limit, writeLog),
+      ...(dropped === 0 ? [] : [`${dropped.toLocaleString('en')} records in between were not kept.`]),
+    ]
+  },
+}
+
+function writeLog({ at, channel, context, level, message, place }: StoredLog): string {
+  const line = `+${formatMicroseconds(at)} ${level} ${toSpan(channel)} ${toSpan(message)}`
+  return [
+    place === '' ? line : `${line} at ${toSpan(place)}`,
+    ...(Object.keys(context).length === 0 ? [] : [`  - context: ${toValueSpan(context)}`]),
+  ].join('\n')
+}
+
+/** Where the CPU spent its time, the hottest function first, with the sources of those that are the application's. */
+export const cpuSection: Section = {
+  panel: 'cpu',
+  write({ profile }, limit) {
+    const cpu = readCpu(profile)
+    if (cpu === undefined) return []
+    const hot = cpu.functions.filter(({ self }) => self > 0)
+    return [
+      '## CPU',
+      toFacts(cpu),
+      '### Hot spots',
+      hot.length === 0 ? 'The CPU was not seen at work.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
+      ...cpu.excerpts.flatMap(({ file, line, lines, start }) => [
+        `Source of ${toSpan(`${file}:${line}`)}, the hottest line marked:`,
+        toBlock(lines.map((text, index) => writeLine(text, start + index, line)).join('\n'), 'ts'),
+      ]),
+    ]
+  },
+}
+
+function toFacts(cpu: StoredCpu): string {
+  const { busy, idle, isCut, others, samples, startup } = cpu
+  return [
+    `- Busy: ${formatMicroseconds(busy)}; waiting: ${formatMicroseconds(idle)}`,
+    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(intervalOf(cpu))}; V8 took ${formatMicroseconds(startup)} to begin`,
+    `- Other requests in the same samples: ${others}`,
+    ...(isCut ? ['- Sampling ended before the request did.'] : []),
+  ].join('\n')
+}
+
+function writeSpot(spot: StoredFunction, { busy }: StoredCpu): string {
+  const { name, origin, self, total } = spot
+  const place = placeOf(spot)
+  const at = place === '' ? '' : ` at ${toSpan(place)}`
+  return `${formatShare(self, busy)} ${toSpan(name)}${at} (${origin}): own ${formatMicroseconds(self)}, with its calls ${formatMicroseconds(total)}`
+}
+
+function writeLine(text: string, number: number, hot: number): string {
+  return `${number === hot ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+}

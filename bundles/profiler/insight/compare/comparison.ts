@@ -1,0 +1,173 @@
+import { isDeepStrictEqual } from 'node:util'
+import { asObject } from '../../profile/read-soft.ts'
+import type { Profile, ProfileSummary } from '../../profile.ts'
+import { replayAttribute } from '../../record/recording-policy.ts'
+import {
+  type ListenerUse,
+  type LogUse,
+  readCallUses,
+  readExceptionUses,
+  readListenerUses,
+  readLogUses,
+  readPairs,
+  readRequestBody,
+  readResponseBody,
+  readTemplateUses,
+  readTimings,
+  type Timing,
+} from './compared-parts.ts'
+
+/** What of two profiles is the same and what is not, part by part. Names are compared in lower case, where case means nothing. */
+export interface Comparison {
+  readonly summary: readonly Compared<string | number>[]
+  readonly timings: readonly Compared<Timing>[]
+  readonly query: readonly Compared<readonly string[]>[]
+  readonly attributes: readonly Compared<readonly string[]>[]
+  readonly requestHeaders: readonly Compared<readonly string[]>[]
+  readonly requestBody: readonly Compared<string>[]
+  readonly responseHeaders: readonly Compared<readonly string[]>[]
+  readonly responseBody: readonly Compared<string>[]
+  readonly exceptions: readonly Compared<number>[]
+  readonly listeners: readonly Compared<ListenerUse>[]
+  readonly templates: readonly Compared<number>[]
+  readonly calls: readonly Compared<readonly string[]>[]
+  readonly logs: readonly Compared<LogUse>[]
+}
+
+/** What is another in each request by its nature is not compared. */
+export const neverCompared: readonly string[] = [
+  'date',
+  'x-debug-token',
+  'x-debug-token-link',
+  'x-previous-debug-token',
+  'server-timing',
+  '_stopwatch_token',
+  replayAttribute,
+]
+
+/** It tells the length of what was sent, compressed or not; bodies are compared by themselves. */
+const lengthHeader = 'content-length'
+
+/** Compares two profiles, which may be damaged: what cannot be read is taken for missing. */
+export function compareProfiles(first: Profile, second: Profile): Comparison {
+  const compare = <value>(
+    read: (profile: Profile) => ReadonlyMap<string, value>,
+    isSame?: (first: value, second: value) => boolean,
+  ) => compareMaps(read(first), read(second), isSame)
+  const compareSent = (name: string) =>
+    compare(({ data }) => readPairs(asObject(asObject(data).request)[name], true, neverCompared))
+  return {
+    summary: compare(readSummary),
+    timings: compare(readTimings),
+    query: compareSent('query'),
+    attributes: compareSent('attributes'),
+    requestHeaders: compare(profile => readHeaders('request', profile)),
+    requestBody: compare(readRequestBody),
+    responseHeaders: compare(profile => readHeaders('response', profile)),
+    // What is known of one alone says nothing of the other.
+    responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
+    exceptions: compare(readExceptionUses),
+    listeners: compare(readListenerUses, isSameUse),
+    templates: compare(readTemplateUses),
+    calls: compare(readCallUses),
+    logs: compare(readLogUses, ({ times }, other) => times === other.times),
+  }
+}
+
+function readHeaders(part: 'request' | 'response', { data, summary }: Profile): Map<string, string[]> {
+  const headers = readPairs(asObject(asObject(data)[part]).headers, false, [...neverCompared, lengthHeader])
+  if (part === 'request') return headers
+  return new Map([...headers].map(([name, values]) => [name, values.map(value => toSteadyValue(name, value, summary))]))
+}
+
+/** When it was, and what it took, is no difference of this kind. */
+const summaryFields = [
+  ...(['status', 'outcome', 'exception', 'method', 'url', 'route', 'controller', 'contentType', 'ip'] as const),
+  ...(['errors', 'warnings', 'calls', 'subRequests'] as const),
+] satisfies readonly (keyof ProfileSummary)[]
+
+function readSummary({ summary }: Profile): Map<string, string | number> {
+  return new Map(summaryFields.map(field => [field, summary[field] ?? '']))
+}
+
+function isSameUse(first: ListenerUse, second: ListenerUse): boolean {
+  const describe = ({ calls, changes, hasThrown, isStopped }: ListenerUse) =>
+    JSON.stringify([calls, changes, hasThrown, isStopped])
+  return describe(first) === describe(second)
+}
+
+/** Whether something is in both of two and the same, in both and another, or in one of them only. */
+export type Change = 'same' | 'changed' | 'onlyFirst' | 'onlySecond'
+
+/** Something that is in at least one of two, and what it is there. */
+export interface Compared<value> {
+  readonly key: string
+  readonly first: value | undefined
+  readonly second: value | undefined
+  readonly change: Change
+}
+
+/**
+ * Compares what two have by its keys, in the order in which either has it first: whichever of them is called the first one,
+ * the order is the same.
+ */
+export function compareMaps<value>(
+  first: ReadonlyMap<string, value>,
+  second: ReadonlyMap<string, value>,
+  isSame: (first: value, second: value) => boolean = isDeepStrictEqual,
+): Compared<value>[] {
+  const positions = new Map<string, number>()
+  for (const keys of [first.keys(), second.keys()]) {
+    for (const [position, key] of [...keys].entries()) {
+      positions.set(key, Math.min(position, positions.get(key) ?? position))
+    }
+  }
+  const keys = [...positions].sort(([a, one], [b, other]) => one - other || (a < b ? -1 : 1))
+  return keys.map(([key]) => {
+    const [one, other] = [first.get(key), second.get(key)]
+    return { key, first: one, second: other, change: changeOf(one, other, isSame) }
+  })
+}
+
+function changeOf<value>(
+  first: value | undefined,
+  second: value | undefined,
+  isSame: (first: value, second: value) => boolean,
+): Change {
+  if (second === undefined) return 'onlyFirst'
+  if (first === undefined) return 'onlySecond'
+  return isSame(first, second) ? 'same' : 'changed'
+}
+
+/** What fields of a summary are called in a comparison, unless by their own names. */
+const fieldNames: ReadonlyMap<string, string> = new Map([
+  ['contentType', 'content type'],
+  ['url', 'URL'],
+  ['ip', 'IP'],
+  ['calls', 'outgoing calls'],
+  ['subRequests', 'sub-requests'],
+])
+
+/** Names a field of a summary for people. */
+export function nameOfField(field: string): string {
+  return fieldNames.get(field) ?? field
+}
+
+/** Milliseconds: such headers tell whole seconds. */
+const tolerance = 2000
+
+/**
+ * Writes the value of a response header without what is new in each response by its nature: a nonce, and an end of
+ * freshness that is the time of the answer.
+ */
+export function toSteadyValue(
+  name: string,
+  value: string,
+  { duration, time }: Pick<ProfileSummary, 'duration' | 'time'>,
+): string {
+  if (name === 'expires') {
+    const expires = Date.parse(value)
+    return expires >= time - tolerance && expires <= time + duration + tolerance ? '(when it was answered)' : value
+  }
+  return name.startsWith('content-security-policy') ? value.replace(/'nonce-[^']*'/g, "'nonce-…'") : value
+}

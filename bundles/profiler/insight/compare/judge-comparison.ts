@@ -1,0 +1,114 @@
+import { formatCount, shorten } from '../../profile/format.ts'
+import { type Compared, type Comparison, nameOfField } from './comparison.ts'
+
+/** Whether two records tell of the same, in a few words. */
+export interface Verdict {
+  /** Whether the second has come out as the first did, but for times. */
+  readonly isSame: boolean
+  /** `Nothing changed but times.`, or `3 things changed:` with what follows in {@link Verdict.changes}. */
+  readonly title: string
+  /** What has come out another way. */
+  readonly changes: readonly VerdictChange[]
+  /** What was asked another way, which may be why. */
+  readonly asked: readonly VerdictChange[]
+}
+
+/** Differences in a part of a comparison, such as `status (200 → 500)` or `2 response headers (etag, vary)`. */
+export interface VerdictChange {
+  readonly part: keyof Comparison
+  readonly text: string
+  readonly count: number
+}
+
+/** Fields of a summary that the client decides upon. */
+const askedFields: readonly string[] = ['method', 'url', 'ip']
+
+/** What one difference of a part is called, in the order of their weight; with or without its name. */
+const partNouns: readonly PartNoun[] = [
+  { part: 'exceptions', noun: 'exception', isNamed: false, field: 'exception' },
+  { part: 'responseHeaders', noun: 'response header', isNamed: true },
+  { part: 'templates', noun: 'template', isNamed: true },
+  { part: 'calls', noun: 'outgoing call', isNamed: false, field: 'calls' },
+  { part: 'listeners', noun: 'listener', isNamed: false },
+  { part: 'attributes', noun: 'request attribute', isNamed: true },
+  { part: 'logs', noun: 'log message', isNamed: false },
+]
+
+const askedNouns: readonly PartNoun[] = [
+  { part: 'query', noun: 'GET parameter', isNamed: true },
+  { part: 'requestHeaders', noun: 'request header', isNamed: true },
+  { part: 'requestBody', noun: 'part of the request body', many: 'parts of the request body', isNamed: false },
+]
+
+interface PartNoun {
+  readonly part: keyof Comparison
+  readonly noun: string
+  readonly many?: string
+  readonly isNamed: boolean
+  /** The field of the summary that says it already. */
+  readonly field?: string
+}
+
+/** Judges a comparison: what has changed, without when and how long. */
+export function judgeComparison(comparison: Comparison): Verdict {
+  const fields = comparison.summary.filter(isDifferent)
+  const isAsked = ({ key }: Compared<unknown>) => askedFields.includes(key)
+  const changes = [
+    ...fields.filter(field => !isAsked(field)).map(describeField),
+    ...comparison.responseBody.filter(isDifferent).map(describeBody),
+    ...partNouns
+      .filter(({ field }) => !fields.some(({ key }) => key === field))
+      .flatMap(noun => describePart(comparison, noun)),
+  ]
+  const asked = [
+    ...fields.filter(isAsked).map(describeField),
+    ...askedNouns.flatMap(noun => describePart(comparison, noun)),
+  ]
+  const total = changes.reduce((sum, { count }) => sum + count, 0)
+  return {
+    isSame: total === 0,
+    title: total === 0 ? 'Nothing changed but times.' : `${formatCount(total, 'thing')} changed:`,
+    changes,
+    asked,
+  }
+}
+
+/** Writes changes as one line. */
+export function writeChanges(changes: readonly VerdictChange[]): string {
+  return changes.map(({ text }) => text).join(', ')
+}
+
+function isDifferent({ change }: Compared<unknown>): boolean {
+  return change !== 'same'
+}
+
+/** Of a value or a name; the table below has all of it. */
+const longText = 60
+
+function describeField(field: Compared<string | number>): VerdictChange {
+  return describeValues('summary', nameOfField(field.key), field)
+}
+
+function describeBody(fact: Compared<string>): VerdictChange {
+  return describeValues('responseBody', `response ${fact.key}`, fact)
+}
+
+function describeValues(
+  part: VerdictChange['part'],
+  name: string,
+  { first, second }: Compared<string | number>,
+): VerdictChange {
+  const write = (value: string | number | undefined) => shorten(String(value), longText) || 'none'
+  return { part, text: `${name} (${write(first)} → ${write(second)})`, count: 1 }
+}
+
+const namedLimit = 3
+
+function describePart(comparison: Comparison, { isNamed, many, noun, part }: PartNoun): VerdictChange[] {
+  const compared: readonly Compared<unknown>[] = comparison[part]
+  const names = compared.filter(isDifferent).map(({ key }) => shorten(key, longText))
+  const count = names.length
+  if (count === 0) return []
+  const shown = [...names.slice(0, namedLimit), ...(count > namedLimit ? ['…'] : [])]
+  return [{ part, text: `${formatCount(count, noun, many)}${isNamed ? ` (${shown.join(', ')})` : ''}`, count }]
+}

@@ -1,0 +1,173 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
+import { formatDuration, shorten } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { asNumber } from '../../profile/read-soft.ts'
+import type { Profile } from '../../profile.ts'
+
+const urlLength = 120
+
+/** Finds outgoing requests that were sent again and again: the very same, or those that differ in a value only. */
+export const repeatedCallsRule: FindingRule<Profile> = {
+  name: 'repeated-calls',
+  title: 'Outgoing request repeated',
+  find(profile) {
+    const { alike, same } = findRepeated(readCalls(profile).calls)
+    return [
+      ...same.map(({ calls, name }) => ({
+        ...describe(calls),
+        problem: `{call} was asked for ${calls.length} times, ${tellTime(calls)}.`,
+        values: { call: shorten(name, urlLength) },
+        advice: 'Ask once and pass the answer on, or keep it for as long as it is good.',
+      })),
+      ...alike.map(({ calls, name }) => ({
+        ...describe(calls),
+        problem: `${calls.length} requests are alike but for a value in the address ({pattern}), ${tellTime(calls)}.`,
+        values: { pattern: shorten(name, urlLength) },
+        advice: 'Ask for all of it at once, if the other side has a way to.',
+      })),
+    ]
+  },
+}
+
+type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>
+
+function describe(calls: readonly StoredCall[]): Description {
+  return {
+    severity: 'warning',
+    // The first one may well be needed.
+    place: { panel: 'http', anchor: `call-${calls[1]?.index}` },
+    evidence: { count: calls.length, time: timeOf(calls) },
+  }
+}
+
+function tellTime(calls: readonly StoredCall[]): string {
+  return `which took ${formatDuration(timeOf(calls))} in all`
+}
+
+function timeOf(calls: readonly StoredCall[]): number {
+  return calls.reduce((sum, call) => sum + durationOf(call), 0)
+}
+
+/** Milliseconds; for less, nobody rewrites anything. */
+const leastSaving = 50
+
+/** Finds outgoing requests of one listener or controller that were sent one after another, and perhaps need not be. */
+export const sequentialCallsRule: FindingRule<Profile> = {
+  name: 'sequential-calls',
+  title: 'Outgoing requests one after another',
+  find(profile) {
+    const { calls } = readCalls(profile)
+    const { alike, same } = findRepeated(calls)
+    // They have a finding of their own, and better advice.
+    const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
+    const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
+    // Afterwards nobody waits for them.
+    const end = asNumber(profile.summary.duration)
+    const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
+    const byMaker = groupBy(candidates, call => String(findMaker(call, listeners)))
+    return [...byMaker.values()].flatMap(findRuns).flatMap(describeRun)
+  },
+}
+
+/** The innermost listener that was called when it was sent: the last of those that have begun. The controller is none. */
+function findMaker({ start }: StoredCall, listeners: readonly EventNode[]): number {
+  const at = start * 1000
+  const maker = listeners.findLast(node => node.start <= at && at < node.start + (node.duration ?? Infinity))
+  return maker?.index ?? -1
+}
+
+/** Those that were under way alone, up to one that was not. */
+function findRuns(calls: readonly StoredCall[]): StoredCall[][] {
+  const runs: StoredCall[][] = []
+  let end = Number.NEGATIVE_INFINITY
+  for (const call of calls.toSorted((a, b) => a.start - b.start)) {
+    if (call.start >= end) (runs.at(-1) ?? open(runs)).push(call)
+    else {
+      // It has begun before the one before it was over: those two are no run.
+      runs.at(-1)?.pop()
+      open(runs)
+    }
+    end = Math.max(end, endOf(call))
+  }
+  return runs
+}
+
+function open(runs: StoredCall[][]): StoredCall[] {
+  const run: StoredCall[] = []
+  runs.push(run)
+  return run
+}
+
+function endOf(call: StoredCall): number {
+  return call.start + durationOf(call)
+}
+
+function describeRun(run: readonly StoredCall[]): RuleFinding[] {
+  const durations = run.map(durationOf)
+  const time = durations.reduce((sum, duration) => sum + duration, 0)
+  const saving = time - Math.max(0, ...durations)
+  const [, second] = run
+  if (second === undefined || saving < leastSaving) return []
+  return [
+    {
+      severity: 'warning',
+      problem: `${run.length} requests waited for one another, ${formatDuration(time)} in all; side by side they would take about ${formatDuration(time - saving)}.`,
+      advice: 'If none needs the answer of another, send them together and wait with Promise.all().',
+      place: { panel: 'http', anchor: `call-${second.index}` },
+      evidence: { count: run.length, time, saving },
+    },
+  ]
+}
+
+/** Two may be chance, or come from parts of a page that do not know of one another. */
+const leastSame = 3
+
+/** Fewer may be different things; so many are the items of a list, asked for one by one. */
+const leastAlike = 5
+
+/** Calls that stand for one. */
+export interface CallGroup {
+  /** Their method and address; `:id` stands for what differs. */
+  readonly name: string
+  readonly calls: readonly StoredCall[]
+}
+
+/** Finds calls that read the same, and those whose addresses differ in a value only. */
+export function findRepeated(calls: readonly StoredCall[]): {
+  readonly same: readonly CallGroup[]
+  readonly alike: readonly CallGroup[]
+} {
+  const answered = calls.filter(isAnswered)
+  const same = group(answered, nameOf, leastSame)
+  const known = new Set(same.flatMap(({ calls }) => calls))
+  const others = answered.filter(call => !known.has(call))
+  return { same, alike: group(others, patternOf, leastAlike) }
+}
+
+function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string, least: number): CallGroup[] {
+  return [...groupBy(calls, keyOf)]
+    .map(([name, calls]) => ({ name, calls }))
+    .filter(({ calls }) => calls.length >= least)
+}
+
+/** Whether a call reads, and was answered: what writes is meant each time, and whoever has failed is asked again rightly. */
+export function isAnswered({ end, error, method, status }: StoredCall): boolean {
+  const isRead = method === 'GET' || method === 'HEAD'
+  return isRead && end !== undefined && error === '' && status > 0 && status < 500 && status !== 429
+}
+
+function nameOf({ method, url }: StoredCall): string {
+  return `${method} ${url}`
+}
+
+/** Segments of a path that name one of many: numbers, UUIDs, and what is as long as a digest in hexadecimal. */
+const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
+
+function patternOf({ method, url }: StoredCall): string {
+  const at = url.indexOf('?')
+  const address = at === -1 ? url : url.slice(0, at)
+  const query = at === -1 ? '' : url.slice(at).replaceAll(/=[^&]*/g, '=…')
+  return `${method} ${address.replaceAll(identifiers, ':id')}${query}`
+}

@@ -1,0 +1,176 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { isCompressible } from '../../../../lib/http/compression.ts'
+import { isSecretName } from '../../../../lib/redact/secret-names.ts'
+import { formatBytes } from '../../profile/format.ts'
+import { asNumber, asObject, asText, readHeader } from '../../profile/read-soft.ts'
+import type { Profile } from '../../profile.ts'
+
+/** Finds pages that say of themselves, in contradiction to what is known of them, how they may be cached. */
+export const uncacheableResponseRule: FindingRule<Profile> = {
+  name: 'uncacheable-response',
+  title: 'Response that caches cannot use',
+  find({ data, summary }) {
+    const { contentType, method, parent, status } = summary
+    // Data is often made anew each time, on purpose.
+    const isPage = method === 'GET' && status === 200 && parent === null && /^text\/html/i.test(contentType ?? '')
+    return isPage ? judgeCaching(data) : []
+  },
+}
+
+function judgeCaching(data: Profile['data']): RuleFinding[] {
+  const control = readHeader(data.response, 'cache-control').join(', ').toLowerCase()
+  const [cookie] = readHeader(data.response, 'set-cookie')
+  const place = { panel: 'request', anchor: 'header-cache-control' }
+  if (/\b(?:public|s-maxage)\b/.test(control)) {
+    if (cookie !== undefined)
+      return [
+        {
+          severity: 'error',
+          problem: 'The page may be kept for everybody ({control}), and sets the cookie {cookie}.',
+          values: { control, cookie: nameOf(cookie) },
+          advice:
+            'Set cookies with pages that are private only: shared caches keep them away, or give all clients the same.',
+          place,
+          evidence: {},
+        },
+      ]
+    if (readHeader(data.response, 'vary').some(vary => vary.trim() === '*'))
+      return [
+        {
+          severity: 'info',
+          problem: 'The page may be kept for everybody ({control}), but with Vary: * no cache can use it again.',
+          values: { control },
+          advice: 'Name the request headers that it depends on.',
+          place: { panel: 'request', anchor: 'header-vary' },
+          evidence: {},
+        },
+      ]
+  }
+  if (/\bno-store\b/.test(control) && cookie === undefined && !isPersonal(data))
+    return [
+      {
+        severity: 'info',
+        problem:
+          'The page forbids all caches to keep it ({control}), but was made without a session, cookies or credentials.',
+        values: { control },
+        advice: 'If everybody may see it, say how long it is good: public, max-age=60.',
+        place,
+        evidence: {},
+      },
+    ]
+  return []
+}
+
+/** Whether the answer may be meant for one client only. */
+function isPersonal({ request, session }: Profile['data']): boolean {
+  const hasCredentials = ['cookie', 'authorization'].some(name => readHeader(request, name).length > 0)
+  return hasCredentials || asNumber(asObject(session).useCount) > 0
+}
+
+function nameOf(cookie: string): string {
+  return asText(cookie.split('=')[0])
+}
+
+/** Bytes that are sent before the client has to confirm any (RFC 6928, section 2): less arrives as soon in full length. */
+const leastSize = 14_600
+
+/** Finds long responses of text that were sent as they are to a client that takes them compressed. */
+export const uncompressedResponseRule: FindingRule<Profile> = {
+  name: 'uncompressed-response',
+  title: 'Response not compressed',
+  find({ data, summary }) {
+    const { contentType, method, parent, status } = summary
+    const size = asNumber(asObject(data.response).size)
+    const isWhole = method !== 'HEAD' && status === 200 && parent === null
+    if (!isWhole || size < leastSize || !isCompressible(contentType) || !isMissed(data)) return []
+    return [
+      {
+        severity: 'warning',
+        problem: `${formatBytes(size)} of {type} were sent as they are, though the client takes them compressed.`,
+        values: { type: String(contentType) },
+        advice: 'Leave content-length and digests away, or compress it yourself: then it is a fraction of that.',
+        place: { panel: 'request', anchor: 'header-content-type' },
+        evidence: { size },
+      },
+    ]
+  },
+}
+
+/** Whoever says no-transform means it; and who says that it depends on the coding has tried. */
+function isMissed({ request, response }: Profile['data']): boolean {
+  const has = (name: string, pattern: RegExp) => readHeader(response, name).some(value => pattern.test(value))
+  if (has('content-encoding', /./) || has('cache-control', /\bno-transform\b/i)) return false
+  return !has('vary', /\baccept-encoding\b/i) && readHeader(request, 'accept-encoding').some(accepts)
+}
+
+function accepts(header: string): boolean {
+  return header.split(',').some(coding => /^\s*(?:gzip|br)\s*(?:$|;\s*q=(?!0(?:\.0*)?\s*$))/i.test(coding))
+}
+
+/** Finds cookies that others can read, send or change. */
+export const insecureCookieRule: FindingRule<Profile> = {
+  name: 'insecure-cookie',
+  title: 'Insecure cookie',
+  find({ data, summary }) {
+    // What a sub-request sets is set with the main request's response, if at all.
+    if (summary.parent !== null) return []
+    const isSecure = summary.url.startsWith('https:')
+    return readHeader(data.response, 'set-cookie')
+      .map(parseCookie)
+      .filter(cookie => !isRemoved(cookie, asNumber(summary.time)))
+      .flatMap(cookie => judgeCookie(cookie, isSecure))
+  },
+}
+
+interface Cookie {
+  readonly name: string
+  /** By their names in lower case. */
+  readonly attributes: ReadonlyMap<string, string>
+}
+
+function parseCookie(field: string): Cookie {
+  const [pair = '', ...attributes] = field.split(';')
+  return {
+    name: split(pair)[0],
+    attributes: new Map(attributes.map(split).map(([name, value]) => [name.toLowerCase(), value])),
+  }
+}
+
+function split(text: string): [name: string, value: string] {
+  const [name, ...value] = text.split('=')
+  return [asText(name).trim(), value.join('=').trim()]
+}
+
+/** It holds nothing any more. */
+function isRemoved({ attributes }: Cookie, now: number): boolean {
+  const maxAge = attributes.get('max-age')
+  if (maxAge !== undefined) return Number(maxAge) <= 0
+  return Date.parse(attributes.get('expires') ?? '') <= now
+}
+
+/** Scripts send it along in a header, to show that they are of the site. */
+const forScripts = /[cx]srf/i
+
+function judgeCookie({ attributes, name }: Cookie, isSecure: boolean): RuleFinding[] {
+  const sameSite = attributes.get('samesite')?.toLowerCase()
+  const hasSecure = attributes.has('secure')
+  const isCredential = isSecretName(name)
+  const isRefused = sameSite === 'none' && !hasSecure
+  const flaws = [
+    isRefused && 'SameSite=None without Secure, which browsers refuse',
+    isCredential && !attributes.has('httponly') && !forScripts.test(name) && 'no HttpOnly, so any script can read it',
+    isCredential && sameSite === undefined && 'no SameSite, so other sites may have it sent',
+    isSecure && !hasSecure && !isRefused && 'no Secure, so it is sent without encryption, too',
+  ].filter(flaw => flaw !== false)
+  if (flaws.length === 0) return []
+  return [
+    {
+      severity: isRefused ? 'error' : 'warning',
+      problem: `The cookie {cookie} has ${flaws.join('; ')}.`,
+      values: { cookie: name },
+      advice: 'Set it with HttpOnly, SameSite=Lax and, over HTTPS, Secure.',
+      place: { panel: 'request', anchor: 'cookies' },
+      evidence: { flaws: flaws.length },
+    },
+  ]
+}

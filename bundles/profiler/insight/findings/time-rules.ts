@@ -1,0 +1,137 @@
+import type { FindingPlace, FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { readCalls } from '../../profile/calls.ts'
+import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree.ts'
+import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { readLogs } from '../../profile/logs.ts'
+import { asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
+import { readRenders } from '../../profile/renders.ts'
+import type { Profile } from '../../profile.ts'
+
+/**
+ * Milliseconds of CPU time at a stretch: all others wait so long, and notice it. What a process does only once, such as
+ * loading the code of its first error page, takes half of that.
+ */
+const leastBlock = 200
+
+/** Finds out that nothing else could be answered for a while, and who was at work. */
+export const blockedLoopRule: FindingRule<Profile> = {
+  name: 'blocked-loop',
+  title: 'Event loop blocked',
+  find(profile) {
+    const blocks = asObjects(asObject(profile.data.memory).blocks)
+      .map(({ by, cpu, start }) => ({ by: asText(by), time: asNumber(cpu), start: asNumber(start) }))
+      .filter(({ time }) => time >= leastBlock)
+    return [...groupBy(blocks, ({ by }) => by)].map(([by, blocks]) => {
+      const time = blocks.reduce((sum, { time }) => sum + time, 0)
+      return {
+        ...describeBlock(by, profile.summary.token, formatDuration(time)),
+        evidence: { count: blocks.length, time },
+      }
+    })
+  },
+}
+
+type Description = Omit<RuleFinding, 'evidence'>
+
+function describeBlock(by: string, token: string, time: string): Description {
+  const advice = 'Give the work to a worker thread, do it in parts, or find a way to do less of it.'
+  const place: FindingPlace = { panel: 'time' }
+  if (by === token)
+    return { severity: 'warning', problem: `This request kept the process busy for ${time}.`, advice, place }
+  if (by === '')
+    return {
+      severity: 'warning',
+      problem: `The process was busy for ${time} with something that has left no trace.`,
+      advice,
+      place,
+    }
+  return {
+    severity: 'warning',
+    problem: `It had to wait while the process was busy with another request, {token}, for ${time}.`,
+    values: { token: by },
+    advice: 'Look at that one: it kept all others waiting.',
+    place: { ...place, token: by },
+  }
+}
+
+/** Milliseconds: who waits notices a tenth of a second. */
+const leastTime = 100
+
+/** Of the whole request: beside something much slower it is not what to begin with. */
+const leastShare = 0.2
+
+/**
+ * Listeners of the framework and of the profiler. What they wait for (the client's body, the disk, other threads) is
+ * not theirs, and nobody can make them do less.
+ */
+export const ownListeners: ReadonlySet<string> = new Set([
+  ...['ValidateRequestListener', 'HealthListener', 'HostListener', 'SessionListener', 'StaticFileListener'],
+  ...['RouterListener', 'BodyListener', 'ErrorListener', 'ResponseListener', 'CompressionListener'],
+  ...['ConditionalListener', 'RemoveCspListener', 'RobotsListener'],
+  ...['ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
+])
+
+/** Finds listeners that took long themselves, without what they have dispatched. */
+export const slowListenerRule: FindingRule<Profile> = {
+  name: 'slow-listener',
+  title: 'Slow listener',
+  find(profile) {
+    const whole = asNumber(profile.summary.duration)
+    return readEventTree(profile)
+      .nodes.filter(isExpected)
+      .map(node => ({ node, time: ownTime(node) / 1000 }))
+      .filter(({ time }) => time >= leastTime && time >= whole * leastShare)
+      .map(({ node, time }) => ({
+        severity: 'warning',
+        problem: `{listener} took ${formatDuration(time)} of {event}, ${formatShare(time, whole)} of the request.`,
+        values: { listener: node.name, event: String(node.parent?.name) },
+        advice: 'Do less for each request, keep the result, or move what nobody waits for to kernel.terminate.',
+        place: { panel: 'events', anchor: `span-${node.index}` },
+        evidence: { time, duration: whole },
+      }))
+  },
+}
+
+/** Nobody waits for what is done when the response was sent. */
+function isExpected({ kind, name, parent }: EventNode): boolean {
+  // They are named by their class and method.
+  const [owner = ''] = name.split('.', 1)
+  return kind === 'call' && parent?.name !== 'kernel.terminate' && !ownListeners.has(owner)
+}
+
+/** Finds work that went on after the response was sent: promises that nobody awaits. */
+export const lateWorkRule: FindingRule<Profile> = {
+  name: 'late-work',
+  title: 'Work after the response',
+  find(profile) {
+    const since = asOptionalNumber(asObject(profile.data.late).since)
+    return since === undefined ? [] : describeLateWork(profile, since)
+  },
+}
+
+function describeLateWork(profile: Profile, since: number): RuleFinding[] {
+  const calls = readCalls(profile).calls.filter(({ head = Infinity, end = head }) => end > since)
+  const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
+  const renders = readRenders(profile).all.filter(({ start }) => start > since)
+  const kinds = [
+    { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'outgoing request' },
+    { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log record' },
+    { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
+  ].filter(({ count }) => count > 0)
+  const [first] = kinds
+  if (first === undefined) return []
+  const ends = [...calls.flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
+  const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
+  const what = kinds.map(({ count, one }) => formatCount(count, one)).join(', ')
+  return [
+    {
+      severity: 'warning',
+      problem: `Its response was sent, but work went on${time > 0 ? ` for ${formatDuration(time)}` : ''}: ${what}.`,
+      advice:
+        'Await it, or do it in a listener of kernel.terminate: what nobody awaits fails unseen and is lost at a stop.',
+      place: { panel: first.panel, anchor: first.anchor },
+      evidence: { calls: calls.length, logs: logs.length, renders: renders.length, time },
+    },
+  ]
+}

@@ -1,0 +1,69 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { formatCount, formatDuration } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import { asNumber, asObject, asObjects, asText, asTexts } from '../../profile/read-soft.ts'
+import { type Render, readRenders } from '../../profile/renders.ts'
+import type { Profile } from '../../profile.ts'
+
+/** A list of fewer items is a page's daily work. */
+const leastCount = 50
+
+/** Milliseconds; a partial takes some microseconds, and a long list of such is no flaw. */
+const leastTime = 20
+
+/** Finds templates that were rendered in a loop and took notable time together. */
+export const repeatedTemplateRule: FindingRule<Profile> = {
+  name: 'repeated-template',
+  title: 'Template rendered many times',
+  find(profile) {
+    const { all, pages } = readRenders(profile)
+    return [pages, ...all.map(({ partials }) => partials)].flatMap(siblings =>
+      [...groupBy(siblings, ({ name }) => name)].flatMap(([name, renders]) => describe(name, renders)),
+    )
+  },
+}
+
+function describe(name: string, renders: readonly Render[]): RuleFinding[] {
+  const time = renders.reduce((sum, { duration }) => sum + duration, 0)
+  if (renders.length < leastCount || time < leastTime) return []
+  return [
+    {
+      severity: 'warning',
+      problem: `{template} was rendered ${renders.length} times in a row, which took ${formatDuration(time)}.`,
+      values: { template: name },
+      advice: 'Prepare in the controller what its helpers compute each time, or show fewer items at once.',
+      place: { panel: 'templates', anchor: `render-${renders[0]?.index}` },
+      evidence: { count: renders.length, time },
+    },
+  ]
+}
+
+/** Whoever calls them means to change something, now or for the next page. */
+const changing: ReadonlySet<string> = new Set(['set', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'])
+
+/** Finds sessions that were begun for a client that has none, and left empty. */
+export const needlessSessionRule: FindingRule<Profile> = {
+  name: 'needless-session',
+  title: 'Session begun for nothing',
+  find({ data, summary }) {
+    const { attributes, flashes, metadata, uses } = asObject(data.session)
+    const known = asObjects(uses)
+    // One that was there before may have been read.
+    const isNew = asNumber(asObject(metadata).createdAt) >= asNumber(summary.time)
+    const isEmpty = [attributes, flashes].every(entries => Object.keys(asObject(entries)).length === 0)
+    const isRead = known.length > 0 && !known.some(({ method }) => changing.has(asText(method)))
+    if (metadata === undefined || !isNew || !isEmpty || !isRead) return []
+    const [first = ''] = asTexts(known[0]?.trace)
+    return [
+      {
+        // A page that asks who is logged in cannot do otherwise.
+        severity: 'info',
+        problem: `The session was used (${formatCount(known.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
+        values: { place: first || 'by an unknown caller' },
+        advice: 'Use the session only where it is needed: a response that depends on one is kept in no cache.',
+        place: { panel: 'request', anchor: 'session' },
+        evidence: { count: known.length },
+      },
+    ]
+  },
+}

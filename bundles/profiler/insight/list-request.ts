@@ -1,0 +1,153 @@
+import type {
+  ProfileFilter,
+  ProfileQuery,
+  ProfileSearchResult,
+  ProfileStorage,
+  SummaryField,
+} from '../store/profile-storage.ts'
+
+/** What the list is asked for. */
+export interface ListRequest {
+  readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
+  /** Whether only pinned records are wanted: which ones those are, the store knows. */
+  readonly isPinned: boolean
+  /** What was given, by the names of its parameters, in the order in which links have them. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** From 1. */
+  readonly page: number
+  /** What was given and not understood, as sentences. */
+  readonly notes: readonly string[]
+}
+
+/** Columns that the list can be sorted by. */
+export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'duration', 'time'] as const
+
+/** Of a sort that does not say which. */
+export const defaultOrder = 'desc'
+
+/** The names of the parameters: Symfony's, in its order, then ours. */
+export const searchParameters: readonly string[] = [
+  ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
+  ...['route', 'pinned', 'sort', 'order', 'page'],
+]
+
+const defaultLimit = 10
+const maximalLimit = 1000
+const maximalPage = 1_000_000
+
+/** Reads the parameters of a search; never fails: what cannot be understood is left out, and noted. */
+export function parseListRequest(given: URLSearchParams): ListRequest {
+  const texts = searchParameters.map(name => [name, given.get(name)?.trim() ?? ''] as const)
+  const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
+  const notes: string[] = []
+  const limit = readCount('limit', parameters, defaultLimit, maximalLimit, notes)
+  const page = readCount('page', parameters, 1, maximalPage, notes)
+  const sort = readSort(parameters, notes)
+  const query = { filters: readFilters(parameters, notes), limit, offset: (page - 1) * limit, ...(sort && { sort }) }
+  return { query, isPinned: parameters.pinned !== undefined, parameters, page, notes }
+}
+
+type Parameters = Readonly<Record<string, string>>
+
+function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
+  const { ip, method, route, status_code: status, token, type, url } = parameters
+  const filters: ProfileFilter[] = []
+  const contain = (field: SummaryField, value: string | undefined) => {
+    if (value !== undefined) filters.push({ field, test: 'contains', value })
+  }
+  contain('ip', ip)
+  contain('method', method?.toUpperCase())
+  contain('status', status)
+  if (url?.startsWith('!') && url.length > 1) filters.push({ field: 'url', test: 'lacks', value: url.slice(1) })
+  else if (url !== '!') contain('url', url)
+  contain('token', token?.toLowerCase())
+  contain('route', route)
+  // Whoever asks for requests wants everything: there is nothing else.
+  if (type !== 'request') contain('type', type)
+  const from = readMoment('start', parameters, 'first', notes)
+  const until = readMoment('end', parameters, 'last', notes)
+  if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
+  if (until !== undefined) filters.push({ field: 'time', test: 'until', value: until })
+  return filters
+}
+
+function readMoment(name: string, parameters: Parameters, edge: Edge, notes: string[]): number | undefined {
+  const text = parameters[name]
+  if (text === undefined) return undefined
+  const moment = parseMoment(text, edge)
+  if (moment === undefined)
+    notes.push(
+      `The ${name} “${text}” is left out: it is neither a date such as 2026-11-20 nor a number of seconds since 1970.`,
+    )
+  return moment
+}
+
+function readCount(name: string, parameters: Parameters, fallback: number, maximum: number, notes: string[]): number {
+  const text = parameters[name]
+  if (text === undefined) return fallback
+  const count = /^\d+$/.test(text) ? Number(text) : 0
+  if (count >= 1 && count <= maximum) return count
+  const taken = count > maximum ? maximum : fallback
+  notes.push(
+    `The ${name} “${text}” is no number from 1 to ${maximum.toLocaleString('en')}: it is taken for ${taken.toLocaleString('en')}.`,
+  )
+  return taken
+}
+
+function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): ProfileQuery['sort'] {
+  if (sort === undefined) return undefined
+  const field = sortableFields.find(field => field === sort)
+  if (field === undefined) notes.push(`The list cannot be sorted by “${sort}”: the latest come first.`)
+  return field && { field, direction: order === 'asc' ? 'ascending' : 'descending' }
+}
+
+/** Which end of the time that a text stands for is meant: `2026-11-20` begins at midnight and ends before the next. */
+export type Edge = 'first' | 'last'
+
+/**
+ * Reads a moment, as milliseconds since 1970: seconds since then, or an ISO date, which may go on with a time to the
+ * minute, second or millisecond, and an offset. UTC unless it says else. `undefined` when it is nothing of the kind.
+ */
+export function parseMoment(text: string, edge: Edge): number | undefined {
+  const parsed = /^-?\d{1,12}$/.test(text) ? { time: Number(text) * 1000, span: second } : parseIsoDate(text)
+  return parsed && (edge === 'first' ? parsed.time : parsed.time + parsed.span - 1)
+}
+
+const second = 1000
+const minute = 60 * second
+const day = 24 * 60 * minute
+
+const isoDate = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:?\d{2})?)?$/i
+
+function parseIsoDate(text: string): { time: number; span: number } | undefined {
+  const [, date = '', clock, seconds = '', fraction = '', offset = 'Z'] = isoDate.exec(text) ?? []
+  // Date takes the 30th of February for a day in March.
+  if (!isDate(date)) return undefined
+  const time = Date.parse(`${date}T${clock ?? '00:00'}${seconds}${fraction}${withColon(offset)}`)
+  if (Number.isNaN(time)) return undefined
+  if (clock === undefined) return { time, span: day }
+  return { time, span: fraction !== '' ? 1 : seconds !== '' ? second : minute }
+}
+
+function isDate(date: string): boolean {
+  const time = Date.parse(`${date}T00:00Z`)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(date)
+}
+
+function withColon(offset: string): string {
+  return offset.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
+}
+
+/** What a search of the list finds, and which of all records are pinned. */
+export interface ListResult extends ProfileSearchResult {
+  readonly pinned: ReadonlySet<string>
+}
+
+/** Searches for what the list is asked for. */
+export async function searchList(storage: ProfileStorage, { isPinned, query }: ListRequest): Promise<ListResult> {
+  const pinned = await storage.pinned()
+  const filters = isPinned
+    ? [...query.filters, { field: 'token', test: 'among', value: pinned } as const]
+    : query.filters
+  return { ...(await storage.search({ ...query, filters })), pinned }
+}

@@ -1,0 +1,208 @@
+import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart.ts'
+import { Headers } from '../../../../lib/http/headers.ts'
+import { forwardingHeaders } from '../../../../lib/http/trusted-proxies.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { readFormParts, serializeForm } from '../../profile/form-body.ts'
+import { formatCount } from '../../profile/format.ts'
+import { formatSize, formatText } from '../../profile/format-value.ts'
+import { asList, asObject, asObjects } from '../../profile/read-soft.ts'
+import { splitUrl } from '../../profile/routes.ts'
+import type { Profile } from '../../profile.ts'
+
+/** How a recorded request can be made once more, or why it cannot. */
+export type ReplayPlan = PossibleReplay | ImpossibleReplay
+
+/** What is sent, and what somebody has to say first. */
+export interface PossibleReplay {
+  readonly isPossible: true
+  /** Of the record. */
+  readonly token: string
+  readonly method: string
+  readonly target: string
+  readonly scheme: 'http' | 'https'
+  readonly ip: string
+  readonly httpVersion: string
+  /** Whether its client was allowed to see debug output; not, where a record does not say it. */
+  readonly isDebugAllowed: boolean
+  /** Without those whose values were never stored. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  /** Headers whose values were masked: they are not sent, unless somebody supplies them. */
+  readonly secrets: readonly SecretHeader[]
+  /** Whether something in the target was masked. */
+  readonly isTargetMasked: boolean
+  readonly body: PlannedBody
+  /** What else is not as it was, as sentences. */
+  readonly notes: readonly string[]
+  /** Why it should not be done without asking, as a sentence; empty when it may. */
+  readonly caution: string
+}
+
+/** A header that was sent with a secret. */
+export interface SecretHeader {
+  /** In lower case. */
+  readonly name: string
+  /** What is known of it: the names of cookies. */
+  readonly hint: string
+}
+
+/** A record that is no request of its own, or none that can be understood. */
+export interface ImpossibleReplay {
+  readonly isPossible: false
+  readonly reason: string
+  /** The token of the request that can be replayed instead; empty when there is none. */
+  readonly parent: string
+}
+
+/** RFC 9110, section 9.2.1; TRACE is never answered. */
+const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
+
+const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
+
+const refusedNote =
+  'The client may not see debug output: the profiler answers the replay as it has answered the request.'
+
+/** Plans how a recorded request is made once more. The record may be damaged. */
+export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>): ReplayPlan {
+  const { ip, method, outcome, parent, token, url } = summary
+  if (parent !== null) {
+    const reason = 'A sub-request is a part of another request, and is not made by itself: replay its main request.'
+    return { isPossible: false, reason, parent }
+  }
+  const parts = splitUrl(url)
+  if (parts === undefined) return { isPossible: false, reason: 'What was recorded is no URL.', parent: '' }
+
+  const request = asObject(asObject(data).request)
+  const { headers, notes, secrets } = planHeaders(request.headers, parts.host)
+  const isDebugAllowed = request.isDebugAllowed === true
+  const contentType = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
+  return {
+    isPossible: true,
+    token,
+    method,
+    target: parts.target,
+    scheme: parts.scheme,
+    ip,
+    httpVersion: request.httpVersion === '1.0' ? '1.0' : '1.1',
+    isDebugAllowed,
+    headers,
+    secrets,
+    isTargetMasked: parts.target.includes(mask),
+    body: planBody(request.body, contentType),
+    notes: isDebugAllowed ? notes : [...notes, refusedNote],
+    caution: cautionOf(method, outcome),
+  }
+}
+
+/** Whether a replay needs nothing but a word. */
+export function isDirect(plan: ReplayPlan): boolean {
+  if (!plan.isPossible) return false
+  const { body, caution, isTargetMasked, secrets } = plan
+  const isComplete = body.state === 'none' || body.state === 'whole'
+  return caution === '' && secrets.length === 0 && !isTargetMasked && isComplete
+}
+
+function cautionOf(method: string, outcome: Profile['summary']['outcome']): string {
+  if (outcome === 'crashed') return 'This request has ended the process. It may do so again.'
+  if (safeMethods.includes(method)) return ''
+  return `${method} may change something. A replay is no rehearsal: whatever it does is done once more.`
+}
+
+type Field = readonly [name: string, value: string]
+
+function planHeaders(fields: unknown, host: string | undefined) {
+  const headers: Field[] = []
+  const secrets = new Map<string, string>()
+  const lost: string[] = []
+  const told: string[] = []
+  let isCut = false
+  for (const [field, value] of asList(fields).map(asList)) {
+    const name = formatText(field).toLowerCase()
+    if (field === '…') isCut = true
+    else if (forwarding.has(name)) told.push(name)
+    else if (isSecret(name, value)) secrets.set(name, hintOf(name, value))
+    else if (isSendable(name, value)) headers.push([formatText(field), formatText(value)])
+    else lost.push(name)
+  }
+  return {
+    headers: withHost(headers, host, told.length > 0),
+    secrets: [...secrets].map(([name, hint]) => ({ name, hint })),
+    notes: [
+      ...(told.length === 0 ? [] : [`Headers of proxies are left out (${told.join(', ')}); what they told is kept.`]),
+      ...(lost.length === 0 ? [] : [`Headers that were cut are left out: ${lost.join(', ')}.`]),
+      ...(isCut ? ['There were more headers than were kept.'] : []),
+    ],
+  }
+}
+
+/** What proxies have told is known: the URL is the client's. So it is where a record is damaged. */
+function withHost(headers: readonly Field[], host: string | undefined, isTold: boolean): readonly Field[] {
+  const isHost = ([name]: Field) => name.toLowerCase() === 'host'
+  if (host === undefined || (!isTold && headers.some(isHost))) return headers
+  return [['host', host], ...headers.filter(field => !isHost(field))]
+}
+
+/** One that is masked in part says most of what it said. */
+function isSecret(name: string, value: unknown): boolean {
+  return value === mask || (name === 'cookie' && formatText(value).includes(mask))
+}
+
+function hintOf(name: string, value: unknown): string {
+  if (name !== 'cookie') return ''
+  const names = formatText(value).split(';')
+  return names.map(pair => pair.trim().replace(/=.*/s, '')).join(', ')
+}
+
+function isSendable(name: string, value: unknown): boolean {
+  try {
+    return typeof value === 'string' && new Headers([[name, value]]).size === 1
+  } catch {
+    return false
+  }
+}
+
+/** What of a request's body can be sent once more. */
+export interface PlannedBody {
+  /** Whether there was a body, and how much of it is known. */
+  readonly state: 'none' | 'whole' | 'partial' | 'missing'
+  /** What is sent unless something else is supplied. */
+  readonly content: string
+  /** What of it is not as it was, as a sentence; empty when it is whole. */
+  readonly note: string
+}
+
+/** Stands where a copy was cut. */
+const ellipsis = '…'
+
+/** Plans the body of a replay; `contentType` is the header with its parameters. */
+export function planBody(data: unknown, contentType: string): PlannedBody {
+  const body = asObject(data)
+  const files = asObjects(body.files)
+  const form = asList(body.form)
+  const json = asList(body.json)
+  if (Object.keys(body).length === 0 || body.length === 0) return { state: 'none', content: '', note: '' }
+  if (json.length > 0) return describe(String(JSON.stringify(json[0])), [])
+  if (body.type === 'multipart/form-data' || files.length > 0) {
+    const boundary = parseParameters(contentType)?.get('boundary')
+    if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
+    const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: no content is kept.`]
+    return describe(encodeMultipart(boundary, readFormParts(body)).toString(), lost)
+  }
+  return form.length > 0 ? describe(serializeForm(form), []) : missing(body)
+}
+
+function describe(content: string, lost: readonly string[]): PlannedBody {
+  const decoded = content.replaceAll(encodeURIComponent(ellipsis), ellipsis)
+  const notes = [
+    ...lost,
+    ...(content.includes(mask) ? [`Secrets in it are masked: each stands as ${mask}.`] : []),
+    ...(decoded.includes(ellipsis) ? [`It may have been cut where ${ellipsis} stands.`] : []),
+  ]
+  return { state: notes.length === 0 ? 'whole' : 'partial', content, note: notes.join(' ') }
+}
+
+function missing({ length, state, type }: Readonly<Record<string, unknown>>): PlannedBody {
+  const facts = [formatText(type), formatSize(length)].filter(fact => fact !== '')
+  const name = `The body${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
+  const reason = state === 'unread' ? ' The application had not read it.' : ''
+  return { state: 'missing', content: '', note: `${name} was not kept: nothing is sent in its place.${reason}` }
+}

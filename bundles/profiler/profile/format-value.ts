@@ -1,0 +1,88 @@
+import { asList } from './read-soft.ts'
+
+/** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
+export function formatValue(value: unknown): string {
+  if (typeof value === 'string') return value
+  return String(JSON.stringify(value, undefined, 2))
+}
+
+/** A row of a table with a name and a value. */
+export interface Row {
+  readonly name: string
+  readonly value: string
+}
+
+/** The properties of an object as rows, sorted by name; none of anything else. */
+export function toRows(data: unknown): Row[] {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return []
+  return Object.entries(data)
+    .map(([name, value]) => ({ name, value: formatValue(value) }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** A name and a value as a table shows them. */
+export interface ValueRow extends Row {
+  /** What others link to; empty for a row that nothing leads to. */
+  readonly id: string
+  /** The beginning of a long value, which is folded; empty for one that is short. */
+  readonly start: string
+  /** How long a long value is. */
+  readonly size: string
+}
+
+/** More is folded. */
+const lengthLimit = 500
+const lineLimit = 15
+
+const startLength = 120
+
+/** JSON that is shorter is read as well in one line. */
+const shortLength = 60
+
+/** Makes a row: JSON is indented, what is long is folded. */
+export function toValueRow({ name, value: text }: Row): ValueRow {
+  const value = indentJson(text)
+  const isLong = value.length > lengthLimit || value.split('\n', lineLimit + 1).length > lineLimit
+  if (!isLong) return { id: '', name, value, start: '', size: '' }
+  // What begins in the middle of a pair of surrogates is no text.
+  const start = text.replaceAll(/\s+/g, ' ').slice(0, startLength).toWellFormed()
+  return { id: '', name, value, start: `${start} …`, size: `${text.length.toLocaleString('en')} characters` }
+}
+
+function indentJson(text: string): string {
+  if (text.length < shortLength || !/^\s*[[{]/.test(text)) return text
+  try {
+    return JSON.stringify(JSON.parse(text), undefined, 2)
+  } catch {
+    return text
+  }
+}
+
+/** Writes a value of a profile for people, as nothing when there is none. */
+export function formatText(value: unknown): string {
+  return value === undefined || value === null ? '' : formatValue(value)
+}
+
+/** Writes a moment, given in milliseconds since 1970, in ISO 8601; empty for what is none. */
+export function formatMoment(value: unknown): string {
+  const date = new Date(typeof value === 'number' ? value : Number.NaN)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+/** Writes a number of bytes for people, exactly: `1,234 bytes`; empty for what is none. */
+export function formatSize(value: unknown): string {
+  return typeof value === 'number' ? `${value.toLocaleString('en')} ${value === 1 ? 'byte' : 'bytes'}` : ''
+}
+
+/** Makes rows of a list of names and values, sorted by name; those that come twice stay in their order. */
+export function toPairRows(pairs: unknown): Row[] {
+  return asList(pairs)
+    .filter(pair => Array.isArray(pair))
+    .map(([name, value]) => ({ name: formatText(name), value: formatText(value) }))
+    .sort((a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()))
+}
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

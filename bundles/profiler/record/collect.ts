@@ -1,0 +1,108 @@
+import type { Collector } from '../../../kernel/profiler-contract.ts'
+import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
+import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { roundTime } from '../profile/format.ts'
+import { type Profile, type ProfileSummary, schemaVersion } from '../profile.ts'
+import type { ProfileRecord } from '../store/profile-storage.ts'
+import type { CollectedData, Pass } from './pass.ts'
+import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
+
+/** Asks each collector about a pass. Never throws: one that fails costs its own data only. */
+export function collectData(pass: Pass, collectors: Iterable<Collector<Pass>>, redactor: Redactor): CollectedData {
+  const data: Record<string, unknown> = {}
+  const failures: Record<string, string> = {}
+  const pending: Promise<void>[] = []
+  const keep = (name: string, value: unknown) => {
+    if (value !== undefined) data[name] = value
+  }
+  const fail = (name: string, error: unknown) => {
+    failures[name] = flattenError(error, { hasFrames: false }).message
+  }
+  for (const collector of collectors) {
+    const { name } = collector
+    try {
+      const told = collector.collect(pass)
+      if (!isThenable(told)) keep(name, told)
+      else
+        pending.push(
+          Promise.resolve(told)
+            .then(value => keep(name, value))
+            .catch(error => fail(name, error)),
+        )
+    } catch (error) {
+      fail(name, error)
+    }
+  }
+  const summary = summarize(pass, redactor)
+  return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
+}
+
+/**
+ * Asks collectors that tell what comes after the response once more, of a pass that is over: all else stays as it was then,
+ * when its response was still there. None of them tells something later than at once.
+ */
+export function collectLate(pass: Pass, collectors: readonly ProfileCollector[], redactor: Redactor): void {
+  const { collected } = pass
+  if (collected === undefined) return
+  const late = collectors.filter(({ tellsLate }) => tellsLate)
+  const { data, failures, summary } = collectData(pass, late, redactor)
+  Object.assign(collected.data, data)
+  Object.assign(collected.failures, failures)
+  const { calls, errors, warnings } = summary
+  pass.collected = { ...collected, summary: { ...collected.summary, calls, errors, warnings } }
+}
+
+/** A collector of the profiler's own: it sees the whole pass, masks what it tells, and may know facts of the process. */
+export interface ProfileCollector extends Collector<Pass> {
+  /** What is the same for all requests of the process; asked once, when the first profile is kept. */
+  describeProcess?(): unknown
+  /** Whether it also tells what comes after the response: then it is asked again, when there is any. */
+  readonly tellsLate?: true
+}
+
+/** What the list shows of a pass, masked. */
+export function summarize(pass: Pass, redactor: Redactor): ProfileSummary {
+  const { controller, error, logs, request, response, thrown } = pass
+  const route = request.attributes.get('_route')
+  const contentType = response?.headers.get('content-type') ?? null
+  return {
+    token: pass.token,
+    parent: pass.parent?.token ?? null,
+    type: 'request',
+    outcome: pass.outcome,
+    status: response?.status ?? 0,
+    ip: request.clientIp,
+    method: request.method,
+    url: redactor.text(request.url),
+    route: typeof route === 'string' ? redactor.knownSecrets(route) : null,
+    controller: controller === undefined ? null : redactor.knownSecrets(controller),
+    contentType: contentType === null ? null : redactor.knownSecrets(contentType),
+    time: pass.time,
+    duration: roundTime(pass.sentAt ?? pass.duration ?? pass.elapsed()),
+    memory: readProcessUsage(sharedLifetime).heap,
+    exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
+    errors: logs.errors,
+    warnings: logs.warnings,
+    calls: pass.calls?.count ?? 0,
+    subRequests: pass.children.length,
+  }
+}
+
+/** Makes the record of what was collected of a pass; nothing unmasked is in it. */
+export function createRecord(
+  pass: Pass,
+  { data, failures, summary }: CollectedData,
+  redactor: Redactor,
+): ProfileRecord {
+  const children = pass.children.map(({ token }) => token)
+  const profile: Profile = {
+    schemaVersion,
+    summary: { ...summary, outcome: pass.outcome, subRequests: children.length },
+    children,
+    data,
+    failures,
+  }
+  // Collectors have masked what they tell; this finds what they could not recognise: secrets of the environment.
+  return { summary: profile.summary, text: redactor.knownSecrets(JSON.stringify(profile)) }
+}

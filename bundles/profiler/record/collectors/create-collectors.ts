@@ -1,0 +1,38 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import type { ProfileCollector } from '../collect.ts'
+import type { ListenerSites } from '../profiler-tracer.ts'
+import { ExceptionCollector } from './exception.ts'
+import { ConfigCollector, ServerCollector } from './process.ts'
+import { RequestCollector } from './request.ts'
+import { ResponseCollector } from './response.ts'
+import { RouterCollector } from './router.ts'
+import { SessionCollector } from './session.ts'
+import { createTimeCollector } from './time.ts'
+import {
+  createCpuCollector,
+  createEventsCollector,
+  createHttpCollector,
+  createLoggerCollector,
+  createTemplatesCollector,
+} from './traces.ts'
+
+/** Creates the profiler's own collectors, in the order in which they are asked. */
+export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
+  const { debugGate, directory, dispatcher, redactor } = app
+  return [
+    // First: what the others do is not the request's.
+    createCpuCollector(directory, redactor),
+    new RequestCollector(redactor, debugGate),
+    new ResponseCollector(redactor),
+    new SessionCollector(redactor, directory),
+    createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
+    createTimeCollector(redactor),
+    createLoggerCollector(),
+    new ExceptionCollector(app),
+    new RouterCollector(app),
+    createTemplatesCollector(redactor),
+    createHttpCollector(redactor, directory),
+    new ServerCollector(app, process),
+    new ConfigCollector(app),
+  ]
+}

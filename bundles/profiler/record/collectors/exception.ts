@@ -1,0 +1,191 @@
+import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
+import { cut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { type SourceExcerpt, SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { type FrameLocation, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import type { ProfileCollector } from '../collect.ts'
+import type { Pass } from '../pass.ts'
+
+/** What was thrown while a request was handled. */
+export interface ExceptionData {
+  /** In the order in which they were thrown, each with what led to it; mostly one. */
+  readonly exceptions: readonly RecordedException[]
+  /** Of the sources that frames name by file and line. */
+  readonly excerpts: readonly RecordedExcerpt[]
+}
+
+/** One error of a chain. */
+export interface RecordedException {
+  readonly name: string
+  readonly message: string
+  readonly code?: string | number
+  readonly status?: number
+  /** The innermost call first, at most 30. */
+  readonly frames: readonly RecordedFrame[]
+  /** How many of its outermost frames are left out because they are the same as those of the error above it. */
+  readonly common?: number
+  /** How many frames are left out because they are too many. */
+  readonly omitted?: number
+  /** Says what else was left out. */
+  readonly note?: string
+  readonly cause?: RecordedException
+  /** The errors that an AggregateError gathers. */
+  readonly errors?: readonly RecordedException[]
+}
+
+/** One call of a stack. */
+export interface RecordedFrame extends FrameLocation {
+  readonly call: string
+  readonly line?: number
+  readonly column?: number
+}
+
+/** Lines around one that a frame names. */
+export interface RecordedExcerpt extends SourceExcerpt {
+  readonly file: string
+  readonly line: number
+}
+
+const frameLimit = 30
+const messageLimit = 4096
+const textLimit = 200
+/** A secret that a cut goes through would not be recognised, so texts are masked first, within this bound. */
+const readLimit = 65_536
+
+const causeLimit = 10
+
+/** Two or three levels of an application are seldom more calls. */
+const excerptLimit = 10
+
+/**
+ * Tells what was thrown, with its causes, and with excerpts of the application's sources: one of what a client is to
+ * blame for, which nobody debugs for long. It is asked when the response was sent, which nobody waits for, and everything
+ * that costs much (parsing of frames, reading of sources) is done once for each place of the code.
+ */
+export class ExceptionCollector implements ProfileCollector {
+  readonly name = 'exception'
+  readonly #directory: string
+  readonly #redactor: Redactor
+  readonly #sources: SourceExcerpts
+  /** The same stack comes as the same list: it is masked once. */
+  readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
+
+  constructor({ directory, redactor }: { readonly directory: string; readonly redactor: Redactor }) {
+    this.#directory = directory
+    this.#redactor = redactor
+    this.#sources = new SourceExcerpts(directory, redactor)
+  }
+
+  collect({ outcome, response, skipped, thrown }: Pass): ExceptionData | undefined {
+    if (thrown.length === 0) return undefined
+    const excerpts: RecordedExcerpt[] = []
+    const exceptions = withoutCauses(thrown, skipped).map(error => {
+      const flat = flattenError(error)
+      // The response to what was thrown just now is still to come.
+      const isAnswered = flat.status === response?.status || outcome === 'unfinished'
+      const isClientError = Number(flat.status) < 500 && isAnswered
+      this.#addExcerpts(flat, isClientError, excerpts)
+      return this.#record(flat, [])
+    })
+    return { exceptions, excerpts }
+  }
+
+  #record(error: FlatError, above: readonly StackFrame[]): RecordedException {
+    const { cause, code, errors, frames, note, status } = error
+    const common = countCommon(frames, above)
+    const own = frames.length - common
+    return {
+      name: this.#text(error.name, textLimit),
+      message: this.#text(error.message, messageLimit),
+      ...(code !== undefined && { code: typeof code === 'string' ? this.#text(code, textLimit) : code }),
+      ...(status !== undefined && { status }),
+      frames: this.#recorded(frames).slice(0, own),
+      ...(common > 0 && { common }),
+      ...(own > frameLimit && { omitted: own - frameLimit }),
+      ...(note !== undefined && { note }),
+      ...(errors && { errors: errors.map(inner => this.#record(inner, frames)) }),
+      ...(cause && { cause: this.#record(cause, frames) }),
+    }
+  }
+
+  #recorded(frames: readonly StackFrame[]): readonly RecordedFrame[] {
+    let recorded = this.#frames.get(frames)
+    if (recorded === undefined) {
+      recorded = frames.slice(0, frameLimit).map(frame => this.#recordFrame(frame))
+      this.#frames.set(frames, recorded)
+    }
+    return recorded
+  }
+
+  #recordFrame(frame: StackFrame): RecordedFrame {
+    const { file, origin } = locateFrame(frame, this.#directory)
+    const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
+    return {
+      call: this.#text(call, textLimit),
+      ...(file !== undefined && { file: this.#text(file, messageLimit) }),
+      ...(frame.line !== undefined && { line: frame.line }),
+      ...(frame.column !== undefined && { column: frame.column }),
+      origin,
+    }
+  }
+
+  /** Of the application's calls; of the kernel's innermost one where there are none and nobody but the code is to blame. */
+  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: RecordedExcerpt[]): void {
+    const end = excerpts.length + (isClientError ? 1 : excerptLimit)
+    const chain = errorChain(error)
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'application', end, excerpts)
+    if (excerpts.length > 0 || isClientError) return
+    for (const { frames } of chain) this.#addExcerptsOf(frames, 'kernel', 1, excerpts)
+  }
+
+  #addExcerptsOf(
+    frames: readonly StackFrame[],
+    wanted: FrameLocation['origin'],
+    end: number,
+    excerpts: RecordedExcerpt[],
+  ): void {
+    for (const [index, { origin, file = '', line = 0 }] of this.#recorded(frames).entries()) {
+      if (excerpts.length === end) return
+      if (origin !== wanted || excerpts.some(other => other.file === file && other.line === line)) continue
+      // The recorded name may be relative, or masked.
+      const excerpt = this.#sources.find(String(frames[index]?.file), line)
+      if (excerpt !== undefined) excerpts.push({ file, line, ...excerpt })
+    }
+  }
+
+  #text(text: string, limit: number): string {
+    return cut(this.#redactor.text(text.slice(0, readLimit)), limit)
+  }
+}
+
+/** Without what a later one tells of as its cause: who replaces an error mostly keeps it as that. */
+function withoutCauses(thrown: readonly unknown[], skipped: readonly unknown[]): readonly unknown[] {
+  if (thrown.length === 1) return thrown
+  // An error that was answered comes first, also where a listener failed because of it.
+  const replaced = (error: unknown, index: number) =>
+    thrown.slice(index + 1).some(later => !skipped.includes(later) && causesOf(later).includes(error))
+  return thrown.filter((error, index) => !replaced(error, index))
+}
+
+function causesOf(error: unknown): unknown[] {
+  const causes: unknown[] = []
+  let cause = readProperty(error, 'cause')
+  while (cause !== undefined && causes.length < causeLimit) {
+    causes.push(cause)
+    cause = readProperty(cause, 'cause')
+  }
+  return causes
+}
+
+function countCommon(frames: readonly StackFrame[], above: readonly StackFrame[]): number {
+  let common = 0
+  const limit = Math.min(frames.length, above.length)
+  while (common < limit && isSame(frames.at(-1 - common), above.at(-1 - common))) common++
+  return common
+}
+
+function isSame(one: StackFrame | undefined, other: StackFrame | undefined): boolean {
+  const isSamePlace = one?.line === other?.line && one?.column === other?.column && one?.file === other?.file
+  return isSamePlace && one?.function === other?.function
+}

@@ -1,0 +1,137 @@
+import path from 'node:path'
+import type { Foundation } from '../../../../kernel/bundle.ts'
+import { version } from '../../../../kernel/version.ts'
+import type { Config } from '../../../../lib/env/config.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { readHandlebarsVersion } from '../../../../lib/view/view.ts'
+import { roundTime } from '../../profile/format.ts'
+import type { ProfileCollector } from '../collect.ts'
+
+/** What an application was started with, told once for all profiles of its process. */
+export interface ConfigFacts {
+  readonly environment: string
+  readonly isDebug: boolean
+  readonly logLevel: string
+  readonly bundles: readonly string[]
+  readonly hosts: readonly string[]
+  readonly trustedProxies: readonly string[]
+  readonly debugAllowedIps: readonly string[]
+  /** The settings that nobody sees, by the names of their variables: masked, or empty. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+/** Tells how the application is configured. There is nothing to tell of a single request. */
+export class ConfigCollector implements ProfileCollector {
+  readonly name = 'config'
+  readonly #app: Pick<Foundation, 'bundles' | 'config'>
+
+  constructor(app: Pick<Foundation, 'bundles' | 'config'>) {
+    this.#app = app
+  }
+
+  collect(): undefined {}
+
+  describeProcess(): ConfigFacts {
+    const { bundles, config } = this.#app
+    const { debugAllowedIps, environment, hosts, isDebug, logLevel, trustedProxies } = config
+    const secrets = Object.fromEntries(secretsOf(config).map(([name, value]) => [name, value ? mask : '']))
+    return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, secrets }
+  }
+}
+
+function secretsOf(config: Config): [name: string, value: string | undefined][] {
+  return [
+    ['APP_SECRET', config.secret],
+    ['DEBUG_KEY', config.debugKey],
+    ['DATABASE_URL', config.databaseUrl],
+    ['MAILER_DSN', config.mailerDsn],
+    ['RECAPTCHA3_KEY', config.recaptcha3Key],
+    ['RECAPTCHA3_SECRET', config.recaptcha3Secret],
+    ['ADMIN_STATUS_TOKEN', config.adminStatusToken],
+  ]
+}
+
+/** What a process runs with; the names are those of node's `process`. */
+export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
+
+/** The facts of a process, told once for all of its profiles. */
+export interface ServerFacts {
+  /** Values by name, masked but for those that may be seen. */
+  readonly environment: Readonly<Record<string, string>>
+  /** The names of those that come from `.env` files. */
+  readonly dotenvNames: readonly string[]
+  readonly process: Readonly<Record<string, string | number>>
+  readonly versions: Readonly<Record<string, string>>
+}
+
+/** Tells what the process runs in. There is nothing to tell of a single request. */
+export class ServerCollector implements ProfileCollector {
+  readonly name = 'server'
+  readonly #app: Pick<Foundation, 'config' | 'directory' | 'redactor'>
+  readonly #process: ProcessLike
+
+  constructor(app: Pick<Foundation, 'config' | 'directory' | 'redactor'>, process: ProcessLike) {
+    this.#app = app
+    this.#process = process
+  }
+
+  collect(): undefined {}
+
+  describeProcess(): ServerFacts {
+    const { config, redactor } = this.#app
+    const { arch, pid, platform, versions } = this.#process
+    return {
+      environment: redactor.environment(),
+      dotenvNames: config.dotenvNames,
+      process: {
+        pid,
+        started: new Date(performance.timeOrigin).toISOString(),
+        'command line': this.#commandLine(),
+        'working directory': this.#relative(this.#process.cwd()),
+        platform,
+        architecture: arch,
+      },
+      versions: {
+        sinfonietta: version,
+        node: versions.node,
+        v8: versions.v8,
+        openssl: versions.openssl,
+        handlebars: readHandlebarsVersion(),
+      },
+    }
+  }
+
+  #commandLine(): string {
+    const { argv, execArgv } = this.#process
+    const [, script = '', ...values] = argv
+    return this.#app.redactor.commandLine(['node', ...execArgv, this.#relative(script), ...values]).join(' ')
+  }
+
+  /** Where a project lies on a machine is nobody's business. */
+  #relative(file: string): string {
+    const relative = path.relative(this.#app.directory, file)
+    return relative.startsWith('..') ? path.basename(file) : relative || '.'
+  }
+}
+
+/** Tells what the process has used while a main request went on, until its response was sent. */
+export const memoryCollector: ProfileCollector = {
+  name: 'memory',
+  collect(pass) {
+    const { usage } = pass
+    if (usage === undefined) return undefined
+    const { heap, heapLimit, peak, system, user } = usage.readProcess()
+    const { active, idle } = performance.eventLoopUtilization(usage.loop)
+    usage.end = performance.now()
+    return {
+      wall: roundTime(usage.end - pass.start),
+      cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
+      loop: { active: roundTime(active), idle: roundTime(idle) },
+      heap: { before: usage.process.heap, after: heap, limit: heapLimit },
+      peak,
+      requests: { others: usage.others, most: usage.most },
+      pauses: usage.pauses,
+      blocks: usage.blocks,
+    }
+  },
+}

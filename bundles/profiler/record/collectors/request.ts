@@ -1,0 +1,145 @@
+import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
+import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import type { ProfileCollector } from '../collect.ts'
+import type { Pass } from '../pass.ts'
+import { copyHeaders, createCopier, type Pairs } from './copy.ts'
+
+/** What a profile tells of a request; what is empty is absent. Names of cookies stand in the headers. */
+export interface RequestData {
+  readonly httpVersion: string
+  readonly headers: Pairs
+  readonly attributes: Pairs
+  /** Whether its client may see debug output: a replay may do so only then. */
+  readonly isDebugAllowed: boolean
+  readonly query?: Pairs
+  readonly body?: BodyData
+}
+
+/** Tells what was sent, and what listeners have attached to it. */
+export class RequestCollector implements ProfileCollector {
+  readonly name = 'request'
+  readonly #redactor: Redactor
+  readonly #debugGate: Pick<DebugGate, 'allows'>
+
+  constructor(redactor: Redactor, debugGate: Pick<DebugGate, 'allows'>) {
+    this.#redactor = redactor
+    this.#debugGate = debugGate
+  }
+
+  collect({ request }: Pass): RequestData {
+    const redactor = this.#redactor
+    const data: RequestDraft = {
+      httpVersion: request.httpVersion,
+      headers: copyHeaders(request.headers, createCopier(redactor)),
+      attributes: copyAttributes(request, createCopier(redactor)),
+      isDebugAllowed: this.#debugGate.allows(request),
+    }
+    if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
+    const body = describeBody(request, redactor)
+    if (body !== undefined) data.body = body
+    return data
+  }
+}
+
+function copyQuery(query: URLSearchParams, copier: MaskingCopier): Pairs {
+  return copier.pairs(query, (name, value) => (isSecretCode(name, query) ? mask : copier.value(name, value)))
+}
+
+type RequestDraft = { -readonly [field in keyof RequestData]: RequestData[field] }
+
+function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
+  return copier.pairs(attributes, (name, value) =>
+    name === '_controller' ? copier.text(nameOf(value)) : copier.value(name, value),
+  )
+}
+
+/** A controller is named in the attributes, or stands there itself. */
+function nameOf(controller: unknown): string {
+  return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
+}
+
+/** What a profile tells of a request's body. */
+export interface BodyData {
+  /** The media type; empty when none was sent. */
+  readonly type: string
+  /** Bytes: what was read, else what the client has announced; `null` when neither is known. */
+  readonly length: number | null
+  /** A body is read once: that of a sub-request is its parent's. `broken` is one whose reading failed or never ended. */
+  readonly state: 'read' | 'unread' | 'broken' | 'parent'
+  /** The fields of a form, in their order. */
+  readonly form?: readonly (readonly [name: string, value: unknown])[]
+  readonly files?: readonly FileData[]
+  /** The value of a JSON body, in a list of its own: it may be `null`. */
+  readonly json?: readonly [unknown]
+  /** Why a body that was read is not shown. */
+  readonly note?: string
+}
+
+/** What a profile tells of an uploaded file; never what is in it. */
+export interface FileData {
+  readonly field: string
+  /** As the client has named it. */
+  readonly name: string
+  /** As the client claims. */
+  readonly type: string
+  readonly size: number
+}
+
+/** Parsing takes time, and only the first 16 KiB would be kept. */
+const parseLimit = 262_144
+
+/** More than the application accepts by default. */
+const fieldLimit = 1000
+
+/**
+ * Tells what was sent, as far as somebody has read it: nothing is read here. Forms and JSON are kept as masked data,
+ * anything else only by its type and length, since nobody knows where its secrets are. `undefined` without a body.
+ */
+export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
+  if (!body.isPresent) return undefined
+  const { bytes, form } = body.peek()
+  const type = createCopier(redactor).text(body.contentType)
+  const announced = headers.get('content-length')
+  const length = bytes?.length ?? (announced === null ? null : Number(announced))
+  if (parent !== undefined) return { type, length, state: 'parent' }
+  if (form !== undefined) return { type, length, state: 'read', ...describeForm(form, redactor) }
+  if (bytes !== undefined) return { type, length, state: 'read', ...describeBytes(body.contentType, bytes, redactor) }
+  return { type, length, state: body.wasRead ? 'broken' : 'unread' }
+}
+
+function describeForm(fields: FormData, redactor: Redactor): Pick<BodyData, 'form' | 'files'> {
+  const copier = createCopier(redactor)
+  const texts: [string, string][] = []
+  const files: FileData[] = []
+  for (const [field, value] of fields) {
+    if (typeof value === 'string') texts.push([field, value])
+    else {
+      const { name, size, type } = value
+      files.push({ field: copier.text(field), name: copier.text(name), type: copier.text(type), size })
+    }
+  }
+  const names = new Set(texts.map(([field]) => field))
+  const copy = (name: string, value: unknown) => (isSecretCode(name, names) ? mask : copier.value(name, value))
+  return { form: copier.pairs(texts, copy), files }
+}
+
+function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pick<BodyData, 'form' | 'json' | 'note'> {
+  const isForm = type === 'application/x-www-form-urlencoded'
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  if (!isForm && !isJson)
+    return { note: 'Only forms and JSON are shown: in anything else secrets cannot be told apart.' }
+  if (bytes.length > parseLimit) return { note: 'It is too large to be shown.' }
+  try {
+    const text = decodeUtf8(bytes).replace(/^\ufeff/, '')
+    if (isForm) return describeForm(parseForm(text, fieldLimit), redactor)
+    return { json: [createCopier(redactor).value('', JSON.parse(text))] }
+  } catch {
+    return { note: `It is no valid ${isForm ? 'form' : 'JSON'}.` }
+  }
+}

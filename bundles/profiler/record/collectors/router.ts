@@ -1,0 +1,87 @@
+import { redirectController } from '../../../../kernel/controller.ts'
+import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { maskNearRoute, shownRoutes } from '../../profile/routes.ts'
+import type { ProfileCollector } from '../collect.ts'
+import type { Pass } from '../pass.ts'
+
+/** What the router has found. */
+export type RouterData =
+  | { readonly outcome: 'match'; readonly route: string; readonly parameters: unknown }
+  | { readonly outcome: 'redirect'; readonly route: string; readonly parameters: unknown; readonly location: string }
+  | {
+      readonly outcome: 'not-found' | 'method-not-allowed'
+      /** The methods that the routes of the path declare; of a 405. */
+      readonly allow?: readonly string[]
+      /** The nearest first, as they were when no route was found. */
+      readonly nearest: readonly NearRoute[]
+      /** How many routes there were. */
+      readonly total: number
+    }
+
+const nearestLimit = 20
+
+/** Tells which route was found; where none was, those that came nearest. */
+export class RouterCollector implements ProfileCollector {
+  readonly name = 'router'
+  readonly #routes: Iterable<Route>
+  readonly #redactor: Redactor
+  #routesToMiss: NearestRoutes | undefined
+
+  constructor({ routes, redactor }: { readonly routes: Iterable<Route>; readonly redactor: Redactor }) {
+    this.#routes = routes
+    this.#redactor = redactor
+  }
+
+  /** Nothing of what had its controller without being routed (a forward, an error page), or never came that far. */
+  collect(pass: Pass): RouterData | undefined {
+    const { request, thrown } = pass
+    const route = request.attributes.get('_route')
+    if (typeof route === 'string') return this.#found(route, request)
+    for (const error of thrown) {
+      const code = readProperty(error, 'code')
+      if (code === KERNEL_NO_ROUTE.code) return this.#missed('not-found', pass)
+      if (code === KERNEL_METHOD_NOT_ALLOWED.code) {
+        const allow = String(readProperty(readProperty(error, 'headers'), 'allow')).split(', ')
+        return { ...this.#missed('method-not-allowed', pass), allow }
+      }
+    }
+    return undefined
+  }
+
+  describeProcess(): unknown {
+    return { routes: shownRoutes(this.#routes).map(route => describe(route)) }
+  }
+
+  #found(route: string, { attributes }: Request): RouterData {
+    const parameters = this.#redactor.value('', attributes.get('_route_params'))
+    if (attributes.get('_controller') !== redirectController) return { outcome: 'match', route, parameters }
+    const location = this.#redactor.text(String(attributes.get('_location')))
+    return { outcome: 'redirect', route, parameters, location }
+  }
+
+  #missed(outcome: 'not-found' | 'method-not-allowed', pass: Pass) {
+    // With the first request all bundles have added their routes.
+    this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
+    const routes = this.#routesToMiss
+    pass.nearest ??= routes.find(pass.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
+    return { outcome, nearest: pass.nearest, total: routes.size }
+  }
+}
+
+function describe({ controller, host, methods, name, path, schemes }: Route) {
+  const requirements = [...path.requirements, ...(host?.requirements ?? [])]
+  return {
+    name,
+    path: path.source,
+    controller: String(readProperty(controller, 'name')),
+    ...(methods.length > 0 && { methods }),
+    ...(host && { host: host.source }),
+    ...(schemes.length > 0 && { schemes }),
+    ...(requirements.length > 0 && { requirements: requirements.map(({ name, text }) => ({ name, text })) }),
+  }
+}

@@ -1,0 +1,83 @@
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
+import { roundTime } from '../../profile/format.ts'
+import type { ProfileCollector } from '../collect.ts'
+import type { Pass } from '../pass.ts'
+
+/** What the application has measured with the stopwatch of a request. */
+export interface TimeData {
+  readonly measured: readonly MeasuredEvent[]
+  /** How many names were left out. */
+  readonly dropped: number
+}
+
+/** One name of a stopwatch. Times are whole microseconds since the pass began. */
+export interface MeasuredEvent {
+  readonly name: string
+  readonly category: string
+  /** Starts and durations. */
+  readonly periods: readonly (readonly [start: number, duration: number])[]
+  /** The sum of all periods, also of those that were left out. */
+  readonly duration: number
+  /** How many periods were left out. */
+  readonly dropped: number
+  readonly isRunning: boolean
+}
+
+const eventLimit = 200
+const periodLimit = 50
+const nameLimit = 200
+
+/** Tells what a stopwatch has measured; all other times are derived from the event tree when they are looked at. */
+export function createTimeCollector(redactor: Redactor): ProfileCollector {
+  const toText = (text: string) => redactor.text(text.slice(0, nameLimit))
+  return {
+    name: 'time',
+    collect({ request, start }: Pass): TimeData | undefined {
+      const events = request.requestedStopwatch?.events() ?? []
+      if (events.length === 0) return undefined
+      const measured = events.slice(0, eventLimit).map(event => toMeasured(event, start, toText))
+      return { measured, dropped: events.length - measured.length }
+    },
+  }
+}
+
+function toMeasured(
+  { category, duration, isRunning, name, origin, periods }: StopwatchEvent,
+  start: number,
+  toText: (text: string) => string,
+): MeasuredEvent {
+  const offset = origin - start
+  return {
+    name: toText(name),
+    category: toText(category),
+    periods: periods
+      .slice(0, periodLimit)
+      .map(({ start, end }) => [toMicroseconds(offset + start), toMicroseconds(end - start)]),
+    duration: toMicroseconds(duration),
+    dropped: Math.max(0, periods.length - periodLimit),
+    isRunning,
+  }
+}
+
+function toMicroseconds(milliseconds: number): number {
+  return Math.round(milliseconds * 1000)
+}
+
+/** Tells that work went on after the response was sent, and since when that is. */
+export const lateCollector: ProfileCollector = {
+  name: 'late',
+  tellsLate: true,
+  collect(pass) {
+    const { main, outcome } = pass
+    if (main.overAt === undefined || outcome !== 'complete') return undefined
+    const since = main.start + main.overAt - pass.start
+    return hasWorked(pass, since) ? { since: roundTime(since) } : undefined
+  },
+}
+
+function hasWorked({ calls, logs, renders }: Pass, since: number): boolean {
+  if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
+  // One that nobody waited for may be under way still; of one that has answered, perhaps nobody reads the rest.
+  return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false
+}

@@ -1,0 +1,125 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
+import type { RouteCollection } from '../../../../lib/routing/route.ts'
+import { RouteMatcher } from '../../../../lib/routing/route-matcher.ts'
+import type { Profiler } from '../profiler.ts'
+import { type ArmFile, type Arming, type CpuTarget, createArming } from './arming.ts'
+import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
+
+/** What requests are sampled with. */
+export interface CpuProfilerServices {
+  readonly profiler: Pick<Profiler, 'inspect'>
+  readonly routes: RouteCollection
+  readonly file: ArmFile
+  readonly logger: Logger
+  readonly sampler: CpuSampler
+  /** Milliseconds that a request is sampled for at most; ten seconds unless told else. */
+  readonly limit?: number
+}
+
+/**
+ * Samples one request when somebody has asked for it, and is disarmed by that. While nobody has, requests pass by without
+ * a question. There is one at a time in the project: whoever removes the file has got the request.
+ */
+export class CpuProfiler {
+  readonly #services: CpuProfilerServices
+  #armed: Arming | undefined
+  #running: CpuRecording | undefined
+  #last: string | undefined
+  #expiry: NodeJS.Timeout | undefined
+  #endInspection: (() => void) | undefined
+  #matcher: RouteMatcher | undefined
+
+  constructor(services: CpuProfilerServices) {
+    this.#services = services
+  }
+
+  /** What is waited for. */
+  get armed(): Arming | undefined {
+    return this.#armed
+  }
+
+  /** The token of the request that this process has sampled last. */
+  get last(): string | undefined {
+    return this.#last
+  }
+
+  /** Waits for a request, in the place of what was waited for before. @throws when the disk does not allow it */
+  arm(target: CpuTarget): void {
+    const arming = createArming(target, Date.now())
+    this.#services.file.write(arming)
+    this.#set(arming)
+  }
+
+  /** Waits for nothing any more. */
+  disarm(): void {
+    this.#services.file.remove()
+    this.#set(undefined)
+  }
+
+  /** Heeds what other processes ask for, until the returned function is called. */
+  listen(): () => void {
+    const { file, logger } = this.#services
+    const heed = () => this.#set(file.read())
+    try {
+      const end = file.watch(heed)
+      heed()
+      return end
+    } catch (error) {
+      logger.warning('The console cannot ask for CPU profiles.', { exception: error })
+      return () => undefined
+    }
+  }
+
+  /** Ends whatever goes on. */
+  close(): void {
+    this.#set(undefined)
+    this.#running?.stop()
+  }
+
+  #set(arming: Arming | undefined): void {
+    clearTimeout(this.#expiry)
+    const left = arming === undefined ? 0 : arming.until - Date.now()
+    this.#armed = left > 0 ? arming : undefined
+    // A timer that is set for longer than this goes off at once.
+    if (left > 0) this.#expiry = setTimeout(() => this.disarm(), Math.min(left, 2 ** 31 - 1)).unref()
+    this.#update()
+  }
+
+  /** Requests are looked at only while there is something to look for. */
+  #update(): void {
+    if (this.#armed === undefined && this.#running === undefined) {
+      this.#endInspection?.()
+      this.#endInspection = undefined
+    } else this.#endInspection ??= this.#services.profiler.inspect((...seen) => this.#inspect(...seen))
+  }
+
+  #inspect(request: Request, token: string, others: number): CpuRecording | undefined {
+    if (this.#running !== undefined) {
+      this.#running.noteOther()
+      return undefined
+    }
+    if (this.#armed === undefined || !this.#isWanted(request, this.#armed.target)) return undefined
+    const { file, limit = 10_000, sampler } = this.#services
+    const isOurs = file.remove()
+    this.#set(undefined)
+    if (!isOurs) return undefined
+    const onEnd = () => {
+      this.#running = undefined
+      this.#update()
+    }
+    this.#running = new CpuRecording(sampler, { others, limit, onEnd })
+    this.#last = token
+    this.#update()
+    return this.#running
+  }
+
+  #isWanted(request: Request, target: CpuTarget): boolean {
+    const { method, path, problem, rawPath } = request
+    if (problem !== undefined) return false
+    if ('path' in target) return method === target.method && (path === target.path || rawPath === target.path)
+    this.#matcher ??= new RouteMatcher(this.#services.routes)
+    const match = this.#matcher.match(request)
+    return match.outcome === 'match' && match.route.name === target.route
+  }
+}

@@ -1,0 +1,176 @@
+import path from 'node:path'
+import { cut } from '../../../../lib/redact/masking-copier.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { locateFrame, originOf } from '../../../../lib/stack/stack-frames.ts'
+import type { CpuData, CpuExcerpt, CpuOrigin, SampledFunction } from '../../profile/cpu.ts'
+import { type CalledFunction, type CallNode, type CallTree, createCallTree, findSource, keyOf } from './call-tree.ts'
+import type { SampledRequest } from './cpu-sampler.ts'
+
+/** What a summary is made with. */
+export interface SummaryServices {
+  /** The project's root, which files are told relative to. */
+  readonly directory: string
+  readonly redactor: Redactor
+  readonly sources: SourceExcerpts
+}
+
+const rowLimit = 1000
+/** Of all the time that the process has worked: what took less is nobody's problem. */
+const leastShare = 0.0005
+const functionLimit = 100
+const excerptLimit = 5
+const textLimit = 200
+
+/** These bundles are part of what an application is built upon. */
+const ownFolders: readonly string[] = ['framework', 'profiler'].map(name => path.join('bundles', name) + path.sep)
+
+/** Compiled, the samplers of the CPU lie beside this file. */
+const samplerFolder = `${new URL('.', import.meta.url)}`
+
+/** Makes what is kept of the samples: a profile of V8 may have megabytes, and knows nothing of sources or secrets. */
+export function summarizeSamples(sampled: SampledRequest, services: SummaryServices): CpuData {
+  const { isCut, others, profile, startup } = sampled
+  const tree = createCallTree(profile, ({ url }) => url.startsWith(samplerFolder))
+  const rows = selectRows(tree.root)
+  const functions = gatherFunctions(tree.root)
+  const named = new Set(rows.kept.map(({ node }) => keyOf(node.called)))
+  const shown = [...functions].filter(([key], index) => index < functionLimit || named.has(key))
+  const indexes = new Map(shown.map(([key], index) => [key, index]))
+  const described = shown.map(([, gathered]) => describe(gathered, tree, services))
+  return {
+    samples: profile.samples?.length ?? 0,
+    busy: Math.round(tree.root.total),
+    idle: Math.round(tree.idle),
+    startup: Math.round(startup * 1000),
+    others,
+    isCut,
+    functions: described.map(({ sampled }) => sampled),
+    calls: rows.kept.map(({ caller, node }) => [
+      Number(indexes.get(keyOf(node.called))),
+      caller,
+      Math.round(node.self),
+      Math.round(node.total),
+    ]),
+    omitted: rows.omitted,
+    excerpts: findExcerpts(described, services),
+  }
+}
+
+interface Row {
+  readonly node: CallNode
+  readonly caller: number
+}
+
+/** The calls that took longest, in the order in which a tree is read; a caller takes no less than what it calls. */
+function selectRows(root: CallNode): { readonly kept: readonly Row[]; readonly omitted: number } {
+  const all = [...walk(root)].slice(1)
+  const totals = all.map(({ total }) => total).sort((a, b) => b - a)
+  const least = Math.max(root.total * leastShare, totals[rowLimit] ?? 0, Number.MIN_VALUE)
+  const kept: Row[] = []
+  const add = (parent: CallNode, caller: number) => {
+    for (const node of heaviestFirst(parent)) {
+      if (node.total < least || kept.length === rowLimit) return
+      kept.push({ node, caller })
+      add(node, kept.length - 1)
+    }
+  }
+  add(root, -1)
+  return { kept, omitted: all.length - kept.length }
+}
+
+function* walk(node: CallNode): Generator<CallNode> {
+  yield node
+  for (const child of node.children.values()) yield* walk(child)
+}
+
+function heaviestFirst({ children }: CallNode): CallNode[] {
+  return [...children.values()].sort((a, b) => b.total - a.total)
+}
+
+interface GatheredFunction {
+  readonly called: CalledFunction
+  self: number
+  total: number
+}
+
+/** All functions by their keys, those with the most time of their own first. */
+function gatherFunctions(root: CallNode): Map<string, GatheredFunction> {
+  const functions = new Map<string, GatheredFunction>()
+  const callers = new Set<string>()
+  const add = (node: CallNode) => {
+    const key = keyOf(node.called)
+    const gathered = functions.get(key) ?? { called: node.called, self: 0, total: 0 }
+    functions.set(key, gathered)
+    gathered.self += node.self
+    const isOutermost = !callers.has(key)
+    if (isOutermost) gathered.total += node.total
+    callers.add(key)
+    for (const child of node.children.values()) add(child)
+    if (isOutermost) callers.delete(key)
+  }
+  for (const child of root.children.values()) add(child)
+  return new Map([...functions].sort(([, a], [, b]) => b.self - a.self))
+}
+
+interface DescribedFunction {
+  readonly sampled: SampledFunction
+  /** The whole path of its file. */
+  readonly path: string
+}
+
+function describe(
+  { called, self, total }: GatheredFunction,
+  { ticks }: CallTree,
+  { directory, redactor }: SummaryServices,
+): DescribedFunction {
+  const { columnNumber, functionName, lineNumber, url } = called
+  const place = findSource(url, lineNumber, columnNumber)
+  const located = locateFrame({ file: place?.file, origin: originOf(place?.file) }, directory)
+  const hot = findHotLine(ticks.get(keyOf(called)), called)
+  const sampled = {
+    name: cut(redactor.text(functionName || '(anonymous)'), textLimit),
+    ...(located.file !== undefined && { file: cut(redactor.text(located.file), textLimit) }),
+    ...(place !== undefined && { line: place.line, column: place.column }),
+    ...(hot !== undefined && { hot }),
+    origin: refineOrigin(called, located),
+    self: Math.round(self),
+    total: Math.round(total),
+  }
+  return { sampled, path: place?.file ?? '' }
+}
+
+function refineOrigin(
+  { functionName, lineNumber, url }: CalledFunction,
+  { file, origin }: ReturnType<typeof locateFrame>,
+): CpuOrigin {
+  if (functionName === '(garbage collector)') return 'gc'
+  // Code that was made of a text, by a template engine say.
+  if (url === '' && lineNumber >= 0) return 'vendor'
+  return ownFolders.some(folder => file?.startsWith(folder)) ? 'kernel' : origin
+}
+
+/** The line, as it was written, that was seen most. */
+function findHotLine(ticks: ReadonlyMap<number, number> | undefined, { url }: CalledFunction): number | undefined {
+  const lines = new Map<number, number>()
+  for (const [line, count] of ticks ?? []) {
+    // The end of the line: its last mapping is its own.
+    const written = findSource(url, line - 1, Number.MAX_SAFE_INTEGER)?.line
+    if (written !== undefined) lines.set(written, (lines.get(written) ?? 0) + count)
+  }
+  const [hottest] = [...lines].sort(([, a], [, b]) => b - a)
+  return hottest?.[0]
+}
+
+/** The sources of the hottest functions of the application. */
+function findExcerpts(described: readonly DescribedFunction[], { sources }: SummaryServices): CpuExcerpt[] {
+  const excerpts: CpuExcerpt[] = []
+  for (const { path, sampled } of described.slice(0, functionLimit)) {
+    const { file, hot, origin, self } = sampled
+    if (excerpts.length === excerptLimit) break
+    if (file === undefined || hot === undefined || self === 0 || origin !== 'application') continue
+    const excerpt = sources.find(path, hot)
+    if (excerpt !== undefined) excerpts.push({ file, line: hot, ...excerpt })
+  }
+  return excerpts
+}

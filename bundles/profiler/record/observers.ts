@@ -1,0 +1,74 @@
+// For the signal that it declares.
+import type {} from '../../../kernel/bundle.ts'
+import type { RequestContext } from '../../../kernel/request-context.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { Signals } from '../../../lib/signals.ts'
+import { CallTraces } from '../../../lib/stack/stack-frames.ts'
+import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
+import type { Pass } from './pass.ts'
+import type { Profiler } from './profiler.ts'
+import { RenderTrace } from './render-trace.ts'
+
+/** How many uses are noted of a request; the session itself counts them all. */
+const useLimit = 50
+
+/** Notes where recorded requests use their session; returns what ends that. */
+export function observeSessions(
+  { context, signals }: { readonly context: RequestContext; readonly signals: Signals },
+  profiler: Pick<Profiler, 'find'>,
+): () => void {
+  const traces = new CallTraces()
+  return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
+    // A sub-request uses the session of its main request: the use is its own.
+    const pass = profiler.find(context.current) ?? profiler.find(request)
+    if (pass === undefined || pass.sessionUses.length === useLimit) return
+    pass.sessionUses.push({ method, at: pass.elapsed(), frames: traces.framesOf(captureCallSite) })
+  })
+}
+
+/** Finds the pass that a page is rendered for, by its request when that was passed on. */
+export type FindPass = (request?: Request) => Pass | undefined
+
+/** Creates what takes note of every page and partial on the pass that it is rendered for. */
+export function createRenderTracer(findPass: FindPass): RenderTracer {
+  return {
+    begin(name, model, request) {
+      // What the profiler shows of a request, on an error page, is not the request's own work.
+      const pass = name.startsWith('profiler/') ? undefined : findPass(request)
+      if (pass === undefined) return undefined
+      pass.renders ??= new RenderTrace()
+      const { renders } = pass
+      const render = renders.begin(name, model, pass.elapsed())
+      if (render === undefined) return undefined
+      return hasFailed => {
+        if (hasFailed) render.hasFailed = true
+        renders.end(render, pass.elapsed())
+        if (!hasFailed) pass.touch()
+      }
+    },
+    beginWait(request) {
+      const pass = findPass(request)
+      const begin = performance.now()
+      return () => {
+        if (pass?.renders !== undefined) pass.renders.waited += performance.now() - begin
+      }
+    },
+  }
+}
+
+/**
+ * Lets a profiler know when an error that nobody has caught, or a promise's that nobody has handled, is about to end the
+ * process; returns what ends that. The process ends as it would without: this is only told.
+ */
+export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
+  const onCrash = (error: unknown) => {
+    // The request is the one whose work has failed, also long after its response.
+    const culprit = context.current
+    profiler.crash(error, culprit)
+    const token = profiler.find(culprit)?.token
+    if (token !== undefined) logger.critical('What ends the process is in the record {record}.', { record: token })
+  }
+  process.on('uncaughtExceptionMonitor', onCrash)
+  return () => process.off('uncaughtExceptionMonitor', onCrash)
+}

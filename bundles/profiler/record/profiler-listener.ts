@@ -1,0 +1,113 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import { ExceptionEvent, ResponseEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Headers } from '../../../lib/http/headers.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { SpanRow } from '../profile/event-tree.ts'
+import { roundTime } from '../profile/format.ts'
+import { recordLink } from '../profile/links.ts'
+import { joinPeriods, totalOf } from '../profile/periods.ts'
+import type { Pass } from './pass.ts'
+import type { Profiler } from './profiler.ts'
+
+/** With Symfony's profiler, after the error was logged and before anyone answers it. */
+const exceptionPriority = 0
+
+/** When the response is complete but for what only sessions and robots add. Symfony's priority. */
+const responsePriority = -100
+
+/** What the listener works with. */
+export interface ProfilerListenerServices {
+  readonly profiler: Profiler
+  readonly debugGate: DebugGate
+}
+
+/** Takes note of errors, and names the profile in the response. */
+export class ProfilerListener {
+  readonly #services: ProfilerListenerServices
+
+  constructor(services: ProfilerListenerServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ExceptionEvent, this, 'onException', exceptionPriority)
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', responsePriority)
+  }
+
+  onException({ error, request }: ExceptionEvent): void {
+    this.#services.profiler.find(request)?.noteThrown(error)
+  }
+
+  onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
+    const { debugGate, profiler } = this.#services
+    const pass = profiler.find(request)
+    if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
+    nameProfile(headers, request, pass.token)
+    if (isMainRequest) headers.append('server-timing', toServerTiming(pass))
+  }
+}
+
+/**
+ * Tells by a Server-Timing header (W3C Server Timing) where the time of a request went, in milliseconds, as far as it is
+ * known when its response is built. The controller's time includes its templates' and that of the requests it has sent.
+ * `profile` names the record: scripts of the same origin can read it, so nothing has to be patched to learn of it.
+ */
+export function toServerTiming(pass: Pass): string {
+  const total = pass.elapsed()
+  const controller = findControllerTime(pass.events.rows)
+  const templates = sumOver(pass, templateTime)
+  const http = sumOver(pass, callTime)
+  const metrics = [`profile;desc="${pass.token}"`, toMetric('total', 'Total', total)]
+  if (controller > 0) {
+    metrics.push(toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller)))
+    metrics.push(toMetric('ctrl', 'Controller', controller))
+  }
+  if (templates > 0) metrics.push(toMetric('tpl', 'Templates', templates))
+  if (http > 0) metrics.push(toMetric('http', 'Outgoing requests', http))
+  return metrics.join(', ')
+}
+
+function toMetric(name: string, description: string, duration: number): string {
+  return `${name};desc="${description}";dur=${roundTime(duration)}`
+}
+
+/** What is measured of a request and all of its sub-requests. */
+function sumOver(pass: Pass, measure: (pass: Pass) => number): number {
+  return pass.children.reduce((sum, child) => sum + sumOver(child, measure), measure(pass))
+}
+
+const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
+
+/** From the end of the last event before the controller to the first one after it; 0 when there was none. */
+function findControllerTime(rows: readonly SpanRow[]): number {
+  let start: number | undefined
+  for (const [mark, name, at, duration] of rows) {
+    if (mark !== null) continue
+    if (name === 'kernel.controller_arguments' && duration !== null) start = at + duration
+    else if (start !== undefined && afterController.includes(name)) return (at - start) / 1000
+  }
+  return 0
+}
+
+function templateTime({ renders }: Pass): number {
+  return renders?.renders.reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0) ?? 0
+}
+
+/** The time that outgoing requests account for; while several were under way it counts once. */
+function callTime(pass: Pass): number {
+  if (pass.calls === undefined) return 0
+  const now = pass.elapsed()
+  return totalOf(joinPeriods(pass.calls.calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
+}
+
+/**
+ * Names the profile of a request in the headers of its response. A response that a sub-request has made names the profile of
+ * the sub-request already: that one becomes the previous profile.
+ */
+export function nameProfile(headers: Headers, request: Request, token: string): void {
+  const previous = headers.get('x-debug-token')
+  if (previous !== null) headers.set('x-previous-debug-token', previous)
+  headers.set('x-debug-token', token)
+  headers.set('x-debug-token-link', `${request.origin}${recordLink(token)}`)
+}

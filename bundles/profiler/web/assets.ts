@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { home } from '../profile/links.ts'
+
+/** A file that pages of the profiler need. */
+export interface Asset {
+  readonly content: Buffer
+  readonly type: string
+}
+
+const types: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=UTF-8',
+  '.svg': 'image/svg+xml',
+}
+
+/** The order in which stylesheets are joined: what is used by all others first. */
+const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
+
+/**
+ * The profiler's one stylesheet, its scripts and its icon, below a path that changes with their content. They are not
+ * among the application's static files: those are for everybody. They are read once, when the first is asked for; no
+ * path is ever made from a request.
+ */
+export class Assets {
+  readonly #styles: string
+  readonly #folders: readonly string[]
+  #files: ReadonlyMap<string, Asset> | undefined
+  #version = ''
+
+  /** All stylesheets of the folder `styles` become `profiler.css`; scripts and pictures are those in `folders`. */
+  constructor(styles: string, ...folders: readonly string[]) {
+    this.#styles = styles
+    this.#folders = folders
+  }
+
+  /** The path of a file, such as `/_profiler/assets/1a2b3c4d/profiler.css`. */
+  link(name: string): string {
+    this.#read()
+    return `${home}assets/${this.#version}/${name}`
+  }
+
+  /** A file of a version; `undefined` when there is none, or the version is another by now. */
+  find(version: string, name: string): Asset | undefined {
+    const files = this.#read()
+    return version === this.#version ? files.get(name) : undefined
+  }
+
+  /** The text of the stylesheet, for a page that takes it along. */
+  get stylesheet(): string {
+    return String(this.#read().get('profiler.css')?.content)
+  }
+
+  /** Reads the files anew when they are asked for next. */
+  forget(): void {
+    this.#files = undefined
+  }
+
+  #read(): ReadonlyMap<string, Asset> {
+    if (this.#files !== undefined) return this.#files
+    const stylesheet = { content: joinStyles(this.#styles), type: 'text/css; charset=UTF-8' }
+    this.#files = new Map([['profiler.css', stylesheet], ...this.#folders.flatMap(readAssets)])
+    const hash = createHash('sha256')
+    for (const [name, { content }] of this.#files) hash.update(name).update(content)
+    this.#version = hash.digest('hex').slice(0, 8)
+    return this.#files
+  }
+}
+
+function joinStyles(folder: string): Buffer {
+  const others = readdirSync(folder).filter(name => !firstStyles.includes(name))
+  const names = [...firstStyles, ...others.sort()]
+  return Buffer.concat(names.map(name => readFileSync(path.join(folder, name))))
+}
+
+function readAssets(folder: string): [string, Asset][] {
+  return readdirSync(folder).flatMap((name): [string, Asset][] => {
+    const type = types[path.extname(name)]
+    return type === undefined ? [] : [[name, { content: readFileSync(path.join(folder, name)), type }]]
+  })
+}

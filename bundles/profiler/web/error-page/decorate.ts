@@ -1,0 +1,69 @@
+import { type Controller, currentRequest, defineController, resolveArguments } from '../../../../kernel/controller.ts'
+import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import type { LastResort } from '../../../../kernel/last-resort.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
+import { recordLink } from '../../profile/links.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import { nameProfile } from '../../record/profiler-listener.ts'
+import type { ErrorPage } from './error-page.ts'
+
+/** What the decoration works with. */
+export interface DecorationServices {
+  /** It is loaded with the first error. */
+  readonly page: () => Promise<Pick<ErrorPage, 'toHtml' | 'toMarkdown'>>
+  readonly debugGate: DebugGate
+  readonly logger: Logger
+}
+
+/**
+ * Creates the controller that answers as another one does, but tells developers more: HTML and text are replaced by
+ * renderings of the profile so far. Should that fail, the answer stays as it was.
+ */
+export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
+  const { debugGate, logger } = services
+  return defineController(inner.name, [currentRequest], async request => {
+    const response = await inner.call(...(await resolveArguments(inner, request)))
+    if (!(response instanceof Response) || !debugGate.allows(request)) return response
+    try {
+      const body = await renderAnew(response, request, services)
+      if (body !== undefined) response.body = body
+    } catch (error) {
+      logger.error('The debug error page could not be made.', { exception: error })
+    }
+    return response
+  })
+}
+
+async function renderAnew({ headers, status }: Response, request: Request, { page }: DecorationServices) {
+  switch (headers.get('content-type')?.split(';', 1)[0]) {
+    case 'text/html':
+      return (await page()).toHtml(request, status)
+    case 'text/markdown':
+    case 'text/plain':
+      return (await page()).toMarkdown(request, status)
+    default:
+      return undefined
+  }
+}
+
+/** What the decoration works with. */
+export interface LastResortServices {
+  readonly profiler: Pick<Profiler, 'find' | 'keeps'>
+  /** The gate exists as soon as bundles are registered. */
+  readonly debugGate: () => DebugGate
+}
+
+/** Creates the last resort that also leads to the profile of the request, for clients that may see the profile. */
+export function decorateLastResort(inner: LastResort, { debugGate, profiler }: LastResortServices): LastResort {
+  return (request, errors) => {
+    const response = inner(request, errors)
+    const pass = profiler.find(request)
+    if (pass === undefined || !profiler.keeps(pass) || !debugGate().allows(request)) return response
+    nameProfile(response.headers, request, pass.token)
+    const link = `<p><a href="${recordLink(pass.token)}">The profile of this request</a></p>\n</body>`
+    response.body = String(response.body).replace('</body>', link)
+    return response
+  }
+}

@@ -1,0 +1,116 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import type { View } from '../../../../lib/view/view.ts'
+import { toBlock, toSpan } from '../../export/markdown-text.ts'
+import { toRows, toValueRow } from '../../profile/format-value.ts'
+import { home, recordLink } from '../../profile/links.ts'
+import { asObject } from '../../profile/read-soft.ts'
+import type { Assets } from '../assets.ts'
+import type { ExceptionView, FrameView } from '../panels/exception.ts'
+import { viewExchange } from '../panels/request.ts'
+import {
+  createPreview,
+  createReport,
+  type ErrorReport,
+  type Preview,
+  type PreviewServices,
+  type ReportServices,
+  type RoutingReport,
+} from './report.ts'
+
+/** What error pages are made with. */
+export interface ErrorPageServices extends PreviewServices, ReportServices {
+  readonly view: View
+  readonly assets: Assets
+}
+
+/** Characters; what is longer is no headline. */
+const longMessage = 200
+
+/** Shows to a developer what went wrong, where and why: a rendering of the profile so far. */
+export class ErrorPage {
+  readonly #services: ErrorPageServices
+
+  constructor(services: ErrorPageServices) {
+    this.#services = services
+  }
+
+  /** As a whole page; `request` is the one that was made for it, by the error listener. */
+  async toHtml(request: Request, status: number): Promise<string> {
+    const { assets, view } = this.#services
+    const preview = createPreview(request, this.#services)
+    const report = createReport(preview, status, this.#services)
+    const model = {
+      ...report,
+      ...viewRequest(preview),
+      title: `${report.message} (${status} ${report.statusText})`,
+      isLong: report.message.length > longMessage,
+      allow: report.routing?.allow ?? '',
+      tone: status < 500 ? 'warning' : 'error',
+      markdown: toMarkdown(report),
+      profileLink: preview.token === '' ? '' : recordLink(preview.token),
+      token: preview.token,
+      steps: viewSteps(report),
+      home,
+      stylesheet: assets.link('profiler.css'),
+      script: assets.link('profiler.js'),
+      icon: assets.link('icon.svg'),
+    }
+    return view.render('profiler/error-page', model, request)
+  }
+
+  /** As text. */
+  toMarkdown(request: Request, status: number): string {
+    return toMarkdown(createReport(createPreview(request, this.#services), status, this.#services))
+  }
+}
+
+function viewRequest({ profile }: Preview) {
+  const { request } = viewExchange({ profile, facts: {}, parent: undefined, children: [] })
+  return { request, parameters: toRows(asObject(profile.data.router).parameters).map(toValueRow) }
+}
+
+function viewSteps({ way }: ErrorReport) {
+  return way.map((step, index) => ({ ...step, hasThrown: index === way.length - 1 }))
+}
+
+/** Writes a report as Markdown that reads well in a terminal, in an issue and in a chat. */
+export function toMarkdown(report: ErrorReport): string {
+  const { address, exceptions, logs, method, routing, status, statusText, way } = report
+  const parts = [
+    `# ${status} ${statusText}`,
+    toSpan(`${method} ${address}`),
+    ...exceptions.flatMap(describeException),
+    ...(routing === undefined ? [] : describeRouting(routing)),
+    '## The way there',
+    way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),
+    ...(logs.length > 0
+      ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${toSpan(log.message)}`).join('\n')]
+      : []),
+  ]
+  return `${parts.filter(part => part !== '').join('\n\n')}\n`
+}
+
+function describeException({ groups, message, name, relation, rest }: ExceptionView): string[] {
+  const calls = groups.map(({ frames, label }) => (label === '' ? frames.map(describeFrame).join('\n') : `- ${label}`))
+  const left = rest === '' ? [] : [`- ${rest}`]
+  return [
+    `## ${relation === '' ? '' : `${relation} `}${name}`,
+    message === '' ? '' : toBlock(message),
+    [...calls, ...left].join('\n'),
+  ]
+}
+
+function describeFrame({ call, isOpen, lines, place }: FrameView): string {
+  const line = `- ${toSpan(call)} at ${toSpan(place)}`
+  if (!isOpen) return line
+  const code = lines.map(({ isMarked, number, tokens }) => {
+    const text = tokens.map(({ text }) => text).join('')
+    return `${isMarked ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()
+  })
+  return [line, '', toBlock(code.join('\n'), 'ts'), ''].join('\n')
+}
+
+function describeRouting({ allow, rows }: RoutingReport): string[] {
+  const routes = rows.map(({ name, path, text }) => `- ${toSpan(path)} (${name}): ${text}`).join('\n')
+  return ['## Nearest routes', allow === '' ? '' : `Allowed methods: ${allow}`, routes]
+}

@@ -1,0 +1,261 @@
+import { RequestType } from '../../../../kernel/events.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { statusText } from '../../../../lib/http/response.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import type { Route } from '../../../../lib/routing/route.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
+import { readExceptions } from '../../profile/exceptions.ts'
+import { formatMicroseconds } from '../../profile/format.ts'
+import { recordLink, visitLink } from '../../profile/links.ts'
+import { readLogs, type StoredLog } from '../../profile/logs.ts'
+import { asObject, asText, asTexts } from '../../profile/read-soft.ts'
+import { readRouteLog } from '../../profile/routes.ts'
+import type { Profile } from '../../profile.ts'
+import { createRecord } from '../../record/collect.ts'
+import { type CollectedData, Pass } from '../../record/pass.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/exception.ts'
+
+/** What is told of an error, as a page and as Markdown: all of it masked. */
+export interface ErrorReport extends ExceptionsView {
+  readonly status: number
+  readonly statusText: string
+  /** The class of the error that is answered. */
+  readonly name: string
+  /** Never empty. */
+  readonly message: string
+  readonly method: string
+  readonly address: string
+  /** The call to look at first; absent where no source is known. */
+  readonly first: FrameView | undefined
+  readonly way: readonly Step[]
+  /** Only where no route was found. */
+  readonly routing: RoutingReport | undefined
+  readonly logs: readonly LogReport[]
+  /** How many records came before those. */
+  readonly earlier: number
+}
+
+/** Why no route was found. */
+export interface RoutingReport {
+  /** Of a 405. */
+  readonly allow: string
+  /** The nearest first. */
+  readonly rows: readonly RouteReport[]
+  /** Those that are further away. */
+  readonly folded: readonly RouteReport[]
+}
+
+/** A route, and what the request lacked for it. */
+export interface RouteReport {
+  readonly position: number
+  readonly name: string
+  readonly path: string
+  /** Separated by commas; empty for all. */
+  readonly methods: string
+  readonly text: string
+  readonly label: string
+  readonly level: 'plain' | 'warning'
+  /** Where the route can be visited just so. */
+  readonly link: string | undefined
+}
+
+/** A log record. */
+export interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message' | 'place'> {
+  readonly offset: string
+}
+
+/** What the report is made with. */
+export interface ReportServices {
+  readonly routes: Iterable<Route>
+  readonly editor: EditorLinks
+}
+
+const logLimit = 50
+
+/** Makes the report of what is answered with a status. */
+export function createReport(
+  { lineage, profile, token }: Preview,
+  status: number,
+  services: ReportServices,
+): ErrorReport {
+  const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
+  if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
+  const { name, message } = answered
+  const view = viewExceptions(profile, services.editor)
+  const frames = view.exceptions.flatMap(({ groups }) => groups).flatMap(({ frames }) => frames)
+  const { logs } = readLogs(profile)
+  return {
+    ...view,
+    status,
+    statusText: statusText(status),
+    name,
+    message: message || name,
+    method: profile.summary.method,
+    address: profile.summary.url,
+    first: frames.find(({ isOpen }) => isOpen),
+    way: findWay(lineage, token !== ''),
+    routing: createRouting(profile.data.router, services.routes),
+    logs: logs.slice(-logLimit).map(log => ({ ...log, offset: `+${formatMicroseconds(log.at)}` })),
+    earlier: Math.max(0, logs.length - logLimit),
+  }
+}
+
+const shownLimit = 5
+
+function createRouting(data: unknown, routes: Iterable<Route>): RoutingReport | undefined {
+  const known = asObject(data)
+  const log = readRouteLog(known)
+  if (log === undefined) return undefined
+  const declared = new Map(
+    Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
+  )
+  const rows = log.routes.map(({ position, name, path, text, reason }): RouteReport => {
+    const isNear = reason !== 'path'
+    const level = isNear ? 'warning' : 'plain'
+    const label = isNear ? 'Almost' : ''
+    // The name of a route may be masked.
+    return { position, name, path, text, label, level, methods: '', link: undefined, ...declared.get(name) }
+  })
+  const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
+  return { allow: asTexts(known.allow).join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
+}
+
+/** One step on the way from a request to its error. */
+export interface Step {
+  readonly kind: 'request' | 'route' | 'event' | 'listener' | 'controller'
+  readonly name: string
+  /** Where the record tells of it; empty when there will be none. */
+  readonly link: string
+}
+
+/**
+ * Finds the way from the main request to what has thrown: which event, which listener, which controller, and the same
+ * again in a sub-request. Stacks end where somebody has awaited; the event tree knows who was at work. Of what is not kept
+ * there are no links.
+ */
+export function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
+  const steps = lineage.flatMap((profile, index) => {
+    const next = lineage[index + 1]
+    const tree = readEventTree(profile)
+    const nodes = next === undefined ? findThrower(tree) : findSubRequest(tree, next.summary.token)
+    return [...beginningOf(profile, index), ...describe(nodes, profile)]
+  })
+  return isKept ? steps : steps.map(step => ({ ...step, link: '' }))
+}
+
+function beginningOf({ data, summary }: Profile, index: number): Step[] {
+  const name = index === 0 ? summary.method : 'sub-request'
+  const route = asText(asObject(data.router).route)
+  const matched: Step = { kind: 'route', name: route, link: recordLink(summary.token, 'router') }
+  const begun: Step = { kind: 'request', name, link: recordLink(summary.token, 'request') }
+  return [begun, ...(route === '' ? [] : [matched])]
+}
+
+/** Events that come after the error. */
+const aftermath: readonly string[] = ['kernel.exception', 'kernel.finish_request', 'kernel.terminate']
+
+/** From the dispatch that was under way to the innermost listener that has thrown; a dispatch alone when all was well in it. */
+function findThrower({ roots }: EventTree): EventNode[] {
+  const dispatches = roots.filter(({ kind }) => kind === 'dispatch')
+  const exception = dispatches.findLastIndex(({ name }) => name === 'kernel.exception')
+  const before = exception === -1 ? dispatches : dispatches.slice(0, exception)
+  const way: EventNode[] = []
+  let node = before.findLast(({ name }) => !aftermath.includes(name))
+  while (node !== undefined) {
+    way.push(node)
+    node = node.hasThrown ? node.children.findLast(({ hasThrown }) => hasThrown) : undefined
+  }
+  return way
+}
+
+function findSubRequest({ nodes }: EventTree, token: string): EventNode[] {
+  const way: EventNode[] = []
+  let node = nodes.find(({ kind, name }) => kind === 'request' && name === token)?.parent
+  while (node !== undefined) {
+    way.unshift(node)
+    node = node.parent
+  }
+  return way
+}
+
+/** What the kernel does between its events. */
+const gaps: Readonly<Record<string, string>> = {
+  'kernel.request': 'finding the controller',
+  'kernel.controller': 'resolving its arguments',
+}
+
+function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
+  const [first] = way
+  const { controller, token } = summary
+  const atWork: Step[] =
+    controller === null ? [] : [{ kind: 'controller', name: controller, link: recordLink(token, 'time') }]
+  if (first === undefined) return atWork
+  const steps = way.map((node): Step => {
+    const link = `${recordLink(token, 'events')}#span-${node.index}`
+    return { kind: node.kind === 'call' ? 'listener' : 'event', name: node.name, link }
+  })
+  // What an application dispatches, it dispatches while its controller is at work.
+  if (!first.name.startsWith('kernel.')) return [...atWork, ...steps]
+  if (first.hasThrown || way.length > 1) return steps
+  if (first.name === 'kernel.controller_arguments') return atWork
+  const gap = gaps[first.name]
+  return gap === undefined ? [...atWork, ...steps] : [...steps, { kind: 'controller', name: gap, link: '' }]
+}
+
+/** What previews are made with. */
+export interface PreviewServices {
+  readonly profiler: Pick<Profiler, 'find' | 'keeps'>
+  /** Asks the collectors about a pass that is not over. */
+  readonly collect: (pass: Pass) => CollectedData
+  readonly redactor: Redactor
+}
+
+/** What is known of a request that has failed, before it is over. Masked, and kept nowhere. */
+export interface Preview {
+  /** Of the request that failed. */
+  readonly profile: Profile
+  /** From the main request down to the sub-request that the error came from: mostly one. */
+  readonly lineage: readonly Profile[]
+  /** Of the record that there will be of the main request; empty when there will be none. */
+  readonly token: string
+}
+
+/**
+ * Makes the profile so far of the request that `request`, an error page's, was made for. When it is not recorded there is
+ * nothing in it of events and logs; all else is as in any other.
+ */
+export function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
+  const failed = request.parent ?? request
+  const error = request.attributes.get('exception')
+  const pass = profiler.find(failed) ?? createPass(failed)
+  // Whoever has replaced it after everyone was told is still at it.
+  pass.noteThrown(error)
+  const toProfile = (pass: Pass): Profile => JSON.parse(createRecord(pass, collect(pass), redactor).text)
+  const ancestors = ancestorsOf(pass)
+  const [main = pass] = ancestors
+  const profile = toProfile(pass)
+  const lineage = [...ancestors.map(toProfile), profile, ...failedWithin(pass).map(toProfile)]
+  return { profile, lineage, token: main.token !== '' && profiler.keeps(main) ? main.token : '' }
+}
+
+function createPass(request: Request): Pass {
+  const pass = new Pass('', request, request.isMainRequest ? RequestType.Main : RequestType.Sub, undefined)
+  const controller = request.attributes.get('_controller')
+  const name = readProperty(controller, 'name')
+  if (typeof name === 'string' && name !== '') pass.controller = name
+  return pass
+}
+
+/** The main request first. */
+function ancestorsOf({ parent }: Pass): Pass[] {
+  return parent === undefined ? [] : [...ancestorsOf(parent), parent]
+}
+
+/** The sub-request that was made last, when it is over and has answered nothing: its error went on to whoever made it. */
+function failedWithin({ children }: Pass): Pass[] {
+  const last = children.findLast(({ duration }) => duration !== undefined)
+  return last === undefined || last.response !== undefined ? [] : [last, ...failedWithin(last)]
+}

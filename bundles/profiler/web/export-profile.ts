@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { formatJson } from '../../../lib/console/document.ts'
+import { Request } from '../../../lib/http/request.ts'
+import type { Logger } from '../../../lib/log/logger.ts'
+import { escapeControls } from '../../../lib/text/escape-controls.ts'
+import { HtmlFragment, type View } from '../../../lib/view/view.ts'
+import { createCurl } from '../export/curl.ts'
+import { toFetch } from '../export/fetch.ts'
+import { toHar } from '../export/har.ts'
+import { toJson } from '../export/json.ts'
+import { toMarkdown } from '../export/markdown.ts'
+import { findChildren, type RecordSubject } from '../insight/relatives.ts'
+import { toSummaryView } from '../insight/summary-view.ts'
+import { type DataForm, type ExportKind, recordLink } from '../profile/links.ts'
+import type { Profile } from '../profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { Assets } from './assets.ts'
+import { hasContent, renderPanel } from './pages/panel-page.ts'
+import type { ProfilePanel } from './panels/panel.ts'
+
+/** Writes a record as the text of a file. */
+export function writeRecord(
+  kind: ExportKind | DataForm,
+  record: RecordSubject,
+  services: HtmlFileServices,
+): string | Promise<string> {
+  const { profile } = record
+  switch (kind) {
+    case 'har':
+      return formatJson(toHar(profile))
+    case 'curl':
+      return `#!/bin/sh\n${createCurl(profile)}\n`
+    case 'fetch':
+      return toFetch(profile)
+    case 'html':
+      return toHtmlFile(record, services)
+    case 'json':
+      return formatJson(toJson(record))
+    case 'md':
+      return toMarkdown(record)
+  }
+}
+
+/** What a file is made with. */
+export interface HtmlFileServices {
+  readonly view: View
+  readonly logger: Logger
+  readonly storage: ProfileStorage
+  /** In the order in which they are shown. */
+  readonly panels: () => Promise<readonly ProfilePanel[]>
+  readonly assets: Pick<Assets, 'stylesheet'>
+}
+
+/**
+ * Makes one HTML file of a record, with all its panels and the stylesheet, to be kept or sent to somebody. It has no
+ * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
+ * Control characters are written as escapes.
+ */
+export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
+  const { assets, logger, storage, view } = services
+  const { stylesheet } = assets
+  const { profile } = subject
+  const { token } = profile.summary
+  const request = new Request({ method: 'GET', target: '/' })
+  const panelSubject = {
+    ...subject,
+    query: new URLSearchParams(),
+    findChildren: (profile: Profile) => findChildren(storage, profile),
+  }
+  const panels = await services.panels()
+  const sections: object[] = []
+  for (const panel of panels.filter(panel => hasContent(panel, profile))) {
+    const { content, problem } = await renderPanel(panel, panelSubject, request, { logger, view })
+    sections.push({ name: panel.name, label: panel.label, content, problem })
+  }
+  const summary = toSummaryView(profile.summary)
+  const html = await view.render('profiler/file', {
+    title: `${summary.status} ${summary.method} ${summary.target}`,
+    policy: `default-src 'none'; style-src '${hashOf(stylesheet)}'; base-uri 'none'; form-action 'none'`,
+    stylesheet: new HtmlFragment(stylesheet),
+    summary,
+    failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
+    sections,
+  })
+  return escapeUnseen(detachLinks(html, token))
+}
+
+/** A file may be written to a terminal. A reference would not do: HTML reads those of C1 as other characters. */
+function escapeUnseen(html: string): string {
+  return html.replace(/[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu, escapeControls)
+}
+
+/** Of the text as the parser of a browser will see it. */
+function hashOf(style: string): string {
+  return `sha256-${createHash('sha256').update(style).digest('base64')}`
+}
+
+/**
+ * Takes a page of a record off its server: links to its panels lead to the same in the page, those to other sites stay,
+ * and what else led somewhere leads nowhere. The page is of templates, in which every recorded quote is escaped.
+ */
+export function detachLinks(html: string, token: string): string {
+  return html.replace(/\s(?:href|action|formaction)="([^"]*)"/g, (attribute, value: string) => {
+    const link = value.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&')
+    if (/^(?:#|https?:)/.test(link)) return attribute
+    const [, path = '', panel, anchor] = /^([^?#]*)(?:\?panel=([\w-]+)[^#]*)?(?:#([\w-]+))?$/.exec(link) ?? []
+    if (path !== '' && path !== recordLink(token)) return ''
+    const target = anchor ?? (panel === undefined ? undefined : `panel-${panel}`)
+    return target === undefined ? '' : ` href="#${target}"`
+  })
+}
+
+/** Names what can be asked for of a record: the panels, and collectors whose panels are not known here. */
+export function listPanels(panels: readonly Pick<ProfilePanel, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
+  return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
+}

@@ -1,0 +1,270 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import type { ListenerUse, LogUse, Timing } from '../../insight/compare/compared-parts.ts'
+import {
+  type Change,
+  type Compared,
+  type Comparison,
+  compareProfiles,
+  nameOfField,
+  neverCompared,
+} from '../../insight/compare/comparison.ts'
+import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
+import { findPrevious } from '../../insight/relatives.ts'
+import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
+import { formatCount, formatMicroseconds, formatShare } from '../../profile/format.ts'
+import { compareLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile.ts'
+import { readOriginal } from '../../record/recording-policy.ts'
+import { type PageServices, protect } from './page-services.ts'
+import { toReplayButton } from './panel-page.ts'
+
+/**
+ * Renders two records side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a` it
+ * is the one before `b` that asked for the same.
+ */
+export async function renderCompare(request: Request, services: PageServices): Promise<Response> {
+  const { pages, profiler, storage } = services
+  const explain = (title: string, lead: string, status: number) =>
+    pages.render('profiler/compare-none', { title, lead }, request, status)
+  const [a, b] = readTokens(request.query)
+  if (b === '') return explain('Two records are needed', 'Select two records in the list, then compare them.', 400)
+
+  await Promise.all([a, b].map(token => profiler.whenKept(token)))
+  const [first, second] = await Promise.all([a, b].map(token => storage.find(token)))
+  const missing = [first ?? a, second ?? b].filter(token => typeof token === 'string' && token !== '')
+  if (second === undefined || missing.length > 0) {
+    const names = [...new Set(missing)].map(token => `"${token}"`).join(' and ')
+    return explain('Records not found', `Nothing is kept of ${names}: expired, deleted, or never there.`, 404)
+  }
+  if (first === undefined) {
+    const previous = await findPrevious(storage, second.profile.summary)
+    if (previous !== undefined) return protect(Response.redirect(compareLink(previous.token, b)))
+    return explain('Nothing to compare with', `There is no record before "${b}" that asked for the same.`, 404)
+  }
+  const comparison = compareProfiles(first.profile, second.profile)
+  const view = toCompareView(first.profile, second.profile, comparison)
+  const replay = view.isReplay && toReplayButton(first.profile)
+  return pages.render('profiler/compare', { ...view, replay }, request)
+}
+
+/** The list has the newer ones first. */
+function readTokens(query: URLSearchParams): [a: string, b: string] {
+  const [newer = '', older = '', ...more] = query.getAll('record')
+  if (newer !== '' || more.length > 0) return more.length > 0 || older === '' ? ['', ''] : [older, newer]
+  return [query.get('a')?.trim() ?? '', query.get('b')?.trim() ?? '']
+}
+
+/** What the page of two records shows. */
+export interface CompareView {
+  readonly title: string
+  readonly heading: string
+  readonly verdict: Verdict
+  readonly records: readonly (SummaryView & { readonly name: string; readonly role: string })[]
+  /** Whether the second is a replay of the first. */
+  readonly isReplay: boolean
+  readonly swapLink: string
+  readonly leftOut: string
+  readonly parts: readonly Part[]
+}
+
+/** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
+export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
+  const { summary, timings } = comparison
+  const parts = [
+    viewTimings(timings),
+    viewPart('summary', 'Summary', summary, viewField),
+    viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
+    viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
+    viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
+    viewPart('requestHeaders', 'Request headers', comparison.requestHeaders, viewValues),
+    viewPart('requestBody', 'Request body', comparison.requestBody, viewText),
+    viewPart('query', 'GET parameters', comparison.query, viewValues),
+    viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
+    viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
+    viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
+    viewPart('calls', 'Outgoing calls', comparison.calls, viewValues),
+    viewPart('logs', 'Logs', comparison.logs, viewLog),
+  ]
+  const tokens = [first, second].map(({ summary }) => summary.token)
+  const isReplay = readOriginal(second) === first.summary.token
+  return {
+    title: `${tokens.join(' and ')} compared`,
+    heading: isReplay ? 'A replay, compared with its original' : 'Two records compared',
+    verdict: judgeComparison(comparison),
+    records: [
+      { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
+      { name: 'B', role: isReplay ? 'replay' : '', ...toSummaryView(second.summary) },
+    ],
+    isReplay,
+    swapLink: compareLink(String(tokens[1]), String(tokens[0])),
+    leftOut: neverCompared.join(', '),
+    parts: parts.filter(({ rows, rest }) => rows.length + rest.length > 0),
+  }
+}
+
+/** A row of a part: what it is called, and what it is in either record. */
+interface Row {
+  readonly name: string
+  /** Small print below the name. */
+  readonly note: string
+  readonly first: string
+  readonly second: string
+}
+
+interface PartRow extends Row {
+  readonly change: Change
+  /** What the change is called; empty where values speak for themselves. */
+  readonly label: string
+  readonly delta: Delta | false
+}
+
+/** The difference of two times, and its bar: from the middle to the right when it became slower. */
+export interface Delta {
+  readonly text: string
+  /** In percent of the first; empty where there is no first. */
+  readonly share: string
+  readonly tone: 'slower' | 'faster'
+  /** Nothing is drawn of what is within the usual spread. */
+  readonly bar: { readonly x: string; readonly width: string } | undefined
+}
+
+interface Part {
+  readonly id: string
+  readonly title: string
+  readonly hasDeltas: boolean
+  /** `3 differences`, or empty. */
+  readonly count: string
+  readonly rows: readonly PartRow[]
+  readonly rest: readonly PartRow[]
+  readonly restTitle: string
+}
+
+const labels: Readonly<Record<Change, string>> = {
+  same: '',
+  changed: '',
+  onlyFirst: 'only in A',
+  onlySecond: 'only in B',
+}
+
+function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
+  // One of them is there.
+  const any = (second ?? first) as value
+  const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
+  return {
+    name: view.name?.(any, key) ?? key,
+    note: view.note?.(any) ?? '',
+    first: text(first),
+    second: text(second),
+    change,
+    label: labels[change],
+    delta: false,
+  }
+}
+
+/** How the things of a part are written. */
+interface View<value> {
+  /** Its key unless told else. */
+  readonly name?: (value: value, key: string) => string
+  readonly note?: (value: value) => string
+  readonly text: (value: value) => string
+}
+
+function viewPart<value>(
+  part: keyof Comparison,
+  title: string,
+  compared: readonly Compared<value>[],
+  view: View<value>,
+): Part {
+  const rows = compared.filter(({ change }) => change !== 'same').map(each => toRow(each, view))
+  const rest = compared.filter(({ change }) => change === 'same').map(each => toRow(each, view))
+  const count = rows.length === 0 ? '' : formatCount(rows.length, 'difference')
+  return {
+    id: `part-${part}`,
+    title,
+    hasDeltas: false,
+    count,
+    rows,
+    rest,
+    restTitle: `${rest.length.toLocaleString('en')} the same`,
+  }
+}
+
+const viewField: View<string | number> = { name: (_, key) => nameOfField(key), text: String }
+const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
+const viewText: View<string> = { text: text => text }
+
+/** Of what is done once or several times. */
+function viewTimes(done: string): View<number> {
+  return { text: times => (times === 1 ? done : `${done} ${times} times`) }
+}
+
+const viewListener: View<ListenerUse> = {
+  name: ({ name }) => name,
+  note: ({ event, priority }) => `${event}, priority ${priority}`,
+  text({ calls, changes, duration, hasThrown, isStopped }) {
+    const facts = [
+      `called${calls === 1 ? '' : ` ${calls} times`}, ${formatMicroseconds(duration)}`,
+      ...(hasThrown ? ['threw'] : []),
+      ...(isStopped ? ['stopped propagation'] : []),
+      ...changes,
+    ]
+    return facts.join('\n')
+  },
+}
+
+const viewLog: View<LogUse> = {
+  name: ({ message }) => message,
+  note: ({ channel, level }) => `${level}, ${channel}`,
+  text: ({ times }) => viewTimes('logged').text(times),
+}
+
+/** What differs less than both, of the longer time and in microseconds, is within the usual spread. */
+const leastShare = 0.05
+const leastTime = 2_000
+
+/** What makes the most difference comes first, below what a request is made of; what hardly makes any is folded. */
+function viewTimings(timings: readonly Compared<Timing>[]): Part {
+  const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
+  const widest = Math.max(1, ...differences.map(Math.abs))
+  const all = timings.map((timing, index) => {
+    const difference = Number(differences[index])
+    const { kind, times } = (timing.second ?? timing.first) as Timing
+    const note = kind === 'main' || times === 1 ? '' : `${times} times`
+    const row = toRow(timing, { name: ({ name }) => name, text: ({ duration }) => formatMicroseconds(duration) })
+    return { row: { ...row, note, delta: toDelta(timing, widest) }, kind, difference: Math.abs(difference) }
+  })
+  const main = all.filter(({ kind }) => kind === 'main')
+  const others = all.filter(({ kind }) => kind !== 'main').sort((a, b) => b.difference - a.difference)
+  const isNoticed = ({ row }: { readonly row: PartRow }) => row.delta !== false && row.delta.bar !== undefined
+  const rest = others.filter(each => !isNoticed(each))
+  return {
+    id: 'part-timings',
+    title: 'Timings',
+    hasDeltas: true,
+    count: '',
+    rows: [...main, ...others.filter(isNoticed)].map(({ row }) => row),
+    rest: rest.map(({ row }) => row),
+    restTitle: `${rest.length.toLocaleString('en')} that hardly differ`,
+  }
+}
+
+function durationOf(timing: Timing | undefined): number {
+  return timing?.duration ?? 0
+}
+
+/** Bars go from -100 to 100. */
+function toDelta(timing: Compared<Timing>, widest: number): Delta {
+  const [first, second] = [durationOf(timing.first), durationOf(timing.second)]
+  const difference = second - first
+  const distance = Math.abs(difference)
+  const sign = difference > 0 ? '+' : difference < 0 ? '−' : '±'
+  const width = (100 * distance) / widest
+  const isNoise = distance < Math.max(leastTime, leastShare * Math.max(first, second))
+  return {
+    text: `${sign}${formatMicroseconds(distance)}`,
+    share: first === 0 ? '' : `${sign}${formatShare(distance, first)}`,
+    tone: difference > 0 ? 'slower' : 'faster',
+    bar: isNoise ? undefined : { x: (difference > 0 ? 0 : -width).toFixed(1), width: width.toFixed(1) },
+  }
+}

@@ -1,0 +1,235 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Response } from '../../../../lib/http/response.ts'
+import {
+  defaultOrder,
+  type ListRequest,
+  parseListRequest,
+  searchList,
+  sortableFields,
+} from '../../insight/list-request.ts'
+import { groupByParent } from '../../insight/relatives.ts'
+import { type Badge, type SummaryView, toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { formatBytes, formatCount } from '../../profile/format.ts'
+import { home, listChangeLink, listDataLink } from '../../profile/links.ts'
+import type { ProfileSummary } from '../../profile.ts'
+import type { RecordingPolicy } from '../../record/recording-policy.ts'
+import type { StorageUsage } from '../../store/profile-storage.ts'
+import type { PageServices } from './page-services.ts'
+
+/** Renders the list of what a search finds, the form to search with, and the state of recording. */
+export async function renderList(request: Request, services: PageServices): Promise<Response> {
+  const { pages, policy, storage } = services
+  const wanted = parseListRequest(request.query)
+  const { isPinned, notes, page, parameters, query } = wanted
+  const [{ pinned, summaries, total, unstored }, usage] = await Promise.all([
+    searchList(storage, wanted),
+    storage.usage(),
+  ])
+  const isGrouped = query.sort === undefined || query.sort.field === 'time'
+  const count = summaries.length
+  const badges = await services.badges.find(summaries.map(({ token }) => token))
+  const model = {
+    title: count === 0 ? 'No results found' : `${count} results found`,
+    rows: createRows(summaries, {
+      badges,
+      isGrouped,
+      unstored,
+      list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
+    }),
+    // What is pinned later is no news, and other pages than the first only move.
+    liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
+    alternates: [
+      { type: 'application/json', link: listDataLink('json', parameters) },
+      { type: 'text/markdown', link: listDataLink('md', parameters) },
+    ],
+    columns: createColumns(wanted),
+    notes,
+    form: createSearchForm(wanted),
+    ...describePage(wanted, count, total),
+    ...describeRecording(policy, usage),
+  }
+  return pages.render('profiler/list', model, request)
+}
+
+/** Links of the list change its query, and keep the rest of it. */
+function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, string>>): string {
+  const { page: _, ...others } = parameters
+  return `?${new URLSearchParams({ ...others, ...changes })}`
+}
+
+interface Column {
+  readonly label: string
+  /** Empty when there is nothing to sort by. */
+  readonly link: string
+  /** `ascending`, `descending`, or empty. */
+  readonly sorted: string
+}
+
+const labels: Readonly<Record<(typeof sortableFields)[number], string>> = {
+  status: 'Status',
+  ip: 'IP',
+  method: 'Method',
+  url: 'URL',
+  route: 'Route',
+  duration: 'Duration',
+  time: 'Time',
+}
+
+function createColumns(wanted: ListRequest): Column[] {
+  const { sort } = wanted.query
+  const sortable = sortableFields.map(field => {
+    const sorted = sort?.field === field ? sort.direction : ''
+    const order = sorted === 'descending' ? 'asc' : defaultOrder
+    return { label: labels[field], link: linkTo(wanted, { sort: field, order }), sorted }
+  })
+  return [...sortable, { label: 'Token', link: '', sorted: '' }]
+}
+
+function describePage(wanted: ListRequest, count: number, total: number): object {
+  const { page, query } = wanted
+  const from = query.offset + 1
+  const to = query.offset + count
+  const isPaged = count > 0 && count < total
+  return {
+    range: isPaged ? `${from.toLocaleString('en')}–${to.toLocaleString('en')} of ${total.toLocaleString('en')}` : '',
+    previousLink: page > 1 && total > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
+    nextLink: count > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
+    // Beyond the last page.
+    firstLink: count === 0 && total > 0 ? linkTo(wanted, {}) : '',
+  }
+}
+
+function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: StorageUsage): object {
+  const { bytes, dropped, problem, profiles } = usage
+  return {
+    isPaused,
+    stored: formatCount(profiles, 'record'),
+    size: formatBytes(bytes),
+    ignored: ignored === 0 ? '' : formatCount(ignored, 'request'),
+    dropped: dropped === 0 ? '' : formatCount(dropped, 'record'),
+    problem: problem ?? '',
+  }
+}
+
+/** A row of the list of records. */
+export interface RowView extends SummaryView {
+  /** Whether it stands below the row of the request that it was made by. */
+  readonly isBelowParent: boolean
+  /** The length of its bar, in hundredths of the longest. */
+  readonly share: string
+  /** Where rows can be selected and pinned. */
+  readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
+}
+
+/** How rows are listed. */
+export interface RowOptions {
+  /** Whether sub-requests stand below their parents; unless they are sorted by something else, they do. */
+  readonly isGrouped?: boolean
+  /** What was found in records, by their tokens. */
+  readonly badges?: ReadonlyMap<string, Badge>
+  /** Tokens of records that are only in memory, because the disk takes nothing. */
+  readonly unstored?: ReadonlySet<string> | undefined
+  /** Which records are pinned, and the parameters of the list that leads to pinning and back. */
+  readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
+}
+
+const notStored: Badge = { text: 'not stored', tone: 'warning' }
+
+/** Makes the rows of records. */
+export function createRows(
+  summaries: readonly ProfileSummary[],
+  { badges, isGrouped = true, list, unstored }: RowOptions = {},
+): RowView[] {
+  const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
+  const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
+  return listed.map(({ summary, isBelowParent }) => {
+    const { duration, token } = summary
+    return {
+      ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
+      isBelowParent,
+      share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
+      actions: list !== undefined && createActions(token, list),
+    }
+  })
+}
+
+function createActions(token: string, { parameters, pinned }: NonNullable<RowOptions['list']>): RowView['actions'] {
+  const isPinned = pinned.has(token)
+  return { isPinned, pinLink: listChangeLink(token, isPinned ? 'unpin' : 'pin', parameters) }
+}
+
+/** One of the choices of a `<select>`. */
+export interface Choice {
+  readonly value: string
+  readonly label: string
+  readonly isSelected: boolean
+}
+
+/** What the fields of the search form contain. */
+export interface SearchForm {
+  readonly ip: string
+  readonly methods: readonly Choice[]
+  readonly status: string
+  readonly address: string
+  readonly start: string
+  readonly end: string
+  readonly route: string
+  readonly token: string
+  readonly isPinned: boolean
+  readonly limits: readonly Choice[]
+  /** What the list is sorted by, to stay so. */
+  readonly kept: readonly { readonly name: string; readonly value: string }[]
+  /** Whether one of the fields is used that are out of the way otherwise. */
+  readonly isOpen: boolean
+  /** Whether anything is filtered at all. */
+  readonly isFiltering: boolean
+}
+
+const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
+const limits = ['10', '25', '50', '100']
+
+/** Fills the search form with what was asked for. */
+export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
+  const { ip = '', method = '', route = '', status_code: status = '', token = '', url: address = '' } = parameters
+  const boundOf = (wanted: 'from' | 'until') => {
+    const bound = query.filters.find(({ test }) => test === wanted)
+    return bound === undefined ? '' : toInputValue(Number(bound.value))
+  }
+  const start = boundOf('from')
+  const end = boundOf('until')
+  return {
+    ip,
+    methods: [choose('', 'Any', method), ...choices(methods, method.toUpperCase())],
+    status,
+    address,
+    start,
+    end,
+    route,
+    token,
+    isPinned,
+    limits: choices(limits, String(query.limit)),
+    kept: Object.entries(parameters)
+      .filter(([name]) => name === 'sort' || name === 'order')
+      .map(([name, value]) => ({ name, value })),
+    isOpen: isPinned || [ip, route, token, start, end].some(text => text !== ''),
+    isFiltering: isPinned || query.filters.length > 0,
+  }
+}
+
+/** What is chosen stays, also when it came by a link and is none of the usual choices. */
+function choices(usual: readonly string[], chosen: string): Choice[] {
+  const all = chosen === '' || usual.includes(chosen) ? usual : [...usual, chosen]
+  return all.map(value => choose(value, value, chosen))
+}
+
+function choose(value: string, label: string, chosen: string): Choice {
+  return { value, label, isSelected: value === chosen }
+}
+
+/** As `datetime-local` wants it, to the minute where that says the same: a minute ends with its last millisecond. */
+function toInputValue(time: number): string {
+  const iso = new Date(time).toISOString()
+  // The field knows four digits of a year.
+  if (!/^\d{4}-/.test(iso)) return ''
+  return /:(?:00\.000|59\.999)Z$/.test(iso) ? iso.slice(0, 16) : iso.slice(0, 19)
+}

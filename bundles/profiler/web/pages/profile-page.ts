@@ -1,0 +1,144 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Response } from '../../../../lib/http/response.ts'
+import { toBadge } from '../../insight/findings/finding.ts'
+import { findChildren } from '../../insight/relatives.ts'
+import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
+import { formatCount, formatTime } from '../../profile/format.ts'
+import {
+  changeLink,
+  compareLink,
+  compareWithPreviousLink,
+  type ExportKind,
+  exportKinds,
+  exportLink,
+  latestLink,
+  listLink,
+  recordDataLink,
+  recordLink,
+} from '../../profile/links.ts'
+import type { Profile, ProfileSummary } from '../../profile.ts'
+import { readOriginal } from '../../record/recording-policy.ts'
+import type { ProfilePanel } from '../panels/panel.ts'
+import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
+import { type FoundRecord, findRecord, renderMissing } from './missing-page.ts'
+import type { PageServices } from './page-services.ts'
+import { createMenu, hasContent, renderPanel, toReplayButton } from './panel-page.ts'
+
+/**
+ * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
+ * none, that is the exception, if there was one, else the request.
+ *
+ * @throws PROFILER_PANEL_UNKNOWN (404)
+ */
+export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
+  const found = await findRecord(token, services)
+  if (found === undefined) return renderMissing(token, request, services)
+
+  const { findings, isPinned, profile } = found
+  const panels = await services.panels()
+  const panel = choosePanel(panels, profile, request)
+  const subject = {
+    ...found,
+    query: request.query,
+    findChildren: (of: Profile) => findChildren(services.storage, of),
+  }
+  const rendered = panel && (await renderPanel(panel, subject, request, services))
+  const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
+  const model = {
+    title: `${summary.status} ${summary.method} ${summary.target}`,
+    summary,
+    ...describeRelatives(found, request.query.get('panel') || undefined),
+    latest: latestLink(request.query.get('panel') || undefined),
+    alternates: [
+      { type: 'application/json', link: recordDataLink(token, 'json', panel?.name) },
+      { type: 'text/markdown', link: recordDataLink(token, 'md', panel?.name) },
+    ],
+    exports: listExports(token),
+    compareLink: compareWithPreviousLink(token),
+    replay: toReplayButton(profile),
+    original: describeOriginal(profile),
+    isPinned,
+    pinLink: changeLink(token, isPinned ? 'unpin' : 'pin', panel?.name ?? ''),
+    menu: createMenu(panels, profile, panel),
+    label: panel?.label ?? '',
+    panel: rendered?.content ?? '',
+    isEmpty: rendered?.isEmpty ?? false,
+    problem: rendered?.problem ?? '',
+    failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
+  }
+  return services.pages.render('profiler/record', model, request)
+}
+
+function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request: Request): ProfilePanel | undefined {
+  const wanted = request.query.get('panel')
+  const find = (name: string) => panels.find(panel => panel.name === name)
+  if (wanted) {
+    const panel = find(wanted)
+    if (panel === undefined) throw new PROFILER_PANEL_UNKNOWN([wanted, profile.summary.token])
+    return panel
+  }
+  const exception = find('exception')
+  if (exception !== undefined && hasContent(exception, profile)) return exception
+  return find('request') ?? panels[0]
+}
+
+/** What a replay has repeated. */
+function describeOriginal(profile: Profile): object | false {
+  const token = readOriginal(profile)
+  if (token === undefined) return false
+  return { token, link: recordLink(token), compareLink: compareLink(token, profile.summary.token) }
+}
+
+/** The summary stands above every panel; those of a long list have them all. */
+const shownChildren = 25
+
+/** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
+function describeRelatives(record: FoundRecord, panel: string | undefined): object {
+  const { newerCount, profile } = record
+  const { children, summary } = profile
+  const neighbour = (found: ProfileSummary | undefined) =>
+    found === undefined ? false : { ...toSummaryView(found), link: recordLink(found.token, panel) }
+  const view = (token: string, found: ProfileSummary | undefined) => ({
+    token,
+    link: recordLink(token),
+    found: found === undefined ? false : toSummaryView(found),
+  })
+  return {
+    parent: summary.parent === null ? false : view(summary.parent, record.parent),
+    subRequests: children.slice(0, shownChildren).map(token =>
+      view(
+        token,
+        record.children.find(child => child.token === token),
+      ),
+    ),
+    moreSubRequests: Math.max(0, children.length - shownChildren),
+    older: neighbour(record.older),
+    newer: neighbour(record.newer),
+    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${record.hasMore ? ' and more' : ''}`,
+    sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
+  }
+}
+
+/** A line of the menu of exports. */
+export interface ExportEntry {
+  readonly label: string
+  /** What it is good for. */
+  readonly note: string
+  readonly link: string
+}
+
+const entries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
+  har: { label: 'HAR', note: 'for developer tools and tests' },
+  curl: { label: 'curl', note: 'to ask again from a shell' },
+  fetch: { label: 'fetch', note: 'to ask again from JavaScript' },
+  html: { label: 'HTML', note: 'one file, to keep or send' },
+  json: { label: 'JSON', note: 'all of the record' },
+}
+
+/** Lists what a record can be taken away as, and its Markdown. */
+export function listExports(token: string): ExportEntry[] {
+  return [
+    { label: 'Markdown', note: 'to read, or to paste', link: recordDataLink(token, 'md') },
+    ...exportKinds.map(kind => ({ ...entries[kind], link: exportLink(token, kind) })),
+  ]
+}

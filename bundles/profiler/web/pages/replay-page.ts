@@ -1,0 +1,140 @@
+import type { FormData } from '../../../../lib/body/form-data.ts'
+import { Headers } from '../../../../lib/http/headers.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Response } from '../../../../lib/http/response.ts'
+import { readProperty } from '../../../../lib/stack/read-property.ts'
+import { type PossibleReplay, planReplay } from '../../insight/replay/plan-replay.ts'
+import type { Replayer, ReplayInput } from '../../insight/replay/replayer.ts'
+import { toSummaryView } from '../../insight/summary-view.ts'
+import { compareLink, recordLink, replayLink } from '../../profile/links.ts'
+import { renderMissing } from './missing-page.ts'
+import type { PageServices } from './page-services.ts'
+
+/** Renders the page that asks before a replay: for what was never stored, and whether to do again what may change something. */
+export async function renderReplay(
+  token: string,
+  request: Request,
+  services: PageServices,
+  problem = '',
+): Promise<Response> {
+  const found = await services.storage.find(token)
+  if (found === undefined) return renderMissing(token, request, services)
+  const { profile } = found
+  const plan = planReplay(profile)
+  const summary = toSummaryView(profile.summary)
+  const model = {
+    title: `Replay ${summary.method} ${summary.target}`,
+    summary,
+    problem,
+    link: replayLink(token),
+    reason: plan.isPossible ? '' : plan.reason,
+    parentLink: plan.isPossible || plan.parent === '' ? '' : recordLink(plan.parent),
+    caution: plan.isPossible ? plan.caution : '',
+    notes: plan.isPossible ? plan.notes : [],
+    form: plan.isPossible && createReplayForm(plan),
+  }
+  return services.pages.render('profiler/replay', model, request, problem === '' ? 200 : 422)
+}
+
+/**
+ * Makes the request of a record once more; gives where to go on: to the comparison, or to the page that asks first. What
+ * the form supplies is used this once.
+ */
+export async function replay(
+  token: string,
+  request: Request,
+  services: PageServices & { readonly replayer: Replayer },
+): Promise<string | Response> {
+  const { pages, profiler, replayer, storage } = services
+  await profiler.whenKept(token)
+  const found = await storage.find(token)
+  if (found === undefined) return renderMissing(token, request, services)
+  const plan = planReplay(found.profile)
+  if (!plan.isPossible) return replayLink(token)
+  const form = await request.formData()
+  if (plan.caution !== '' && !isConfirmed(form)) return replayLink(token)
+  const input = readReplayForm(form, plan)
+  const mistake = findMistake(input)
+  if (mistake !== '') return renderReplay(token, request, services, mistake)
+  const result = await replayer.replay(plan, input)
+  if ('token' in result) return compareLink(token, result.token)
+  const model = { title: 'The replay cannot be shown', lead: result.problem }
+  return pages.render('profiler/compare-none', model, request, 504)
+}
+
+/** What a form of a replay shows. */
+export interface ReplayForm {
+  readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
+  /** The target to be completed; `false` when nothing in it was masked. */
+  readonly target: { readonly field: string; readonly value: string } | false
+  /** The body to be completed; `false` when all of it is known, or there is none. */
+  readonly body:
+    | { readonly field: string; readonly value: string; readonly note: string; readonly rows: number }
+    | false
+  /** The field that says yes to the caution. */
+  readonly consent: string
+}
+
+/** The names of the fields say of themselves that they are secret: in no log and no record are their values seen. */
+const fields = { header: 'secret-header-', target: 'secret-target', body: 'secret-body', consent: 'confirmed' }
+
+/** Credentials that can be supplied, also when the original had none. */
+const usual: readonly string[] = ['cookie', 'authorization']
+
+const longestBox = 16
+
+/** Makes the form of a replay. */
+export function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay): ReplayForm {
+  const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
+  const isKnown = body.state === 'none' || body.state === 'whole'
+  return {
+    headers: [...secrets, ...more].map(({ hint, name }) => ({ field: fields.header + name, name, hint })),
+    target: isTargetMasked && { field: fields.target, value: target },
+    body: !isKnown && {
+      field: fields.body,
+      value: body.content,
+      note: body.note,
+      rows: Math.min(longestBox, body.content.split('\n').length + 3),
+    },
+    consent: fields.consent,
+  }
+}
+
+/** Reads what was supplied; a field that was left empty supplies nothing. */
+export function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInput {
+  const read = (field: string) => {
+    const value = form.get(field)
+    return typeof value === 'string' ? value.trim() : ''
+  }
+  const { body, headers } = createReplayForm(plan)
+  const supplied = headers.map(({ field, name }) => [name, read(field)] as const).filter(([, value]) => value !== '')
+  const target = read(fields.target)
+  const content = form.get(fields.body)
+  return {
+    headers: new Map(supplied),
+    ...(plan.isTargetMasked && target.startsWith('/') && { target }),
+    ...(body && typeof content === 'string' && { body: withLineBreaks(content, body.value) }),
+  }
+}
+
+/** Why what was supplied cannot be sent, as a sentence that does not repeat it; empty when it can. */
+export function findMistake({ headers }: ReplayInput): string {
+  try {
+    new Headers(headers)
+    return ''
+  } catch (error) {
+    return String(readProperty(error, 'message'))
+  }
+}
+
+/** Whether the developer has said yes. */
+export function isConfirmed(form: FormData): boolean {
+  return form.get(fields.consent) === '1'
+}
+
+/** Browsers send CRLF for every line break (HTML, section 4.10.21.4); what was not touched stays as it is. */
+function withLineBreaks(content: string, planned: string): string {
+  const toLines = (text: string) => text.replace(/\r\n?/g, '\n')
+  if (toLines(content) === toLines(planned)) return planned
+  return planned.includes('\r\n') ? toLines(content).replaceAll('\n', '\r\n') : toLines(content)
+}

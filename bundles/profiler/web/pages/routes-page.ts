@@ -1,0 +1,222 @@
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Response } from '../../../../lib/http/response.ts'
+import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
+import { parseListRequest } from '../../insight/list-request.ts'
+import {
+  enough,
+  gatherRoutes,
+  parseRoutesRequest,
+  type RouteChange,
+  type RouteReport,
+  type RoutesReport,
+  type RoutesRequest,
+  routeFields,
+  usualDirection,
+  type WorstRecord,
+} from '../../insight/route-statistics.ts'
+import { type FormattedTime, formatCount, formatDuration, formatShare, formatTime } from '../../profile/format.ts'
+import { type DataForm, listLink, recordLink, routesDataLink, routesLink } from '../../profile/links.ts'
+import { respondData } from './form.ts'
+import { type Choice, createSearchForm } from './list-page.ts'
+import type { PageServices } from './page-services.ts'
+
+/** When this process began, in milliseconds since 1970: what is older was recorded by other code, perhaps. */
+const startedAt = Math.floor(performance.timeOrigin)
+
+/** Renders how the requests of each route went: as a page, or as data. */
+export async function renderRoutes(
+  form: 'html' | DataForm,
+  request: Request,
+  { pages, storage }: PageServices,
+): Promise<Response> {
+  const wanted = parseRoutesRequest(request.query)
+  const report = await gatherRoutes(storage, wanted, startedAt)
+  if (form !== 'html') {
+    const routes = routesToJson(report, wanted)
+    return respondData(form, routes, () => routesToMarkdown(routes))
+  }
+  const alternates = [
+    { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
+    { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
+  ]
+  return pages.render('profiler/route-statistics', { ...toRoutesView(report, wanted), alternates }, request)
+}
+
+/** What the page of routes shows. */
+export interface RoutesView {
+  readonly title: string
+  readonly requests: string
+  readonly restart: FormattedTime
+  readonly enough: typeof enough
+  readonly columns: readonly RouteColumn[]
+  readonly rows: readonly RouteRow[]
+  readonly notes: readonly string[]
+  readonly form: RoutesForm
+  /** Without filters. */
+  readonly allLink: string
+}
+
+interface RoutesForm {
+  readonly route: string
+  readonly methods: readonly Choice[]
+  readonly kept: readonly { readonly name: string; readonly value: string }[]
+  readonly isFiltering: boolean
+}
+
+interface RouteColumn {
+  readonly label: string
+  readonly link: string
+  /** `ascending`, `descending`, or empty. */
+  readonly sorted: string
+  readonly isNumber: boolean
+}
+
+interface RouteRow {
+  readonly name: string
+  /** The list of its records; empty where no route was found. */
+  readonly link: string
+  readonly count: string
+  readonly p50: string
+  readonly p95: string
+  readonly p99: string
+  /** The length of the bar of p95, in hundredths of the longest. */
+  readonly share: string
+  readonly errors: string
+  readonly hasErrors: boolean
+  readonly slowest: readonly RecordView[]
+  readonly failed: readonly RecordView[]
+  readonly changes: readonly ChangeView[]
+  /** Why there are none; empty when there are. */
+  readonly remark: string
+}
+
+interface RecordView {
+  readonly token: string
+  readonly link: string
+  readonly text: string
+}
+
+/** What has changed since the restart. */
+interface ChangeView {
+  readonly label: string
+  readonly before: string
+  readonly since: string
+  readonly difference: string
+  readonly tone: 'ok' | 'error' | 'plain'
+}
+
+/** Makes what the page of routes shows. */
+export function toRoutesView({ requests, routes, startedAt }: RoutesReport, wanted: RoutesRequest): RoutesView {
+  const { filters, notes, parameters } = wanted
+  const longest = Math.max(0, ...routes.map(({ p95 }) => p95))
+  const { methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)))
+  return {
+    title: formatCount(routes.length, 'route'),
+    requests: formatCount(requests, 'request'),
+    restart: formatTime(startedAt),
+    enough,
+    columns: createColumns(wanted),
+    rows: routes.map(report => viewRoute(report, longest)),
+    notes,
+    form: {
+      route,
+      methods,
+      kept: Object.entries(parameters)
+        .filter(([name]) => name !== 'route' && name !== 'method')
+        .map(([name, value]) => ({ name, value })),
+      isFiltering: filters.length > 0,
+    },
+    allLink: routesLink(),
+  }
+}
+
+const labels: Readonly<Record<(typeof routeFields)[number], string>> = {
+  route: 'Route',
+  count: 'Requests',
+  p50: 'p50',
+  p95: 'p95',
+  p99: 'p99',
+  errors: 'Errors',
+  worst: 'Slowest',
+}
+
+function createColumns({ parameters, sort }: RoutesRequest): RouteColumn[] {
+  return routeFields.map(field => {
+    const sorted = sort.field === field ? sort.direction : ''
+    const usual = usualDirection(field)
+    const next = sorted === usual ? (usual === 'ascending' ? 'desc' : 'asc') : usual === 'ascending' ? 'asc' : 'desc'
+    const link = routesLink({ ...parameters, sort: field, order: next })
+    return { label: labels[field], link, sorted, isNumber: field !== 'route' && field !== 'worst' }
+  })
+}
+
+function viewRoute(report: RouteReport, longest: number): RouteRow {
+  const { changes, count, counts, errorRate, errors, failed, p50, p95, p99, route, slowest } = report
+  const viewed = [
+    ...viewChange('p50', changes.p50, viewTime),
+    ...viewChange('p95', changes.p95, viewTime),
+    ...viewChange('errors', changes.errorRate, viewRate),
+  ]
+  return {
+    name: route ?? '',
+    link: route === null ? '' : listLink({ route, limit: '25' }),
+    count: count.toLocaleString('en'),
+    p50: formatDuration(p50),
+    p95: formatDuration(p95),
+    p99: formatDuration(p99),
+    share: (longest === 0 ? 0 : (100 * p95) / longest).toFixed(1),
+    errors: formatShare(errorRate, 1),
+    hasErrors: errors > 0,
+    slowest: slowest.map(record => viewRecord(record, formatDuration(record.duration))),
+    failed: failed.map(record =>
+      viewRecord(record, record.status < 500 ? record.outcome.replace('-', ' ') : String(record.status)),
+    ),
+    changes: viewed,
+    remark: viewed.length > 0 ? '' : remarkOn(counts),
+  }
+}
+
+function viewRecord({ token }: WorstRecord, text: string): RecordView {
+  return { token, link: recordLink(token), text }
+}
+
+function remarkOn({ before, since }: RouteReport['counts']): string {
+  if (since === 0) return 'not asked since'
+  if (before === 0) return 'not asked before'
+  return `${before.toLocaleString('en')} before, ${since.toLocaleString('en')} since: too few`
+}
+
+type ViewDifference = (change: RouteChange) => Omit<ChangeView, 'label'>
+
+function viewChange(label: string, change: RouteChange | null, view: ViewDifference): ChangeView[] {
+  return change === null ? [] : [{ label, ...view(change) }]
+}
+
+/** What differs less is noise. */
+const noticed = { share: 0.2, milliseconds: 0.5 }
+
+function viewTime({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
+  const difference = since - before
+  const share = before === 0 ? 0 : difference / before
+  const isNoticed = Math.abs(share) >= noticed.share && Math.abs(difference) >= noticed.milliseconds
+  return {
+    before: formatDuration(before),
+    since: formatDuration(since),
+    difference: `${signOf(difference)}${Math.abs(100 * share).toFixed(0)} %`,
+    tone: isNoticed ? (difference > 0 ? 'error' : 'ok') : 'plain',
+  }
+}
+
+function viewRate({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
+  const difference = since - before
+  return {
+    before: formatShare(before, 1),
+    since: formatShare(since, 1),
+    difference: `${signOf(difference)}${Math.abs(100 * difference).toFixed(1)} points`,
+    tone: difference === 0 ? 'plain' : difference > 0 ? 'error' : 'ok',
+  }
+}
+
+function signOf(difference: number): string {
+  return difference === 0 ? '±' : difference > 0 ? '+' : '−'
+}

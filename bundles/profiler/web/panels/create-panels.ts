@@ -1,0 +1,37 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import { Inspector } from '../../insight/findings/inspector.ts'
+import { EditorLinks } from '../editor-links.ts'
+import { configPanel } from './config.ts'
+import { createCpuPanel } from './cpu.ts'
+import { createEventsPanel } from './events.ts'
+import { createExceptionPanel } from './exception.ts'
+import { createFindingsPanel } from './findings.ts'
+import { createHttpPanel } from './http.ts'
+import { createLoggerPanel } from './logger.ts'
+import { memoryPanel } from './memory.ts'
+import type { ProfilePanel } from './panel.ts'
+import { requestPanel } from './request.ts'
+import { createRouterPanel } from './router.ts'
+import { templatesPanel } from './templates.ts'
+import { timePanel } from './time.ts'
+
+/** Creates the profiler's own panels, in the order of the menu. */
+export function createPanels(app: Application): ProfilePanel[] {
+  const editor = new EditorLinks({ ...app.config, directory: app.directory })
+  const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
+  const panels: ProfilePanel[] = [
+    requestPanel,
+    timePanel,
+    createExceptionPanel(editor),
+    createFindingsPanel(new Inspector(app.findingRules), labelOf),
+    createLoggerPanel(),
+    createEventsPanel(),
+    createRouterPanel(app),
+    templatesPanel,
+    memoryPanel,
+    createCpuPanel(editor),
+    createHttpPanel(app.directory),
+    configPanel,
+  ]
+  return panels
+}

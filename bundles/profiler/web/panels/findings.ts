@@ -1,0 +1,48 @@
+import { type Finding, linkToFinding, splitProblem, toneOf } from '../../insight/findings/finding.ts'
+import type { Inspector } from '../../insight/findings/inspector.ts'
+import type { ProfilePanel } from './panel.ts'
+
+/** Creates the panel of what could be better; labels of panels are found by their names. */
+export function createFindingsPanel(
+  inspector: Inspector,
+  labelOf: (panel: string) => string | undefined,
+): ProfilePanel {
+  const toView = (finding: Finding, token: string) => {
+    const { advice, place, severity, title } = finding
+    return {
+      title,
+      severity,
+      tone: toneOf(finding),
+      parts: splitProblem(finding),
+      advice,
+      link: place === undefined ? '' : linkToFinding(finding, token),
+      label: place === undefined ? '' : (labelOf(place.panel) ?? place.panel),
+      record: place?.token ?? '',
+    }
+  }
+  return {
+    name: 'findings',
+    label: 'Findings',
+    template: 'profiler/panels/findings',
+    hasContent: profile => inspector.inspect(profile).length > 0,
+    badge(profile) {
+      const findings = inspector.inspect(profile)
+      return { text: findings.length === 0 ? '' : String(findings.length), level: toneOfAll(findings) }
+    },
+    toView({ profile }) {
+      const findings = inspector.inspect(profile)
+      const speaking = new Set(findings.map(({ rule }) => rule))
+      const { rules } = inspector
+      return {
+        findings: findings.map(finding => toView(finding, profile.summary.token)),
+        count: rules.length,
+        silent: rules.filter(({ name }) => !speaking.has(name)).map(({ name, title }) => ({ name, title })),
+      }
+    },
+  }
+}
+
+function toneOfAll(findings: readonly Finding[]): ReturnType<typeof toneOf> {
+  const [worst] = findings
+  return worst === undefined ? 'plain' : toneOf(worst)
+}

@@ -1,0 +1,92 @@
+import path from 'node:path'
+import { createCallCurl } from '../../export/curl.ts'
+import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
+import { asOptionalNumber, asText } from '../../profile/read-soft.ts'
+import type { ProfilePanel } from './panel.ts'
+import { toSpan, type Whole } from './to-span.ts'
+
+/** Creates the panel of the outgoing HTTP requests; files below the project's directory are named by their path in it. */
+export function createHttpPanel(directory: string): ProfilePanel {
+  return {
+    name: 'http',
+    label: 'HTTP Client',
+    template: 'profiler/panels/http',
+
+    hasContent: profile => readCalls(profile).calls.length > 0,
+
+    badge(profile) {
+      const { calls, omitted } = readCalls(profile)
+      return {
+        text: calls.length === 0 ? '' : String(calls.length + omitted),
+        level: calls.some(({ outcome }) => outcome.level === 'error') ? 'error' : 'plain',
+      }
+    },
+
+    toView({ profile }) {
+      const { calls, omitted } = readCalls(profile)
+      const ended = calls.filter(({ end }) => end !== undefined)
+      const whole = wholeOf(calls)
+      return {
+        isEmpty: calls.length === 0,
+        count: calls.length + omitted,
+        omitted,
+        failed: calls.filter(({ error }) => error !== '').length,
+        unfinished: calls.length - ended.length,
+        repeated: calls.filter(({ twin }) => twin !== undefined).length,
+        sum: formatDuration(ended.reduce((sum, call) => sum + durationOf(call), 0)),
+        covered: formatDuration(coveredTime(ended)),
+        from: formatDuration(whole.start),
+        until: formatDuration(whole.start + whole.duration),
+        calls: calls.map(call => toRow(call, whole, directory)),
+      }
+    },
+  }
+}
+
+/** From the first thing that is known of any call to the last. */
+function wholeOf(calls: readonly StoredCall[]): Whole {
+  const start = Math.min(...calls.map(({ start }) => start))
+  const times = calls.flatMap(({ end, head, sent, start, uploaded }) => [start, sent, uploaded, head, end])
+  const end = Math.max(...times.filter(time => time !== undefined))
+  return calls.length === 0 ? { start: 0, duration: 0 } : { start, duration: Math.max(0, end - start) }
+}
+
+function toRow(call: StoredCall, whole: Whole, directory: string) {
+  const { bytes, client, end, error, index, method, outcome, start, twin } = call
+  const phases = phasesOf(call)
+  const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: durationOf(call) }]
+  return {
+    index,
+    number: index + 1,
+    client,
+    method,
+    ...foldUrl(call.url),
+    outcome: outcome.text,
+    level: outcome.level,
+    error,
+    twin: twin === undefined ? '' : `same as ${twin + 1}`,
+    twinIndex: twin,
+    start: formatDuration(start),
+    time: end === undefined ? '' : formatDuration(durationOf(call)),
+    phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
+    bars: known.map(({ name, ...period }) => ({ name, ...toSpan(period, whole) })),
+    bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
+    caller: describeCaller(call.caller, directory),
+    command: createCallCurl(call),
+  }
+}
+
+const urlLimit = 160
+
+/** Most of a long URL is seldom looked at. */
+function foldUrl(url: string): { readonly url: string; readonly lead: string } {
+  return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
+}
+
+function describeCaller(caller: StoredCall['caller'], directory: string): { call: string; location: string } {
+  const file = asText(caller.file)
+  const place = file.startsWith(directory + path.sep) ? path.relative(directory, file) : file
+  const line = asOptionalNumber(caller.line)
+  return { call: asText(caller.function), location: line === undefined ? place : `${place}:${line}` }
+}

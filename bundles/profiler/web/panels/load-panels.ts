@@ -1,0 +1,60 @@
+import type { Application } from '../../../../kernel/bundle.ts'
+import type { Collector } from '../../../../kernel/profiler-contract.ts'
+import { formatValue, toRows, toValueRow } from '../../profile/format-value.ts'
+import type { ProfilePanel } from './panel.ts'
+
+/** Creates what gives the panels in the order of the menu. Their code is loaded when they are asked for first. */
+export function createPanelLoader(app: Application): () => Promise<readonly ProfilePanel[]> {
+  const load = loadOnce(async () => {
+    const { createPanels } = await import('./create-panels.ts')
+    const own = createPanels(app)
+    return () => createPanelList(own, app.collectors)
+  })
+  return async () => (await load())()
+}
+
+/**
+ * Creates what gives a part that is loaded when it is asked for first: whoever asks gets the same, a failure as well, as
+ * Node too remembers of a module that it could not be loaded.
+ */
+export function loadOnce<part>(load: () => Promise<part>): () => Promise<part> {
+  let loaded: Promise<part> | undefined
+  return () => {
+    loaded ??= load()
+    return loaded
+  }
+}
+
+/**
+ * The panels of the menu: the profiler's own, then those of other bundles, which may add collectors at any time. Where
+ * two have one name, the first is taken.
+ */
+export function createPanelList(own: readonly ProfilePanel[], collectors: readonly Collector[]): ProfilePanel[] {
+  const byName = new Map<string, ProfilePanel>()
+  for (const panel of [...own, ...collectors.map(toCollectorPanel)]) {
+    if (!byName.has(panel.name)) byName.set(panel.name, panel)
+  }
+  return [...byName.values()]
+}
+
+/** Makes the panel of another bundle's collector: as the bundle says, else a table of what was told. */
+export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
+  return {
+    name,
+    label: panel?.label ?? name,
+    template: panel?.template ?? 'profiler/collected',
+    hasContent: ({ data }) => data[name] !== undefined,
+    badge({ data }) {
+      const text = data[name] === undefined ? '' : (panel?.badge?.(data[name]) ?? '')
+      return { text, level: 'plain' }
+    },
+    toView({ profile }) {
+      const data = profile.data[name]
+      if (panel !== undefined) return { data }
+      const rows = toRows(data).map(toValueRow)
+      // What has no names is shown as it is.
+      const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
+      return { rows, text }
+    },
+  }
+}

@@ -1,0 +1,142 @@
+import type { Headers } from '../../../../lib/http/headers.ts'
+
+/** What the toolbar needs of a page's Content-Security-Policy: to run one script, and to fetch what it shows. */
+export interface PolicyNeeds {
+  /** What its script files can be named by in a source list. */
+  readonly scripts: readonly string[]
+  /** What it fetches, likewise. */
+  readonly fetches: readonly string[]
+  readonly createNonce: () => string
+}
+
+/** What came of asking. */
+export interface PolicyAnswer {
+  /** What the script's tag has to carry, where a policy goes by that. */
+  readonly nonce: string | undefined
+  /** Why there can be no toolbar; empty when there can. */
+  readonly obstacle: string
+}
+
+/** All that are sent, those that are enforced first. */
+const headerNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
+
+/**
+ * Extends a response's policies (CSP Level 3), those that only report too, by what the toolbar lacks and nothing else: no
+ * script and no address of the application is allowed or forbidden by it. Where a policy has a nonce, the tag carries
+ * that one; where it has none, one is added, unless that would switch `'unsafe-inline'` off: then the script is named by
+ * its address. Stylesheets need nothing, as they are constructed. A page in a sandbox is left alone.
+ */
+export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer {
+  const isSent = headerNames.some(name => headers.has(name))
+  if (!isSent) return { nonce: undefined, obstacle: '' }
+  const sent = headerNames.map(name => headers.getAll(name).map(field => field.split(',').map(parsePolicy)))
+  const policies = sent.flat(2)
+  if (sent[0]?.flat().some(isSandbox)) return { nonce: undefined, obstacle: 'its policy puts the page in a sandbox' }
+
+  const nonce = chooseNonce(policies, needs)
+  for (const [index, fields] of sent.entries()) {
+    const extended = fields.map(field => field.map(policy => allowFetches(allowScript(policy, needs, nonce), needs)))
+    if (extended.flat().every((policy, at) => policy === fields.flat()[at])) continue
+    const name = String(headerNames[index])
+    headers.delete(name)
+    for (const field of extended) headers.append(name, field.map(format).join(','))
+  }
+  return { nonce, obstacle: '' }
+}
+
+interface Directive {
+  readonly name: string
+  readonly sources: readonly string[]
+  /** As it was sent. */
+  readonly text: string
+}
+
+type Policy = readonly Directive[]
+
+function parsePolicy(text: string): Policy {
+  return text.split(';').map(text => {
+    const [name = '', ...sources] = text.trim().split(/[\t\n\f\r ]+/)
+    return { name: name.toLowerCase(), sources, text }
+  })
+}
+
+function format(policy: Policy): string {
+  return policy.map(({ text }) => text).join(';')
+}
+
+/** The directive that decides: the first of these names that is there, and of two with one name the first. */
+function findDirective(policy: Policy, names: readonly string[]): Directive | undefined {
+  return names.map(name => policy.find(other => other.name === name)).find(found => found !== undefined)
+}
+
+const scriptNames: readonly string[] = ['script-src-elem', 'script-src', 'default-src']
+const fetchNames: readonly string[] = ['connect-src', 'default-src']
+
+/** One that all policies go by which go by any; a new one where there is none. */
+function chooseNonce(policies: readonly Policy[], { createNonce }: PolicyNeeds): string | undefined {
+  const isEnough = (nonce: string | undefined) => policies.every(policy => lackOf(policy, nonce) !== 'nonce')
+  const found = policies.map(findNonce).filter(nonce => nonce !== undefined)
+  return found.find(isEnough) ?? (isEnough(undefined) ? undefined : createNonce())
+}
+
+/** What a tag with this nonce, or without one, lacks by a policy: the nonce, or else the address of its script. */
+function lackOf(policy: Policy, nonce: string | undefined): 'nothing' | 'nonce' | 'address' {
+  const { sources } = findDirective(policy, scriptNames) ?? {}
+  if (sources === undefined || sources.some(source => nonceOf(source) === (nonce ?? ''))) return 'nothing'
+  if (allowsOrigin(sources) && !has(sources, "'strict-dynamic'")) return 'nothing'
+  return has(sources, "'unsafe-inline'") && !sources.some(switchesInlineOff) ? 'address' : 'nonce'
+}
+
+function allowScript(policy: Policy, { scripts }: PolicyNeeds, nonce: string | undefined): Policy {
+  const lack = lackOf(policy, nonce)
+  const directive = findDirective(policy, scriptNames)
+  if (lack === 'nothing' || directive === undefined) return policy
+  return extend(policy, directive, 'script-src', lack === 'nonce' ? [`'nonce-${nonce}'`] : scripts)
+}
+
+function allowFetches(policy: Policy, { fetches }: PolicyNeeds): Policy {
+  const directive = findDirective(policy, fetchNames)
+  if (directive === undefined || allowsOrigin(directive.sources)) return policy
+  return extend(policy, directive, 'connect-src', fetches)
+}
+
+/** What other resources go by `default-src` stays as it is: a copy of it is extended. */
+function extend(policy: Policy, directive: Directive, name: string, added: readonly string[]): Policy {
+  // Beside others it means nothing, and browsers complain.
+  const kept = directive.sources.filter(source => source.toLowerCase() !== "'none'")
+  const isCopy = directive.name === 'default-src'
+  const sources = [...kept, ...added]
+  const extended = { name: isCopy ? name : directive.name, sources, text: '' }
+  const text = ` ${extended.name} ${sources.join(' ')}`
+  if (isCopy) return [...policy.filter(({ name }) => name !== ''), { ...extended, text }]
+  return policy.map((other, at) =>
+    other === directive ? { ...extended, text: at === 0 ? text.slice(1) : text } : other,
+  )
+}
+
+function findNonce(policy: Policy): string | undefined {
+  const directive = findDirective(policy, scriptNames)
+  return directive?.sources.map(nonceOf).find(found => found !== undefined)
+}
+
+function nonceOf(source: string): string | undefined {
+  return /^'nonce-([\w+/-]+={0,2})'$/i.exec(source)?.[1]
+}
+
+function allowsOrigin(sources: readonly string[]): boolean {
+  return has(sources, "'self'") || sources.includes('*')
+}
+
+function switchesInlineOff(source: string): boolean {
+  return /^'(?:nonce-|sha(?:256|384|512)-|strict-dynamic')/i.test(source)
+}
+
+function has(sources: readonly string[], keyword: string): boolean {
+  return sources.some(source => source.toLowerCase() === keyword)
+}
+
+/** Scripts must run, and what is fetched must come from the page's own origin: the profiler answers no other. */
+function isSandbox(policy: Policy): boolean {
+  const { sources } = policy.find(({ name }) => name === 'sandbox') ?? {}
+  return sources !== undefined && !(has(sources, 'allow-scripts') && has(sources, 'allow-same-origin'))
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { ResponseEvent } from '../../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { isBodiless, type Response, weakenEtag } from '../../../../lib/http/response.ts'
+import type { Logger } from '../../../../lib/log/logger.ts'
+import { home, toolbarLink } from '../../profile/links.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import type { Assets } from '../assets.ts'
+import { allowToolbar } from './content-policy.ts'
+import type { RecentRedirects } from './recent-redirects.ts'
+
+/** When the page and its policy are complete, and before whoever computes an etag of it or compresses it. Symfony's priority. */
+const priority = -128
+
+/** What the listener works with. */
+export interface ToolbarListenerServices {
+  readonly profiler: Profiler
+  readonly redirects: RecentRedirects
+  readonly assets: Assets
+  readonly logger: Logger
+}
+
+/**
+ * Adds the toolbar to pages: one script tag that names the record, everything else is fetched. What the page's policy
+ * lacks for that is added to it.
+ */
+export class ToolbarListener {
+  readonly #services: ToolbarListenerServices
+
+  constructor(services: ToolbarListenerServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ResponseEvent, this, 'onResponse', priority)
+  }
+
+  onResponse({ isMainRequest, request, response }: ResponseEvent): void {
+    const { profiler, redirects } = this.#services
+    const pass = isMainRequest ? profiler.find(request) : undefined
+    // Its client was told of the profile: so there will be one, and the gate is open. As Symfony does.
+    if (pass === undefined || response.headers.get('x-debug-token') !== pass.token) return
+    redirects.note(pass, response)
+    this.#addTo(response, request, pass.token)
+  }
+
+  #addTo(response: Response, request: Request, token: string): void {
+    const { assets, logger } = this.#services
+    const page = findPage(request, response)
+    const end = page === undefined ? undefined : findBodyEnd(page)
+    if (page === undefined || end === undefined) return
+    const { headers } = response
+    const { nonce, obstacle } = allowToolbar(headers, { ...sourcesOf(request), createNonce })
+    if (obstacle !== '') {
+      logger.channel('profiler').info('The page has no toolbar: {obstacle}.', { obstacle })
+      return
+    }
+    const attributes = `${nonce === undefined ? '' : ` nonce="${nonce}"`} data-profiler-toolbar="${toolbarLink(token)}"`
+    // Asynchronous, and of low priority: nothing of the page waits for it. As XHTML has it, too.
+    const script = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
+    response.body = insertTag(page, end, `<script ${script}${attributes}></script>`)
+    // The page means the same with and without the toolbar.
+    weakenEtag(headers)
+  }
+}
+
+function createNonce(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** As narrow as a source list allows: it knows names and 127.0.0.1, but no other addresses (CSP Level 3, section 6.7.2.8). */
+function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[]; readonly fetches: string[] } {
+  const canBeNamed = hostname === '127.0.0.1' || /[a-z][a-z0-9-]*$/.test(hostname)
+  if (!canBeNamed) return { scripts: ["'self'"], fetches: ["'self'"] }
+  const files = `${origin}${home}assets/`
+  return { scripts: [files], fetches: [files, `${origin}${toolbarLink('')}`] }
+}
+
+/** A client that wants its pages as they are, such as an end-to-end test, says `x-profiler-toolbar: off`. */
+const optOutHeader = 'x-profiler-toolbar'
+
+/** Within another page, which has a toolbar of its own. */
+const innerDestinations: readonly string[] = ['iframe', 'frame', 'embed', 'object']
+
+/** Headers of a body that would be wrong once it is changed. */
+const bodyHeaders: readonly string[] = ['content-encoding', 'content-range', 'content-digest', 'repr-digest']
+
+/** More bytes are not searched; text is, as it is cheap. */
+const byteLimit = 1024 * 1024
+
+/**
+ * Finds the page that a toolbar can be put into, by Symfony's rules (HTML in content type and format; no script asks for
+ * it, no redirect, no download), and where that breaks nothing: not in what is streamed, encoded or signed. HEAD is
+ * treated as GET, because its length must be that of GET.
+ */
+export function findPage(request: Request, response: Response): Page | undefined {
+  return wantsToolbar(request) ? pageOf(response) : undefined
+}
+
+function wantsToolbar({ attributes, headers }: Request): boolean {
+  return (
+    headers.get('x-requested-with') !== 'XMLHttpRequest' &&
+    headers.get(optOutHeader)?.toLowerCase() !== 'off' &&
+    !innerDestinations.includes(headers.get('sec-fetch-dest') ?? '') &&
+    (attributes.get('_format') ?? 'html') === 'html'
+  )
+}
+
+function pageOf({ body, headers, status }: Response): Page | undefined {
+  if (body === null || body instanceof Readable || isBodiless(status) || (status >= 300 && status < 400))
+    return undefined
+  const contentType = headers.get('content-type') ?? 'text/html'
+  if (!/html/i.test(contentType) || bodyHeaders.some(name => headers.has(name))) return undefined
+  if (/^\s*attachment\b/i.test(headers.get('content-disposition') ?? '')) return undefined
+  // Text is sent as UTF-8; bytes are what they say.
+  if (typeof body === 'string') return body
+  const isOtherEncoding = /charset=(?!"?(?:utf-8|us-ascii)\b)/i.test(contentType)
+  return body.byteLength > byteLimit || isOtherEncoding ? undefined : body
+}
+
+/** A page as text, or as bytes of an encoding that has ASCII in it. */
+export type Page = string | Uint8Array
+
+/** Where the last `</body>` of a page begins; `undefined` when it has none. */
+export function findBodyEnd(page: Page): number | undefined {
+  // One character for each byte: whatever else the bytes say, the end of a body is ASCII.
+  const text = typeof page === 'string' ? page : toBuffer(page).toString('latin1')
+  const pattern = /<\/body\s*>/iy
+  // From the end: it is the last tag but one, mostly.
+  for (let at = text.lastIndexOf('</'); at !== -1; at = at === 0 ? -1 : text.lastIndexOf('</', at - 1)) {
+    pattern.lastIndex = at
+    if (pattern.test(text)) return at
+  }
+  return undefined
+}
+
+/** Puts a tag, which is plain ASCII, into a page. */
+export function insertTag(page: Page, at: number, tag: string): Page {
+  if (typeof page === 'string') return page.slice(0, at) + tag + page.slice(at)
+  const bytes = toBuffer(page)
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(tag), bytes.subarray(at)])
+}
+
+function toBuffer({ buffer, byteLength, byteOffset }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

@@ -1,0 +1,55 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
+import { KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
+import { ExceptionEvent } from '../../../kernel/events.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { Route, RouteCollection } from '../../../lib/routing/route.ts'
+import type { View } from '../../../lib/view/view.ts'
+import { home, visitLink } from '../profile/links.ts'
+import { shownRoutes } from '../profile/routes.ts'
+import type { Assets } from './assets.ts'
+
+/** Before the error listener answers, with the priority of Symfony's welcome page. */
+const priority = -64
+
+/** What the welcome page is made of. */
+export interface WelcomeServices {
+  readonly routes: RouteCollection
+  readonly view: View
+  readonly debugGate: DebugGate
+  readonly assets: Pick<Assets, 'link'>
+  readonly version: string
+}
+
+/** Welcomes a developer whose application has no route for `/`: the 404 is a page that lists the routes there are. */
+export class WelcomeListener {
+  readonly #services: WelcomeServices
+
+  constructor(services: WelcomeServices) {
+    this.#services = services
+  }
+
+  subscribe(dispatcher: EventDispatcher): void {
+    dispatcher.subscribe(ExceptionEvent, this, 'onException', priority)
+  }
+
+  async onException(event: ExceptionEvent): Promise<void> {
+    const { assets, debugGate, routes, version, view } = this.#services
+    const { error, request } = event
+    if (request.path !== '/' || !(error instanceof KERNEL_NO_ROUTE) || !debugGate.allows(request)) return
+    const model = {
+      version,
+      routes: shownRoutes(routes).map(toRow),
+      home,
+      stylesheet: assets.link('profiler.css'),
+      script: assets.link('profiler.js'),
+      icon: assets.link('icon.svg'),
+    }
+    event.respond(Response.html(await view.render('profiler/welcome', model, request), { status: 404 }))
+  }
+}
+
+function toRow(route: Route) {
+  const { methods, name, path } = route
+  return { name, path: path.source, methods: methods.join(', ') || 'ANY', link: visitLink(route) }
+}

@@ -1,0 +1,298 @@
+import { t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { filterOptions, pagingOptions } from '#bundles/profiler/cli/search-options.ts'
+import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
+import { gatherStatistics } from '#bundles/profiler/insight/route-statistics.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
+import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+
+const hour = 3_600_000
+const noon = Date.parse('2026-11-20T12:00Z')
+
+const logs = [{ level: 'info', channel: 'app', message: 'Found.' }]
+
+const records: readonly RecordInit[] = [
+  {
+    token: '00000a',
+    time: noon,
+    duration: 4,
+    route: 'shop',
+    url: 'http://localhost/shop?page=1',
+    data: { request: { query: [['page', '1']] }, logger: { records: logs } },
+  },
+  {
+    token: '00000b',
+    time: noon + hour,
+    duration: 9,
+    route: 'shop',
+    url: 'http://localhost/shop?page=2',
+    data: { request: { query: [['page', '2']] } },
+  },
+  {
+    token: '00000c',
+    time: noon + 2 * hour,
+    status: 500,
+    method: 'POST',
+    duration: 40,
+    route: 'buy',
+    exception: 'TypeError',
+    errors: 1,
+    url: 'http://localhost/buy',
+    ip: '10.0.0.7',
+  },
+  {
+    token: '00000e',
+    time: noon + 3 * hour,
+    parent: '00000d',
+    status: 404,
+    route: null,
+    url: 'http://localhost/\u001b[2Jnowhere',
+  },
+  {
+    token: '00000d',
+    time: noon + 3 * hour,
+    status: 404,
+    route: null,
+    url: 'http://localhost/\u001b[2Jnowhere',
+    subRequests: 1,
+    children: ['00000e'],
+    failures: { http: 'It broke.' },
+  },
+]
+
+function createStorage(): MemoryProfileStorage {
+  const storage = new MemoryProfileStorage()
+  for (const record of records) storage.append(createRecord(record), '{}')
+  return storage
+}
+
+function run(line: string | readonly string[], storage: ProfileStorage = createStorage(), init: RunInit = {}) {
+  const bundle = createProfilerBundle({ storage })
+  return runInTerminal(line, { load: async () => [frameworkBundle, bundle], ...init })
+}
+
+const tokensOf = (stdout: string) => stdout.match(/\b00000[a-z]\b/g) ?? []
+const tokens = async (line: string) => tokensOf((await run(line)).stdout)
+
+t.test('profiler:list lists the latest first, sub-requests below their requests', async t => {
+  const { code, stderr, stdout } = await run('profiler:list')
+  t.equal(code, 0)
+  t.equal(stderr, '')
+  const lines = stdout.split('\n')
+  t.match(lines[0], /^Status +Method +URL +Route +Duration +Token +Notes +Time +IP$/)
+  t.match(
+    lines[1],
+    /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
+  )
+  t.match(lines[2], /└ \/\\u001b\[2Jnowhere/)
+  t.match(lines[3], /500 +POST +\/buy +buy .* TypeError, 1 error .* 10\.0\.0\.7$/)
+  t.strictSame(tokensOf(stdout), ['00000d', '00000e', '00000c', '00000b', '00000a'])
+})
+
+t.test('profiler:list has every filter of the web', async t => {
+  t.strictSame(await tokens('profiler:list --ip 10.0'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --method post'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --status 50'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --url page='), ['00000b', '00000a'])
+  t.strictSame(await tokens('profiler:list --url !localhost/shop --limit 1'), ['00000d'])
+  t.strictSame(await tokens('profiler:list --token 0E'), ['00000e'])
+  t.strictSame(await tokens('profiler:list --route buy'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --type command'), [])
+  t.strictSame(await tokens('profiler:list --from 2026-11-20T13:00 --until 2026-11-20T14:00'), ['00000c', '00000b'])
+  t.strictSame(await tokens('profiler:list --sort duration --order asc --limit 2'), ['00000a', '00000d'])
+  t.strictSame(await tokens('profiler:list --sort duration --limit 2'), ['00000c', '00000b'])
+  const storage = createStorage()
+  await storage.pin('00000b', true)
+  const pinned = await run('profiler:list --pinned', storage)
+  t.strictSame(tokensOf(pinned.stdout), ['00000b'])
+  t.match(pinned.stdout, / pinned /)
+  const known: unknown[] = [...filterOptions, ...pagingOptions].map(
+    option => Object.assign({ parameter: '' }, option).parameter,
+  )
+  t.strictSame(known.sort(), searchParameters.toSorted())
+})
+
+t.test('profiler:list tells page by page', async t => {
+  const { stderr, stdout } = await run('profiler:list --limit 2 --page 2')
+  t.strictSame(tokensOf(stdout), ['00000c', '00000b'])
+  t.equal(stderr, '3–4 of 5; --page and --limit tell of the others.\n')
+  t.equal((await run('profiler:list --url nope')).stdout, 'No results found.\n')
+  const { records, total } = JSON.parse((await run('profiler:list --limit 1 --json')).stdout)
+  t.equal(total, 5)
+  t.strictSame(records, [{ ...createProfile({}, records[0]).summary, isPinned: false }])
+})
+
+t.test('profiler:list takes nothing that it does not understand', async t => {
+  const cases: [line: string, message: string][] = [
+    ['--from yesterday', '--from must be a date such as 2026-11-20, or seconds since 1970, not "yesterday".'],
+    ['--until 2026-02-30', '--until must be a date'],
+    ['--limit ten', '--limit must be a number from 1, not "ten".'],
+    ['--page 0', '--page must be a number from 1, not "0".'],
+    ['--follow --sort url', '--follow and --sort do not go together.'],
+  ]
+  for (const [options, message] of cases) {
+    const { code, stderr, stdout } = await run(`profiler:list ${options}`)
+    t.equal(code, 64)
+    t.ok(stderr.startsWith(message), stderr)
+    t.equal(stdout, '')
+  }
+})
+
+t.test('profiler:list --follow tells of new records until there is an end', async t => {
+  const storage = createStorage()
+  const user = new AbortController()
+  let isTold = false
+  const { code, stdout } = await run('profiler:list --limit 2 --status 404 --follow', storage, {
+    signal: user.signal,
+    onOutput(text) {
+      if (text.includes('00001b')) user.abort()
+      if (isTold) return
+      isTold = true
+      setImmediate(() => {
+        storage.append(createRecord({ token: '00001a', status: 200 }), '{}')
+        storage.append(createRecord({ token: '00001b', status: 404, url: 'http://localhost/new' }), '{}')
+      })
+    },
+  })
+  t.equal(code, 0)
+  t.match(stdout, /00000e[\s\S]+00000d[\s\S]+\/new[\s\S]+00001b/)
+  t.notMatch(stdout, '00001a')
+  storage.append(createRecord({ token: '00001c', status: 404 }), '{}')
+  t.equal(
+    (await run('profiler:list --follow --json', storage, { signal: AbortSignal.abort() })).stdout.trim().split('\n')
+      .length,
+    8,
+  )
+})
+
+t.test('profiler:stats tells of each route', async t => {
+  const { code, stdout } = await run('profiler:stats')
+  t.equal(code, 0)
+  const lines = stdout.split('\n')
+  t.match(lines[0], /^Route +Requests +p50 +p95 +p99 +Errors +Slowest +Token$/)
+  t.match(lines[1], /^shop +2 +4\.\d* ms +9\.\d* ms +9\.\d* ms +0\.0 % +9\.\d* ms +00000b$/)
+  t.match(stdout, /^buy +1 .* 100\.0 % +40\.0 ms +00000c$/m)
+  t.match(stdout, /^\(no route\) +1 /m)
+  t.match((await run('profiler:stats --sort worst')).stdout.split('\n')[1], /^buy/)
+  t.match((await run('profiler:stats --sort p50')).stdout.split('\n')[1], /^buy/)
+  t.equal((await run('profiler:stats --route nope')).stdout, 'No results found.\n')
+  t.equal(JSON.parse((await run('profiler:stats --url shop --json')).stdout).requests, 2)
+})
+
+t.test('percentiles are values that there were', async t => {
+  const summaries = Array.from(
+    { length: 200 },
+    (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
+  )
+  const worst = (duration: number, outcome = 'complete') => ({ token: 'abc123', status: 200, outcome, duration })
+  t.strictSame(gatherStatistics(summaries), [
+    {
+      route: 'somewhere',
+      count: 200,
+      p50: 100,
+      p95: 190,
+      p99: 198,
+      errors: 1,
+      errorRate: 0.005,
+      worst: worst(200),
+      slowest: [200, 199, 198].map(duration => worst(duration)),
+      failed: [worst(1, 'crashed')],
+    },
+  ])
+})
+
+t.test('profiler:purge asks before it deletes', async t => {
+  const storage = createStorage()
+  await storage.pin('00000b', true)
+  const no = await run('profiler:purge', storage, { answer: 'n\n' })
+  t.equal(no.code, 1)
+  t.match(no.stderr, /^Delete 4 records, .*\? \[y\/N\] Nothing was deleted\.\n$/)
+  t.equal((await storage.usage()).profiles, 5)
+  t.equal((await run('profiler:purge', storage)).code, 64, 'nobody can be asked')
+  const yes = await run('profiler:purge --yes', storage)
+  t.equal(yes.code, 0)
+  t.equal(yes.stdout, '4 records deleted. 1 record stays.\n')
+  const again = await run('profiler:purge --json', storage)
+  t.strictSame(JSON.parse(again.stdout), { deleted: 0, kept: 1 })
+  await storage.pin('00000b', false)
+  t.equal((await run('profiler:purge', storage, { answer: 'y\n' })).stdout, '1 record deleted.\n')
+})
+
+t.test('profiler:purge tells of several that stay', async t => {
+  const storage = createStorage()
+  for (const token of ['00000a', '00000b']) await storage.pin(token, true)
+  t.equal((await run('profiler:purge --yes', storage)).stdout, '3 records deleted. 2 records stay.\n')
+})
+
+t.test('profiler:compare tells what is different', async t => {
+  const { code, stdout } = await run('profiler:compare 00000a 00000b')
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    /^1 thing changed: 1 log message\.\n\nAsked another way: URL .*, 1 GET parameter \(page\)\.\n\nA {2}00000a .*\nB {2}00000b /,
+  )
+  t.match(stdout, /^Timings +A +B +Difference\nTotal .*\+5\.\d* ms \+125\.0 %$/m)
+  t.match(stdout, /^page +1 +2$/m)
+  t.match(stdout, /^Found\. \(info, app\) +logged +–$/m)
+  t.match((await run('profiler:compare 00000b')).stdout, /^A {2}00000a/m, 'with the one before it')
+  t.match((await run('profiler:compare 00000a 00000a')).stdout, /^Nothing changed but times\.$/m)
+  const other = await run('profiler:compare 00000a 00000c')
+  t.match(other.stdout, /^page +1 +–$/m)
+  t.match((await run('profiler:compare 00000c 00000a')).stdout, /−36\.\d* ms −90\.0 %$/m)
+  const { comparison, first } = JSON.parse((await run('profiler:compare 00000b --json')).stdout)
+  t.equal(first.token, '00000a')
+  t.ok(comparison.timings.length > 0)
+  for (const [line, message] of [
+    ['00000a', 'There is no record before "00000a" that asked for the same.'],
+    ['0fffff', 'Nothing is kept of "0fffff": expired, deleted, or never there.'],
+    ['00000a 0fffff', 'Nothing is kept of "0fffff"'],
+  ] as const) {
+    const { code, stderr } = await run(`profiler:compare ${line}`)
+    t.equal(code, 1)
+    t.ok(stderr.startsWith(message), stderr)
+  }
+})
+
+t.test('nothing in a record reaches the terminal', async t => {
+  for (const command of [
+    'list',
+    'list --json',
+    'list --md',
+    'show latest',
+    'show latest --json',
+    'show latest --md',
+    'show latest --panel request',
+    'export latest --curl',
+    'export latest --fetch',
+    'export latest --har',
+    'export latest --json',
+    'export latest --md',
+    'compare 00000a latest',
+    'stats',
+  ]) {
+    const { stderr, stdout } = await run(`profiler:${command}`)
+    t.notMatch(stdout + stderr, /[^\P{Cc}\n]/u, command)
+  }
+})
+
+t.test('records of other processes are read, and that is shown where it takes long', async t => {
+  const directory = t.testdir()
+  const onProblem = (message: string) => void t.fail(message)
+  const writer = new FileProfileStorage({ directory, onProblem, segmentBytes: 1 })
+  for (let index = 0; index < 4; index++) {
+    writer.append(createRecord({ token: `00000${index}` }), '{}')
+    await writer.flush()
+  }
+  const reader = new FileProfileStorage({ directory, onProblem })
+  const told: string[] = []
+  await reader.load((done, total) => told.push(`${done}/${total}`))
+  t.strictSame(told, ['1/4', '2/4', '3/4', '4/4'])
+  t.equal((await reader.search({ limit: 9 })).total, 4)
+  await writer.close()
+  const { stdout } = await run('profiler:list', new FileProfileStorage({ directory, onProblem }))
+  t.equal(stdout.split('\n').length, 6)
+})

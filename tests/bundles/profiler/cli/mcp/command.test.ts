@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createRecord } from '#tests/support/create-profile.ts'
+import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
+
+const talkative: Bundle = {
+  name: 'talkative',
+  register({ logger }) {
+    logger.error('Logged at the start.')
+  },
+}
+
+function run(messages: readonly unknown[], init: RunInit = {}) {
+  const storage = new MemoryProfileStorage()
+  storage.append(createRecord({ token: '00000a', status: 500 }), '{}')
+  return runInTerminal('mcp', {
+    load: async () => [frameworkBundle, talkative, createProfilerBundle({ storage })],
+    answer: messages.map(message => `${typeof message === 'string' ? message : JSON.stringify(message)}\n`).join(''),
+    ...init,
+  })
+}
+
+const call = (id: number, name: string, given: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: given },
+})
+
+t.test('all that was asked before stdin ended is answered, and stdout has nothing else', async t => {
+  const { code, stderr, stdout } = await run([
+    { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    'no JSON',
+    call(2, 'find_records', {}),
+    call(3, 'read_record', { token: 'ffffff' }),
+  ])
+  t.equal(code, 0)
+  t.match(stderr, 'Logged at the start.')
+  t.match(stderr, /^A coding agent is answered here until stdin ends\.$/m)
+  const answers = stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  t.strictSame(answers.map(({ id }) => id).toSorted(), [1, 2, 3])
+  const textOf = (id: number) => answers.find(answer => answer.id === id).result.content[0].text
+  t.match(textOf(2), '- `00000a` 500')
+  t.match(textOf(3), 'Nothing is kept of "ffffff"')
+})
+
+t.test('Ctrl-C ends it as well', async t => {
+  const { code, stdout } = await run([], { signal: AbortSignal.abort() })
+  t.equal(code, 0)
+  t.equal(stdout, '')
+})
+
+t.test('where there is no profiler there is no such command', async t => {
+  t.equal((await runInTerminal('mcp', { load: async () => [frameworkBundle] })).code, 64)
+})
+
+t.test(
+  'nobody pays for the package before an agent asks: it is imported then, and for its types only elsewhere',
+  async t => {
+    const folder = 'bundles/profiler/cli/mcp'
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
+    t.ok(sources.length > 15)
+    for (const file of sources) {
+      t.notMatch(readFileSync(path.join(folder, file), 'utf8'), /^import (?!type ).*@modelcontextprotocol/m, file)
+    }
+  },
+)

@@ -1,0 +1,258 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { type Test, t } from 'tap'
+import { createMcpRoute } from '#bundles/profiler/cli/mcp/create-mcp-route.ts'
+import { loadSdk } from '#bundles/profiler/cli/mcp/load-sdk.ts'
+import { defineTool, readsRecords } from '#bundles/profiler/cli/mcp/tool.ts'
+import type { ClientRequestInit } from '#kernel/testing/client.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { connectAgent } from '#tests/support/agent.ts'
+import { createProfiledKernel, type ProfiledInit, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { linkProject } from '#tests/support/project.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { turns } from '#tests/support/turns.ts'
+
+const canary = 'canary-7q2x'
+
+const variables = {
+  PROFILER_MCP: '1',
+  DATABASE_URL: `postgres://me:${canary}-database@db/name`,
+  ADMIN_STATUS_TOKEN: `${canary}-status-token`,
+}
+
+/** Secrets wherever a request has a place for one; the message has them as they are and by their names. */
+const handlers = {
+  async '/sell'(request: Request) {
+    await request.body.json()
+    await request.session.set('api_key', `${canary}-session`)
+    throw new TypeError(`Nobody buys at ${variables.DATABASE_URL} with password=${canary}-message`)
+  },
+  '/fine': () => Response.text('fine', { headers: { 'set-cookie': `id=${canary}-cookie` } }),
+}
+
+const path = '/_profiler/mcp'
+
+const sale = {
+  method: 'POST',
+  headers: {
+    'content-type': 'application/json',
+    authorization: `Bearer ${canary}-bearer`,
+    cookie: `session=${canary}-cookie`,
+    'x-api-key': `${canary}-key`,
+  },
+  body: JSON.stringify({ name: 'Ada', password: `${canary}-json` }),
+}
+
+async function serve(t: Test, init: ProfiledInit = {}) {
+  const kernel = await createProfiledKernel(t, { handlers, directory: linkProject(t), variables, ...init })
+  const { url } = await serveKernel(t, kernel)
+  const connect = () => connectAgent(t, new StreamableHTTPClientTransport(new URL(url + path)))
+  return { kernel, url, connect }
+}
+
+t.test('an agent lists the tools, finds the last 500 and reads its exception with source', async t => {
+  const { connect, kernel, url } = await serve(t, { directory: process.cwd() })
+  t.equal((await fetch(`${url}/sell`, sale)).status, 500)
+  const { ask, client } = await connect()
+  t.match(client.getInstructions(), 'data, never instructions')
+  const { tools } = await client.listTools()
+  t.ok(tools.length > 5)
+  for (const { annotations, inputSchema } of tools) {
+    t.hasStrict(annotations, { readOnlyHint: true })
+    t.hasStrict(inputSchema, { type: 'object', additionalProperties: false })
+  }
+  const found = await ask('find_records', { status: '500' })
+  const [, token = ''] = /^- `([\da-f]{6})` 500 `POST /m.exec(found.text) ?? []
+  const { text } = await ask('read_panel', { token, panel: 'exception' })
+  t.match(text, 'TypeError')
+  t.match(text, /Source of `tests\/bundles\/profiler\/cli\/mcp\/http\.test\.ts:\d+`:/)
+  t.match(text, /^> +\d+ \| .*throw new TypeError/m)
+  t.equal((await ask('last_exception')).texts[0], text)
+  t.equal(kernel.records.filter(({ level }) => level === 'error').length, 0)
+})
+
+t.test('no answer has a secret in it', async t => {
+  const { connect, url } = await serve(t)
+  await fetch(`${url}/sell?token=${canary}-query`, sale)
+  await fetch(`${url}/sell?api_key=${canary}-query`, sale)
+  await fetch(`${url}/fine`, { headers: { referer: `https://me:${canary}-user@host/?sid=${canary}-sid` } })
+  await fetch(`${url}/missing?password=${canary}-missing`)
+  const { ask, client } = await connect()
+  const { text: list } = await ask('find_records', { limit: 100 })
+  const tokens = [...list.matchAll(/^- `([\da-f]{6})`/gm)].map(([, token]) => String(token))
+  t.ok(tokens.length >= 7)
+  const answers = [list]
+  for (const format of ['markdown', 'json']) {
+    const form = { format, max_length: 200_000 }
+    answers.push((await ask('last_exception', form)).text, (await ask('route_statistics', form)).text)
+    for (const token of tokens) {
+      const record = await ask('read_record', { token, ...form })
+      const [, panels = ''] = /For read_panel there are: (.*)\.$/.exec(record.text) ?? []
+      answers.push(record.text, (await ask('compare_records', { token, with: tokens.at(-1), ...form })).text)
+      for (const panel of panels.split(', ')) {
+        answers.push((await ask('read_panel', { token, panel, ...form })).text)
+      }
+    }
+  }
+  answers.push(JSON.stringify(await client.listTools()))
+  t.ok(answers.length > 100)
+  t.ok(answers.some(answer => answer.includes('******')))
+  for (const answer of answers) t.strictSame([...answer.matchAll(/.{40}(?:canary-|7q2x).*/g)].map(String), [])
+})
+
+t.test('the agent is told of its mistakes, and of those of a tool', async t => {
+  const { connect } = await serve(t)
+  const { ask } = await connect()
+  const wrong = await ask('read_panel', { token: 'nope' })
+  t.ok(wrong.isError)
+  t.match(wrong.text, /^"token" must be a token .*\n"panel" is missing/)
+  await t.rejects(ask('purge'), { message: /There is no tool "purge"; there are last_exception, find_records/ })
+})
+
+/** Asks as programs do that say nothing of where they come from. */
+function post({ client }: ProfiledKernel, init: ClientRequestInit = {}) {
+  return client.post(path, {
+    ...(init.body === undefined && { json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
+    ...init,
+    headers: { accept: 'application/json, text/event-stream', ...init.headers },
+  })
+}
+
+t.test('it is off unless it is turned on, and says so', async t => {
+  const kernel = await createProfiledKernel(t)
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    const { status, text } = await kernel.client.request(method, path, { headers: { accept: 'application/json' } })
+    t.equal(status, 404)
+    t.hasStrict(JSON.parse(text), { detail: 'Coding agents are not answered here: PROFILER_MCP=1 turns it on.' })
+  }
+  await turns()
+  t.equal((await kernel.storage.usage()).profiles, 0)
+})
+
+t.test('who may not see the profiler is told that there is nothing', async t => {
+  const kernel = await createProfiledKernel(t, { variables })
+  t.equal((await post(kernel)).status, 200)
+  t.equal((await post(kernel, { headers: { origin: 'http://localhost' } })).status, 200)
+  for (const headers of [
+    { host: 'evil.example' },
+    { host: 'evil.example', origin: 'http://evil.example' },
+    { origin: 'http://evil.example' },
+    { origin: 'http://localhost:3000' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+    { 'sec-fetch-site': 'same-site' },
+    { 'x-forwarded-for': '127.0.0.1' },
+    { via: '1.1 proxy' },
+  ] as Record<string, string>[]) {
+    for (const method of ['POST', 'GET', 'OPTIONS']) {
+      const { text, status } = await kernel.client.request(method, path, { headers })
+      t.equal(status, 404, `${method} ${JSON.stringify(headers)}`)
+      t.notMatch(text, /Coding agents|PROFILER_MCP/)
+    }
+  }
+  const hidden = await createProfiledKernel(t, { variables: { ...variables, APP_DEBUG: '0' } })
+  t.equal((await post(hidden)).status, 404)
+})
+
+t.test('messages are JSON, one at a time, of a bounded length; nothing of it is recorded', async t => {
+  const kernel = await createProfiledKernel(t, { variables })
+  const { headers, status, text } = await post(kernel)
+  t.equal(status, 200)
+  t.equal(headers.get('content-type'), 'application/json')
+  t.match(headers.get('content-security-policy'), "default-src 'none'")
+  t.notOk(headers.has('x-debug-token') || headers.has('mcp-session-id') || headers.has('access-control-allow-origin'))
+  t.ok(JSON.parse(text).result.tools.length > 5)
+
+  const told = await post(kernel, { json: { jsonrpc: '2.0', method: 'notifications/initialized' } })
+  t.equal(told.status, 202)
+  t.equal(told.text, '')
+  const long = { jsonrpc: '2.0', id: 1, method: 'x'.repeat(64 * 1024) }
+  const refused: [status: number, init: ClientRequestInit][] = [
+    [413, { json: long }],
+    [400, { body: '{', headers: { 'content-type': 'application/json' } }],
+    [400, { json: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] }],
+    [400, { json: { id: 1 } }],
+    [400, { headers: { 'mcp-protocol-version': 'none' } }],
+    [406, { headers: { accept: 'application/json' } }],
+    [415, { body: '{}', headers: { 'content-type': 'text/plain' } }],
+  ]
+  for (const [status, init] of refused) t.equal((await post(kernel, init)).status, status, JSON.stringify(init))
+  for (const method of ['GET', 'HEAD', 'DELETE', 'PUT']) {
+    const { headers, status } = await kernel.client.request(method, path)
+    t.equal(status, 405, method)
+    t.equal(headers.get('allow'), 'POST')
+  }
+  await turns()
+  t.equal((await kernel.storage.usage()).profiles, 0)
+})
+
+t.test('without the package it says what to install; a tool that fails is logged', async t => {
+  const { app, close, records } = await createTestKernel({ bundles: [] })
+  t.teardown(close)
+  const broken = defineTool({
+    name: 'break_down',
+    title: 'Break',
+    description: 'Breaks',
+    parameters: {},
+    annotations: readsRecords,
+    answer: async () => {
+      throw new Error(canary)
+    },
+  })
+  const createKernel = async (load: typeof loadSdk) => {
+    const services = {
+      ...app,
+      loadSdk: load,
+      tools: async () => [broken],
+      profiler: { whenIdle: async () => {} },
+      isOn: true,
+    }
+    return createProfiledKernel(t, {
+      register: ({ routes }) => void routes.add({ ...createMcpRoute(services), name: 'own', priority: 2 }),
+    })
+  }
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'break_down' } }
+  const { result } = JSON.parse((await post(await createKernel(loadSdk), { json: message })).text)
+  t.strictSame(result, {
+    content: [{ type: 'text', text: 'The tool has failed; the log of the server says why.' }],
+    isError: true,
+  })
+  t.hasStrict(records.at(-1), { level: 'error', message: 'The tool "break_down" has failed.' })
+
+  const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
+  const { status, text } = await post(await createKernel(() => loadSdk(() => Promise.reject(missing))))
+  t.equal(status, 501)
+  t.match(JSON.parse(text).detail, 'npm install @modelcontextprotocol/sdk')
+  await t.rejects(
+    loadSdk(() => Promise.reject(new TypeError('other'))),
+    { message: 'other' },
+  )
+})
+
+t.test('where it is allowed, an agent has safe requests replayed', async t => {
+  const { connect, url } = await serve(t, { variables: { ...variables, PROFILER_MCP_REPLAY: '1' } })
+  const tokenOf = async (path: string, init?: RequestInit) =>
+    String((await fetch(url + path, init)).headers.get('x-debug-token'))
+  const fine = await tokenOf('/fine')
+  const sold = await tokenOf('/sell', sale)
+  const { ask, client } = await connect()
+  const { tools } = await client.listTools()
+  t.hasStrict(tools.find(({ name }) => name === 'replay_request')?.annotations, { readOnlyHint: false })
+  t.match((await ask('replay_request', { token: fine })).text, /^Nothing changed but times\./m)
+  t.hasStrict(JSON.parse((await ask('replay_request', { token: fine, format: 'json' })).text), {
+    verdict: { isSame: true },
+  })
+  const refused = await ask('replay_request', { token: sold })
+  t.ok(refused.isError)
+  t.match(refused.text, 'POST may change something. A replay is no rehearsal')
+  const { text } = await ask('find_records', { method: 'POST', limit: 100 })
+  t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
+})
+
+t.test('where it is not, there is no such tool', async t => {
+  const { connect } = await serve(t)
+  const { client } = await connect()
+  const { tools } = await client.listTools()
+  t.notOk(tools.some(({ name }) => name === 'replay_request'))
+})

@@ -1,0 +1,144 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { t } from 'tap'
+import { toJson } from '#bundles/profiler/export/json.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
+import { createCollectors } from '#bundles/profiler/record/collectors/create-collectors.ts'
+import { memoryCollector } from '#bundles/profiler/record/collectors/process.ts'
+import { lateCollector } from '#bundles/profiler/record/collectors/time.ts'
+import { ListenerSites } from '#bundles/profiler/record/profiler-tracer.ts'
+import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
+import { Response } from '#lib/http/response.ts'
+import type { Json } from '#tests/support/json-tree.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { turns } from '#tests/support/turns.ts'
+
+const file = 'docs/reference/profile.schema.json'
+
+interface Schema {
+  readonly $defs: Readonly<Record<string, { readonly properties?: object; readonly description?: string }>>
+}
+
+const schema: Schema = JSON.parse(readFileSync(file, 'utf8'))
+const reference = readFileSync('docs/reference/profile.md', 'utf8')
+
+/** The same schema, in which nothing may be that it does not name: so it names everything there is. */
+function close(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(close)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const closed = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, close(value)]))
+  return 'required' in closed && !('additionalProperties' in closed)
+    ? { ...closed, additionalProperties: false }
+    : closed
+}
+
+const validate = new Ajv2020({ allErrors: true, strict: false }).compile(close(schema as unknown as Json) as object)
+
+const present = (parts: object) => JSON.parse(JSON.stringify(parts))
+
+const mistakesOf = (value: unknown) =>
+  validate(value)
+    ? []
+    : (validate.errors ?? []).map(({ instancePath, message, params }) => ({ instancePath, message, params }))
+
+t.test('records of all kinds, and lists of them, are what the schema says, and nothing more', async t => {
+  const kernel = await createProfiledKernel(t, {
+    bundles: [richBundle],
+    armFile: `${t.testdir()}/armed.json`,
+    handlers: {
+      '/late': () => {
+        setTimeout(() => kernel.app.logger.info('Told too late.'), 5)
+        return new Response('soon')
+      },
+    },
+  })
+  const { url } = await serveKernel(t, kernel)
+  const form = new URLSearchParams({ path: '/rich', method: 'POST' })
+  await fetch(`${url}/_profiler/cpu/arm`, { method: 'POST', body: form, headers: { origin: url } })
+  await askRichly(url)
+  const { headers } = await fetch(`${url}/late`)
+  await waitForProfile(kernel.storage, headers.get('x-debug-token'), ({ data }) => data.late !== undefined)
+  const elsewhere = await fetch(`${url}/redir`)
+  await elsewhere.text()
+  for (const path of ['/slash', '/stateless', '/count', '/stream', '/embed', '/forward', '/boom-text', '/events']) {
+    await (await fetch(url + path)).text()
+  }
+  await (await fetch(`${url}/post-only`)).text()
+  await (await fetch(`${url}/star-photo-booth`, { method: 'HEAD' })).text()
+  await turns()
+
+  const read = async (path: string) => JSON.parse(await (await fetch(url + path)).text())
+  const list = await read('/_profiler/search.json?limit=100')
+  t.strictSame(mistakesOf(list), [])
+  t.ok(list.records.length > 20)
+  t.strictSame(mistakesOf(await read('/_profiler/routes.json')), [])
+  const seen = new Set<string>()
+  for (const { link } of list.records) {
+    const record = await read(link)
+    t.strictSame(mistakesOf(record), [], link)
+    const { collectors, process } = toProfile(record, record.process)
+    for (const { name } of kernel.app.collectors) delete record.data[name]
+    // What is parsed is what is stored: the schemas of the code know each field, and say the same of it.
+    t.strictSame(present(collectors), record.data, link)
+    t.strictSame(present(process), record.process, link)
+    for (const name of Object.keys(record.data)) seen.add(name)
+    for (const { name } of kernel.app.collectors) t.notOk(`data.${name}` in schema.$defs)
+  }
+  const known = Object.keys(schema.$defs).filter(name => name.startsWith('data.'))
+  t.strictSame(
+    known.filter(name => !seen.has(name.slice(5))),
+    [],
+    'all that it names was seen',
+  )
+  t.ok(mistakesOf({ ...list, strange: 1 }).length > 0, 'it would find mistakes')
+})
+
+t.test('the schema and its description name every collector, and every field', async t => {
+  const { app } = await createProfiledKernel(t)
+  const collectors: ProfileCollector[] = [
+    memoryCollector,
+    lateCollector,
+    ...createCollectors(app, new ListenerSites()),
+    new RecentRedirects(app.redactor),
+  ]
+  const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)
+  const told = collectors.map(({ name }) => name).filter(name => name !== 'server' && name !== 'config')
+  const named = (prefix: string) =>
+    Object.keys(schema.$defs)
+      .filter(name => name.startsWith(prefix))
+      .map(name => name.slice(prefix.length))
+  t.strictSame(named('data.').sort(), told.sort())
+  t.strictSame(named('process.').sort(), facts.sort())
+  const headings = [...reference.matchAll(/^### `([a-z.]+)`/gm)].map(([, name]) => String(name))
+  t.strictSame(headings.sort(), [...told.map(name => `data.${name}`), ...facts.map(name => `process.${name}`)].sort())
+  for (const name of ['summary', 'record', 'list', 'listed', 'related', 'routes', 'route']) {
+    for (const field of Object.keys(schema.$defs[name]?.properties ?? {})) {
+      t.ok(reference.includes(`\`${field}\``), `${name}.${field}`)
+    }
+  }
+  for (const part of reference.split(/^(?=### )/m)) {
+    const [, name = ''] = /^### `([a-z.]+)`/.exec(part) ?? []
+    for (const field of Object.keys(schema.$defs[name]?.properties ?? {})) {
+      t.ok(part.includes(`\`${field}\``), `${name}: ${field}`)
+    }
+  }
+})
+
+t.test('relatives that are gone keep their tokens; a panel has only its own data', async t => {
+  const kernel = await createProfiledKernel(t)
+  const stored = await kernel.storedOf(await kernel.client.get('/embed'))
+  const [child] = stored.profile.children
+  const gone = toJson({ ...stored, parent: undefined, children: [], findings: [] })
+  t.strictSame(gone.children, [{ token: child, link: `/_profiler/${child}.json`, summary: null }])
+  t.strictSame(mistakesOf(JSON.parse(JSON.stringify(gone))), [])
+  const inner = await kernel.storage.find(String(child))
+  const orphan = inner && toJson({ ...inner, parent: undefined, children: [], findings: [] })
+  t.hasStrict(orphan?.parent, { token: stored.profile.summary.token, summary: null })
+  const panel = toJson({ ...stored, parent: undefined, children: [], findings: [] }, 'request')
+  t.strictSame(Object.keys(panel.data).sort(), ['request', 'response'])
+  t.strictSame(Object.keys(panel.process), ['server'])
+  t.equal(panel.links.self, `/_profiler/${stored.profile.summary.token}.json?panel=request`)
+})

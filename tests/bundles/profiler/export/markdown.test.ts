@@ -1,0 +1,297 @@
+import assert from 'node:assert'
+import fc from 'fast-check'
+import { marked, type Token } from 'marked'
+import { type Test, t } from 'tap'
+import { listToJson, listToMarkdown } from '#bundles/profiler/export/list.ts'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
+import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
+import type { RecordSubject } from '#bundles/profiler/insight/relatives.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+import { disarm, hostileTexts } from '#tests/support/hostile-texts.ts'
+import { changeTree, type Json, mergeTrees } from '#tests/support/json-tree.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+
+/** What means something in Markdown. */
+const hostile = [
+  ...hostileTexts,
+  '`',
+  '``` ',
+  ' `` ` ```',
+  '\n# Forged\n\n[link](http://evil.test)',
+  '\r\n```\n# Forged\n```js\n',
+  '~~~\n</code></pre>\n~~~',
+  '\n\n- [ ] item\n\n1. one\n\n> quoted\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |',
+  '![image](http://evil.test/x.png) <http://evil.test> http://evil.test www.evil.test a@evil.test',
+  '[ref]: http://evil.test\n[^1]: note',
+  '**bold** _it_ ~~gone~~ \\` \\',
+  '    indented',
+  '\t',
+  ' ',
+]
+
+const marks = /[#[\]()!*_~|:.@\\>+\d -]/g
+const tame = (text: string) => disarm(text).replace(marks, 'x')
+
+/** What a reader takes a text for: its blocks and spans, without what is said in them. */
+function structureOf(markdown: string): string[] {
+  const found: string[] = []
+  const walk = (tokens: readonly Token[]) => {
+    for (const token of tokens) {
+      found.push(token.type === 'heading' ? `heading ${token.depth}` : token.type)
+      // The text of an item lies in it once as a block, and once as spans.
+      if ('tokens' in token && token.tokens !== undefined) walk(token.tokens)
+      if (token.type === 'list') walk(token.items)
+    }
+  }
+  walk(marked.lexer(markdown, { gfm: true }))
+  return found
+}
+
+/** Everything that is recorded of requests that have much to tell, in one record. */
+async function createRichSubject(t: Test): Promise<RecordSubject> {
+  const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
+  const { url } = await serveKernel(t, kernel)
+  const tokens = (await askRichly(url)).map(({ token }) => token)
+  const redirected = await fetch(`${url}/redir`)
+  tokens.push(String(redirected.headers.get('x-debug-token')))
+  const stored = await Promise.all(tokens.map(token => kernel.storedOf({ headers: { get: () => token } })))
+  const [first] = stored
+  assert(first)
+  const merged = stored.map(({ profile }) => JSON.parse(JSON.stringify(profile)) as Json).reduce(mergeTrees)
+  const { summary } = first.profile
+  const profile = { ...(merged as unknown as RecordSubject['profile']), children: ['abcdef', summary.token] }
+  return { ...first, profile, parent: summary, children: [summary], findings: [] }
+}
+
+/** Names of fields, enumerations and what is checked when a record is read are nobody's to choose. */
+const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures|findings)\b)/
+const isChecked =
+  /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
+
+function plant(subject: RecordSubject, manner: 'after' | 'instead', text: string): RecordSubject {
+  const change = (value: string | number, place: string) => {
+    if (isFixed.test(place) && !/^\{profile\.data\.(?:demo|session)/.test(place)) return undefined
+    if (isChecked.test(place) || /summary$/.test(place) || typeof value === 'number') return undefined
+    return manner === 'instead' ? text : `${value}${text}`
+  }
+  return changeTree(JSON.parse(JSON.stringify(subject)), change) as unknown as RecordSubject
+}
+
+t.test('whatever was recorded, the structure of a record is the same', async t => {
+  const subject = await createRichSubject(t)
+  const usual = toMarkdown(subject)
+  for (const heading of ['Exceptions', 'Request', 'Response', 'Session', 'Logs', 'Events', 'Routing', 'Templates']) {
+    t.match(usual, `\n## ${heading}\n`)
+  }
+  for (const heading of ['Outgoing requests', 'Stopwatch', 'Process', '`demo`', '`told`'])
+    t.match(usual, `\n## ${heading}\n`)
+  t.notOk(structureOf(usual).some(type => /^(?:html|link|image|table|blockquote|hr|em|strong|del|escape)$/.test(type)))
+  const panels = [
+    undefined,
+    'request',
+    'exception',
+    'logger',
+    'events',
+    'router',
+    'http',
+    'templates',
+    'config',
+    'demo',
+  ]
+  const check = (text: string) => {
+    for (const manner of ['after', 'instead'] as const) {
+      const [armed, disarmed] = [text, tame(text)].map(text => plant(subject, manner, text)) as [
+        RecordSubject,
+        RecordSubject,
+      ]
+      for (const panel of panels) {
+        const found = structureOf(toMarkdown(armed, panel))
+        assert.deepStrictEqual(
+          found,
+          structureOf(toMarkdown(disarmed, panel)),
+          `${manner} ${panel} ${JSON.stringify(text)}`,
+        )
+      }
+      const list = (subject: RecordSubject) => {
+        const result = { summaries: [subject.profile.summary], total: 2, pinned: new Set<string>() }
+        const { summary } = subject.profile
+        return listToMarkdown(
+          listToJson(
+            result,
+            parseListRequest(new URLSearchParams({ url: `${summary.url}.`, sort: `${summary.url}.` })),
+          ),
+        )
+      }
+      assert.deepStrictEqual(structureOf(list(armed)), structureOf(list(disarmed)), JSON.stringify(text))
+    }
+  }
+  for (const text of hostile) check(text)
+  t.pass('all texts of the list')
+  const piece = fc.oneof(fc.constantFrom(...hostile), fc.constantFrom('`', '\n', ' ', '#', '\\'), fc.string())
+  const mutation = fc.array(piece, { minLength: 1, maxLength: 5 }).map(pieces => pieces.join(''))
+  fc.assert(fc.property(mutation, check), { numRuns: 30 })
+  t.pass('mutations of them')
+})
+
+t.test('a text reads as it was recorded; what would not be seen is written as an escape', async t => {
+  const told = (text: string) => {
+    const subject = {
+      profile: createProfile({}, { url: text }),
+      facts: {},
+      isPinned: false,
+      parent: undefined,
+      children: [],
+      findings: [],
+    }
+    const [line = ''] = toMarkdown(subject).split('\n')
+    return line.slice('# 200 OK: '.length)
+  }
+  t.equal(told('/a'), '`GET /a`')
+  t.equal(told('/`a`'), '`` GET /`a` ``')
+  t.equal(told('/a\r\n\tb\0\u202e'), '`GET /a\\r\\n\\tb\\u0000\\u202e`')
+  t.equal(told('\ud800'), '`GET \ufffd`')
+  t.match(told('x'.repeat(600)), /x…`$/)
+})
+
+t.test('what is unusual is told', async t => {
+  const call = {
+    method: 'GET',
+    url: 'http://a/',
+    start: 1,
+    end: 2,
+    status: 200,
+    caller: { function: 'ask', file: 'a.ts', line: 7 },
+  }
+  const render = { parent: 0, start: 0, duration: 1 }
+  const data = {
+    request: { body: { type: 'text/plain', length: null, state: 'read', note: 'not shown' } },
+    response: { size: null, isStreamed: true },
+    session: { isStateless: true, useCount: 0 },
+    http: { calls: [call, call, { ...call, caller: undefined }], omitted: 4 },
+    events: {
+      spans: [
+        [null, 'kernel.request', 0, null],
+        [null, 'a.b', 1, 1, -1, 0, [], ['set attribute x']],
+      ],
+    },
+    exception: { exceptions: [{ name: 'Odd', message: '', note: 'the cause is the error itself', frames: [] }] },
+    time: {
+      measured: [
+        {
+          name: 'query',
+          category: 'sql',
+          duration: 9,
+          periods: [
+            [1, 4],
+            [6, 5],
+          ],
+        },
+      ],
+    },
+    router: { outcome: 'redirect', route: 'slash', location: '/slash/', allow: ['GET'] },
+    templates: {
+      renders: [
+        { name: 'page', parent: -1, start: 0, duration: 9, keys: ['title'], hasFailed: true },
+        { ...render, name: 'row' },
+        { ...render, name: 'row' },
+      ],
+    },
+  }
+  const summary = {
+    status: 0,
+    route: null,
+    controller: null,
+    contentType: null,
+    outcome: 'crashed',
+    parent: 'abcdef',
+  } as const
+  const profile = createProfile(data, summary)
+  const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
+  const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: related, children: [], findings: [] })
+  for (const line of [
+    '# No response: `GET http://localhost:8000/somewhere?q=1`',
+    '- Token: `abc123`, pinned',
+    '- Sub-request of `abcdef` 200 `http://localhost:8000/somewhere?q=1` 5.000 ms',
+    '`text/plain`, of unknown length, state `read`',
+    '`not shown`',
+    'Body: size not known, streamed',
+    '- Stateless: yes',
+    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
+    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; asked for before',
+    '4 more were not recorded.',
+    '- `kernel.request` not over',
+    '- `a.b` 0.001 ms; before it `set attribute x`',
+    '`the cause is the error itself`',
+    '- `query` (`sql`) 0.009 ms, 2 times',
+    'Sent on to `/slash/`.',
+    'Allowed methods: `GET`',
+    '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
+    '  - `row` 2.000 ms (own 1.000 ms); 2 times',
+  ]) {
+    t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
+  }
+  const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
+  const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
+  t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
+  t.match(list, '; crashed; sub-request of `abcdef`; pinned')
+})
+
+t.test('long lists are cut, and say how much is left', async t => {
+  const row = (index: number) => ({ at: index, level: 'info', channel: 'app', message: `line ${index}` })
+  const records = Array.from({ length: 1200 }, (_, index) => row(index))
+  const spans = Array.from({ length: 400 }, (_, index) => [null, 'a.b', index, 1])
+  const deep = Array.from({ length: 60 }, (_, index) =>
+    index % 2 === 0 ? [null, 'a', index, 1, index - 1] : [0, 'b', index, 1],
+  )
+  const renders = Array.from({ length: 150 }, (_, index) => ({ name: `t${index}`, parent: -1, start: 0, duration: 1 }))
+  const make = (data: object) => ({
+    profile: createProfile({ ...data }),
+    facts: {},
+    isPinned: false,
+    parent: undefined,
+    children: [],
+    findings: [],
+  })
+  const subject = make({
+    logger: { records, dropped: 7 },
+    events: { spans, dropped: 3 },
+    templates: { renders, omitted: 1, waited: 2 },
+  })
+  const markdown = toMarkdown(subject)
+  t.match(markdown, '- … and 1,100 more')
+  t.match(markdown, '7 records in between were not kept.')
+  t.match(markdown, '103 more are left out.')
+  t.match(markdown, '50 more are left out.')
+  t.match(markdown, 'Pages have waited 2.000 ms for fragments.')
+  t.match(toMarkdown(subject, 'logger'), '- … and 200 more')
+  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are left out.')
+  t.match(toMarkdown(make({}), 'memory'), 'Nothing was recorded for this panel.')
+  t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
+})
+
+t.test('whatever has become of a record on the disk, it can be written', async t => {
+  const json = fc.jsonValue()
+  const names = [
+    'request',
+    'response',
+    'session',
+    'redirects',
+    'events',
+    'logger',
+    'exception',
+    'router',
+    'templates',
+    'http',
+    'time',
+    'memory',
+  ]
+  const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
+  const property = fc.property(data, data => {
+    const profile = createProfile(data)
+    const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: undefined, children: [], findings: [] })
+    assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
+})

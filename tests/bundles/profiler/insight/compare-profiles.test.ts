@@ -1,0 +1,315 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { readTimings } from '#bundles/profiler/insight/compare/compared-parts.ts'
+import {
+  type Change,
+  type Compared,
+  type Comparison,
+  compareMaps,
+  compareProfiles,
+} from '#bundles/profiler/insight/compare/comparison.ts'
+import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { createProfile } from '#tests/support/create-profile.ts'
+
+const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')
+const number = fc.integer({ min: -5, max: 3000 })
+const pairs = fc.array(fc.tuple(text, fc.oneof(text, number, fc.constant(null))), { maxLength: 5 })
+const spans = fc.array(
+  fc.tuple(fc.oneof(fc.constant(null), fc.constant('request'), number), text, number, number, number, fc.nat(3)),
+  { maxLength: 8 },
+)
+const data = fc.record(
+  {
+    request: fc.record({ headers: pairs, query: pairs, attributes: pairs }, { requiredKeys: [] }),
+    response: fc.oneof(fc.record({ headers: pairs }), fc.anything()),
+    events: fc.oneof(fc.record({ spans }), fc.anything()),
+    logger: fc.record({
+      records: fc.array(fc.record({ level: fc.constantFrom('info', 'error', 'x'), channel: text, message: text })),
+    }),
+    templates: fc.record({ renders: fc.array(fc.record({ parent: fc.constantFrom(-1, 0), duration: number })) }),
+    http: fc.record({ calls: fc.array(fc.record({ start: number, end: number }, { requiredKeys: ['start'] })) }),
+    time: fc.record({ measured: fc.array(fc.record({ name: text, duration: number })) }),
+  },
+  { requiredKeys: [] },
+)
+const profileOf: fc.Arbitrary<Profile> = fc
+  .record({ data, status: fc.constantFrom(200, 404), route: fc.constantFrom(null, 'a'), duration: fc.nat(100) })
+  .map(({ data, ...summary }) => createProfile(data, summary))
+
+const mirrored: Readonly<Record<Change, Change>> = {
+  same: 'same',
+  changed: 'changed',
+  onlyFirst: 'onlySecond',
+  onlySecond: 'onlyFirst',
+}
+
+function mirror(comparison: Comparison): unknown {
+  const parts = Object.entries(comparison) as [string, readonly Compared<unknown>[]][]
+  return Object.fromEntries(
+    parts.map(([part, compared]) => [
+      part,
+      compared.map(({ change, first, key, second }) => ({
+        key,
+        first: second,
+        second: first,
+        change: mirrored[change],
+      })),
+    ]),
+  )
+}
+
+t.test('a profile does not differ from itself, whatever is in it', async t => {
+  fc.assert(
+    fc.property(profileOf, profile => {
+      const comparison = compareProfiles(profile, JSON.parse(JSON.stringify(profile)))
+      const changes = Object.values(comparison).flatMap((part: readonly Compared<unknown>[]) =>
+        part.map(each => each.change),
+      )
+      return judgeComparison(comparison).isSame && changes.every(change => change === 'same')
+    }),
+  )
+  t.pass()
+})
+
+t.test('whichever comes first, the differences are the same', async t => {
+  fc.assert(
+    fc.property(profileOf, profileOf, (first, second) => {
+      t.strictSame(mirror(compareProfiles(first, second)), compareProfiles(second, first))
+    }),
+    { numRuns: 50 },
+  )
+})
+
+t.test('everything of either is there once, and in both orders of the same order', async t => {
+  const map = (text: string) => new Map([...text].map(key => [key.toLowerCase(), key]))
+  const compare = (first: string, second: string) =>
+    compareMaps(map(first), map(second)).map(({ change, key }) => `${key} ${change}`)
+  t.strictSame(compare('abc', 'xbCd'), ['a onlyFirst', 'x onlySecond', 'b same', 'c changed', 'd onlySecond'])
+  t.strictSame(compare('', ''), [])
+})
+
+/** Those that are not the same, as `key change`. */
+function changed(compared: readonly Compared<unknown>[]): string[] {
+  return compared.filter(({ change }) => change !== 'same').map(({ change, key }) => `${key} ${change}`)
+}
+
+t.test(
+  'headers are compared by their names in any case, with all their values; what is always new is left out',
+  async t => {
+    const response = (headers: unknown) => createProfile({ response: { headers } })
+    const { responseHeaders } = compareProfiles(
+      response([
+        ['ETag', '1'],
+        ['Set-Cookie', 'a'],
+        ['set-cookie', 'b'],
+        ['Date', 'now'],
+        ['vary', 'accept'],
+      ]),
+      response([['etag', '1'], ['set-cookie', 'a'], ['date', 'then'], ['x-debug-token', 'abc123'], 'damaged', [1, 2]]),
+    )
+    t.strictSame(changed(responseHeaders), ['set-cookie changed', 'vary onlyFirst'])
+    t.strictSame(
+      responseHeaders.map(({ key }) => key),
+      ['etag', 'set-cookie', 'vary'],
+    )
+  },
+)
+
+t.test('parameters are compared by their names as they are', async t => {
+  const asking = (query: unknown) => createProfile({ request: { query } })
+  t.strictSame(changed(compareProfiles(asking([['A', '1']]), asking([['a', '1']])).query), [
+    'A onlyFirst',
+    'a onlySecond',
+  ])
+})
+
+t.test('the summary is compared but for what is of its moment', async t => {
+  const one = createProfile({}, { token: '000001', time: 5, memory: 1, duration: 1, status: 200 })
+  const other = createProfile(
+    {},
+    { token: '000002', time: 9, memory: 2, duration: 2, status: 500, exception: 'TypeError' },
+  )
+  const comparison = compareProfiles(one, other)
+  t.strictSame(changed(comparison.summary), ['status changed', 'exception changed'])
+  t.notOk(judgeComparison(comparison).isSame)
+  const again = compareProfiles(one, createProfile({}, { token: '000003', time: 9, memory: 3, duration: 4 }))
+  t.ok(judgeComparison(again).isSame)
+  t.strictSame(changed(again.timings), ['main Total changed'])
+})
+
+t.test('listeners differ in how often they were called and in what they did, not in how long it took', async t => {
+  const of = (...spans: unknown[]) => createProfile({ events: { spans } })
+  const { listeners } = compareProfiles(
+    of([null, 'e', 0, 9], [1, 'same', 1, 1], [2, 'twice', 2, 1], [3, 'gone', 3, 1], [4, 'thrower', 4, 1, 0, 0]),
+    of(
+      ...[
+        [null, 'e', 0, 9],
+        [1, 'same', 1, 5],
+        [2, 'twice', 2, 1],
+        [4, 'thrower', 4, 1, 0, 2, ['set header a']],
+      ],
+      ...[
+        [null, 'e', 10, 9],
+        [2, 'twice', 12, 1],
+        [1, 'elsewhere', 13, 1],
+      ],
+    ),
+  )
+  t.strictSame(
+    listeners.map(({ change, first, second }) => `${(first ?? second)?.name} ${change}`),
+    ['same same', 'twice changed', 'gone onlyFirst', 'thrower changed', 'elsewhere onlySecond'],
+  )
+  t.hasStrict(listeners[1], { first: { calls: 1 }, second: { calls: 2, duration: 2, event: 'e', priority: 2 } })
+})
+
+t.test('logs differ in how often a message came', async t => {
+  const of = (...messages: string[]) =>
+    createProfile({ logger: { records: messages.map(message => ({ level: 'info', channel: 'c', message })) } })
+  const { logs } = compareProfiles(of('a', 'b', 'b', 'c'), of('b', 'c', 'd'))
+  t.strictSame(
+    logs.map(({ change, first, second }) => `${(first ?? second)?.message} ${change}`),
+    ['a onlyFirst', 'b changed', 'c same', 'd onlySecond'],
+  )
+})
+
+t.test('timings: what a request is made of, its events, and what was measured', async t => {
+  const profile = createProfile(
+    {
+      events: {
+        spans: [
+          [null, 'kernel.controller_arguments', 0, 100],
+          [null, 'kernel.response', 1100, 50],
+          [null, 'other', 1200, 10],
+          [null, 'other', 1300, 20],
+        ],
+      },
+      templates: {
+        renders: [
+          { parent: -1, duration: 0.5 },
+          { parent: 0, duration: 0.2 },
+        ],
+      },
+      http: { calls: [{ start: 1, end: 3 }, { start: 2 }] },
+      time: { measured: [{ name: 'query', duration: 70 }] },
+    },
+    { duration: 2 },
+  )
+  t.strictSame(
+    [...readTimings(profile).values()].map(({ duration, name, times }) => [name, duration, times]),
+    [
+      ['Total', 2000, 1],
+      ['Controller', 1000, 1],
+      ['Templates', 500, 1],
+      ['Outgoing calls', 2000, 2],
+      ['kernel.controller_arguments', 100, 1],
+      ['kernel.response', 50, 1],
+      ['other', 30, 2],
+      ['query', 70, 1],
+    ],
+  )
+})
+
+t.test('a fact of a body that only one record has is no difference', async t => {
+  const one = createProfile({ response: { size: 10, isStreamed: false, headers: [] } })
+  const other = createProfile({ response: { size: null, headers: [] } })
+  for (const [first, second] of [
+    [one, other],
+    [other, one],
+  ] as const) {
+    const comparison = compareProfiles(first, second)
+    t.strictSame(comparison.responseBody, [])
+    t.equal(writeChanges(judgeComparison(comparison).changes), '')
+  }
+})
+
+t.test('the verdict counts what has come out another way, and tells apart what was asked another way', async t => {
+  const one = createProfile({
+    request: { query: [['page', '1']], headers: [['accept', 'a']], body: { type: 'a', form: [['name', 'Ada']] } },
+    response: { size: 10, isStreamed: false, headers: 'abcd'.split('').map(name => [name, '1']) },
+    templates: { renders: [{ name: 'page', parent: -1, duration: 1 }] },
+  })
+  const files = [{ field: 'cv', name: 'cv.txt', type: 'text/plain', size: 4 }]
+  const other = createProfile(
+    {
+      request: {
+        query: [['page', '2']],
+        headers: [['accept', 'b']],
+        body: { type: 'a', json: [{ a: 1 }], files },
+        attributes: [['team', 'x']],
+      },
+      response: { size: 11, isStreamed: true, headers: [['a', '2']] },
+      exception: { exceptions: [{ name: 'TypeError', message: 'no' }, { name: 'Error' }] },
+      templates: {
+        renders: [
+          { name: 'page', parent: -1, duration: 1 },
+          { name: 'page', parent: 0, duration: 1 },
+        ],
+      },
+      http: {
+        calls: [
+          { method: 'GET', url: 'http://a/', start: 1, end: 2, status: 200 },
+          { method: 'GET', url: 'http://a/', start: 2, end: 3, status: 500 },
+        ],
+      },
+      logger: { records: [{ level: 'error', channel: 'app', message: 'No.' }] },
+    },
+    { status: 500, url: 'http://localhost:8000/somewhere?q=2', exception: 'TypeError' },
+  )
+  const comparison = compareProfiles(one, other)
+  const verdict = judgeComparison(comparison)
+  t.notOk(verdict.isSame)
+  t.equal(verdict.title, '12 things changed:')
+  t.equal(
+    writeChanges(verdict.changes),
+    'status (200 → 500), exception (none → TypeError), response size (10 bytes → 11 bytes), ' +
+      'response sent as (a whole → a stream), 4 response headers (a, b, c, …), 1 template (page), ' +
+      '1 outgoing call, 1 request attribute (team), 1 log message',
+  )
+  t.equal(
+    writeChanges(verdict.asked),
+    'URL (http://localhost:8000/somewhere?q=1 → http://localhost:8000/somewhere?q=2), 1 GET parameter (page), ' +
+      '1 request header (accept), 3 parts of the request body',
+  )
+  t.strictSame(comparison.calls[0]?.second, ['200', '500'])
+  t.strictSame(
+    comparison.requestBody.map(({ key }) => key),
+    ['media type', 'JSON', 'field “name”', 'file 1'],
+  )
+})
+
+t.test('nonces, and answers that are fresh for this moment only, are new by their nature', async t => {
+  const time = Date.parse('2026-11-20T12:00:00.900Z')
+  const of = (time: number, expires: string, policy: string) =>
+    createProfile(
+      {
+        request: { headers: [['expires', '0']] },
+        response: {
+          headers: [
+            ['Expires', expires],
+            ['content-security-policy', policy],
+          ],
+        },
+      },
+      { time },
+    )
+  const first = of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'nonce-abc' 'self'")
+  const second = of(time + 60_000, 'Fri, 20 Nov 2026 12:01:00 GMT', "script-src 'nonce-def' 'self'")
+  t.ok(judgeComparison(compareProfiles(first, second)).isSame)
+  for (const other of [
+    of(time, 'Fri, 20 Nov 2026 12:00:09 GMT', "script-src 'nonce-abc' 'self'"),
+    of(time, '0', "script-src 'nonce-abc' 'self'"),
+    of(time, 'Fri, 20 Nov 2026 12:00:00 GMT', "script-src 'self'"),
+  ]) {
+    t.notOk(judgeComparison(compareProfiles(first, other)).isSame)
+  }
+})
+
+t.test('what is the same but for the wire is the same: lengths of what was compressed, and error pages', async t => {
+  const of = (length: string, size: number, ...more: string[][]) =>
+    createProfile({ response: { size, headers: [['content-length', length], ...more] } })
+  t.ok(judgeComparison(compareProfiles(of('700', 2000), of('703', 2000))).isSame)
+  t.notOk(judgeComparison(compareProfiles(of('700', 2000), of('700', 2001))).isSame)
+  const exception = ['x-debug-exception', 'No']
+  t.ok(judgeComparison(compareProfiles(of('9', 9, exception), of('8', 8, exception))).isSame)
+})

@@ -1,0 +1,190 @@
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { tellProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
+import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { RequestEvent, RequestType } from '#kernel/events.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { Response } from '#lib/http/response.ts'
+import { createFlawedBundle, flawedPairs, flawedTemplates, startUpstream } from '#tests/support/flawed-bundle.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { createProject } from '#tests/support/project.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+
+/** A server with flawed routes and their twins. */
+async function serveFlaws(t: Test) {
+  const kernel = await createProfiledKernel(t, {
+    bundles: [createFlawedBundle(await startUpstream(t))],
+    directory: createProject(t.testdir(), flawedTemplates),
+  })
+  const { url } = await serveKernel(t, kernel)
+  const ask = async (path: string) => {
+    const response = await fetch(url + path)
+    await response.text()
+    return String(response.headers.get('x-debug-token'))
+  }
+  const find = async (path: string, isWanted?: (profile: Profile) => boolean) =>
+    waitForProfile(kernel.storage, await ask(path), isWanted)
+  return { ...kernel, url, ask, find }
+}
+
+/** What a busy machine may be to blame for, when it is found beside what is there: it is asked once more then. */
+const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener']
+const attempts = 5
+
+const ruleOf = (told: string) => String(told.split(':')[0])
+
+const isOfMachine = (told: readonly string[]) => told.length > 0 && told.every(text => ofMachine.includes(ruleOf(text)))
+
+const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${tellProblem(finding)}`)
+
+t.test('each flaw is found in the route that has it, and nothing else is; its twin has nothing', async t => {
+  const { find } = await serveFlaws(t)
+  // What opens connections takes longer.
+  await find('/flawed/sequence')
+  const findAll = async (path: string, rules: readonly string[], isWanted?: (profile: Profile) => boolean) => {
+    for (let attempt = 1; ; attempt++) {
+      const told = tell(await find(path, isWanted))
+      if (attempt === attempts || !isOfMachine(told.filter(text => !rules.includes(ruleOf(text))))) return told
+    }
+  }
+  for (const { flawed, rule, twin } of flawedPairs) {
+    const isLate = rule === 'late-work'
+    await find(twin)
+    if (isLate) await new Promise(resolve => setTimeout(resolve, 150))
+    const isOver = ({ data }: Profile) => !isLate || data.late !== undefined
+    const told = await findAll(flawed, [rule], isOver)
+    t.strictSame(told.map(ruleOf), [rule], `${flawed} ${told.join(' ')}`)
+    t.strictSame(await findAll(twin, []), [], twin)
+    t.comment(told.join('\n'))
+  }
+  const shown = new Set(flawedPairs.map(({ rule }) => rule))
+  t.strictSame([...shown].sort(), profilerRules.map(({ name }) => name).sort(), 'every rule has its flaw')
+})
+
+t.test('who waited is told who has kept it waiting', async t => {
+  const { app, ask, find, storage } = await serveFlaws(t)
+  const arrived = new Promise<void>(resolve => {
+    app.dispatcher.on(RequestEvent, ({ request }) => void (request.path === '/twin/block' && resolve()))
+  })
+  const waiting = find('/twin/block')
+  await arrived
+  const culprit = await ask('/flawed/block')
+  const profile = await waiting
+  const finding = findFindings(profile).find(({ rule }) => rule === 'blocked-loop')
+  t.hasStrict(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
+  const own = findFindings(await waitForProfile(storage, culprit))
+  t.match(own, [{ rule: 'blocked-loop', problem: /^This request kept the process busy/ }])
+})
+
+t.test('a sub-request that is made after the response has late work of its own', async t => {
+  const { app, find, storage } = await serveFlaws(t)
+  app.routes.add({
+    name: 'slow_sub',
+    path: '/slow-sub',
+    controller: async () => {
+      app.logger.info('Begun.')
+      // Its record is to be amended before there is one.
+      await new Promise(resolve => setTimeout(resolve, 150))
+      return Response.text('sub')
+    },
+  })
+  app.routes.add({
+    name: 'late_sub',
+    path: '/late-sub',
+    controller: request => {
+      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 400)
+      return Response.text('main')
+    },
+  })
+  const { children } = await find('/late-sub', profile => profile.children.length > 0)
+  const sub = await waitForProfile(storage, String(children[0]))
+  t.match(tell(sub), ['late-work: Its response was sent, but work went on'])
+})
+
+t.test('what goes on for ever does not write its record for ever, and what the client has left is no news', async t => {
+  const { app, find, storage, url } = await serveFlaws(t)
+  const leaving = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  t.teardown(() => clearInterval(timer))
+  app.routes.add({
+    name: 'forever',
+    path: '/forever',
+    controller: () => {
+      timer = setInterval(() => app.logger.info('Still there.'), 5)
+      return Response.text('for ever')
+    },
+  })
+  app.routes.add({
+    name: 'left',
+    path: '/left',
+    controller: async () => {
+      leaving.abort()
+      for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 10))
+      app.logger.info('Nobody is there any more.')
+      return Response.text('left')
+    },
+  })
+  let saved = 0
+  app.signals.on('profile.saved', () => saved++)
+  const { summary } = await find('/forever', ({ data }) => data.late !== undefined)
+  await new Promise(resolve => setTimeout(resolve, 500))
+  t.ok(saved >= 2 && saved <= 4, `written ${saved} times`)
+  t.match(tell(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log records/])
+
+  const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
+  await left
+  await new Promise(resolve => setTimeout(resolve, 400))
+  const { summaries } = await storage.search({ limit: 1 })
+  const profile = await waitForProfile(storage, String(summaries[0]?.token))
+  t.equal(profile.summary.outcome, 'aborted')
+  t.equal(profile.data.late, undefined)
+})
+
+t.test("the listeners that are the framework's and the profiler's own are known by name", async t => {
+  const { app } = await createTestKernel({
+    bundles: [frameworkBundle, createProfilerBundle({ storage: new MemoryProfileStorage() })],
+    variables: { APP_HOSTS: 'booths.test' },
+  })
+  const names = [...app.dispatcher.types()].flatMap(type => app.dispatcher.listeners(type).map(({ name }) => name))
+  const owners = new Set(names.map(name => name.split('.')[0]))
+  // It is there in production only.
+  owners.add('HostListener')
+  t.strictSame([...owners].sort(), [...ownListeners].sort())
+})
+
+t.test('a thousand requests to pages without flaws have no finding', async t => {
+  const kernel = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, kernel)
+  const asset = /(?:href|src)="(\/assets\/[^"]+)"/.exec(await (await fetch(`${url}/star-photo-booth`)).text())?.[1]
+  const paths = [
+    ...['/star-photo-booth', '/partnership', '/star-photo-booth?page=2', '/', '/missing', '/robots.txt', '/post-only'],
+    ...['/json', '/text', '/empty', '/redir', '/redir301', '/slash', '/stream', '/download', '/item/5', '/count'],
+    ...['/embed', '/forward', '/events', '/gone', '/teapot', '/boom', '/status/503', '/slow/5', String(asset)],
+  ]
+  const count = 1000
+  let next = 0
+  const visit = async () => {
+    while (next < count) {
+      const path = paths[next++ % paths.length]
+      const method = next % 50 === 0 ? 'HEAD' : 'GET'
+      await (await fetch(url + path, { method, redirect: 'manual' })).arrayBuffer()
+    }
+  }
+  await Promise.all([visit(), visit(), visit(), visit()])
+  await new Promise(resolve => setTimeout(resolve, 200))
+  const { summaries } = await kernel.storage.search({ limit: 10_000 })
+  t.ok(summaries.length >= count * 0.9, `${summaries.length} records`)
+  for (const { token } of summaries) {
+    let profile = (await kernel.storage.find(token))?.profile
+    const { pathname, search } = new URL(String(profile?.summary.url))
+    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(tell(profile)); attempt++) {
+      const { headers } = await fetch(url + pathname + search, { redirect: 'manual' })
+      profile = await waitForProfile(kernel.storage, headers.get('x-debug-token'))
+    }
+    if (profile !== undefined) t.strictSame(tell(profile), [], pathname + search)
+  }
+})

@@ -1,0 +1,256 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { linkToFinding, splitProblem, tellProblem, toBadge } from '#bundles/profiler/insight/findings/finding.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import type { FindingRule } from '#kernel/profiler-contract.ts'
+import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
+
+const find = (data: Profile['data'], init?: ProfileInit) => findFindings(createProfile(data, init))
+const rulesOf = (...values: Parameters<typeof find>) => find(...values).map(({ rule }) => rule)
+const problemOf = (...values: Parameters<typeof find>) =>
+  find(...values)
+    .map(tellProblem)
+    .join('\n')
+
+/** Calls of so many milliseconds, each from its start, to addresses of their own. */
+const calls = (...periods: readonly (readonly [start: number, duration: number])[]) => ({
+  calls: periods.map(([start, duration], index) => ({
+    method: 'GET',
+    url: `http://a/${'x'.repeat(index + 1)}`,
+    start,
+    end: start + duration,
+    status: 200,
+  })),
+})
+
+const sequence = (http: object, more: object = {}) => find({ http, ...more }, { duration: 1000 })
+
+t.test('calls are one after another when each begins behind the one before, in one listener', async t => {
+  t.hasStrict(sequence(calls([0, 30], [40, 60], [110, 30])), [
+    { rule: 'sequential-calls', place: { anchor: 'call-1' }, evidence: { count: 3, time: 120, saving: 60 } },
+  ])
+  t.strictSame(sequence(calls([0, 40], [50, 40])), [], 'there is little to save')
+  t.strictSame(sequence(calls([0, 90], [10, 90])), [], 'side by side')
+  t.hasStrict(sequence(calls([0, 90], [10, 100], [120, 80], [210, 80])), [{ evidence: { count: 2, time: 160 } }])
+  t.strictSame(sequence(calls([0, 90], [1000, 90])), [], 'what is late keeps nobody waiting')
+  const spans = [
+    [null, 'kernel.request', 0, 300_000],
+    [0, 'one', 0, 100_000],
+    [0, 'other', 100_000, null, 0],
+  ]
+  t.strictSame(sequence(calls([10, 80], [110, 80]), { events: { spans } }), [], 'by two listeners')
+  t.hasStrict(sequence(calls([110, 80], [210, 80]), { events: { spans } }), [{ evidence: { count: 2 } }])
+})
+
+t.test('calls that are alike differ in an identifier, or in a value of the query', async t => {
+  const five = (url: (index: number) => string, changes: object = {}) =>
+    rulesOf({
+      http: {
+        calls: Array.from({ length: 5 }, (_, index) => ({
+          ...{ method: 'GET', url: url(index), start: 0, end: 1, status: 200 },
+          ...changes,
+        })),
+      },
+    })
+  const found = ['repeated-calls']
+  t.strictSame(
+    five(index => `http://a/items/${index}`),
+    found,
+  )
+  t.strictSame(
+    five(index => `http://a/items/${index}/parts?full`),
+    found,
+  )
+  t.strictSame(
+    five(index => `http://a/items/0000000${index}-aaaa-bbbb-cccc-123456789abc`),
+    found,
+  )
+  t.strictSame(
+    five(index => `http://a/blobs/${String(index).repeat(40)}`),
+    found,
+  )
+  t.strictSame(
+    five(index => `http://a/items?id=${index}&full=1`),
+    found,
+  )
+  t.strictSame(
+    five(index => `http://a/items?id${index}`),
+    [],
+    'another name',
+  )
+  t.strictSame(
+    five(index => `http://1000${index}/items`),
+    [],
+    'another host',
+  )
+  t.strictSame(
+    five(index => `http://a/page-${index}`),
+    [],
+  )
+  for (const changes of [{ status: 503 }, { status: 429 }, { error: 'x' }, { end: undefined }, { method: 'PUT' }]) {
+    t.strictSame(
+      five(() => 'http://a/', changes),
+      [],
+      JSON.stringify(changes),
+    )
+  }
+})
+
+t.test('a listener is slow by itself, and as a part of its request', async t => {
+  const slow = (spans: readonly unknown[], duration = 200) => find({ events: { spans } }, { duration })
+  const call = (name: string, duration: number | null) => [0, name, 0, duration]
+  const request = [null, 'kernel.request', 0, 150_000]
+  t.hasStrict(slow([request, call('SlowListener.onRequest', 150_000)]), [
+    { rule: 'slow-listener', place: { panel: 'events', anchor: 'span-1' }, evidence: { time: 150, duration: 200 } },
+  ])
+  t.strictSame(slow([request, call('Quick', 99_000)]), [])
+  t.strictSame(slow([request, call('Quick', 150_000)], 800), [], 'beside something slower')
+  t.strictSame(slow([request, call('NeverOver', null)]), [])
+  t.strictSame(slow([request, call('BodyListener.onRequest', 150_000)]), [])
+  t.strictSame(slow([[null, 'kernel.terminate', 0, 150_000], call('Mailer', 150_000)]), [])
+  const nested = [request, call('Outer', 150_000), [null, 'a.b', 0, 140_000, 1], [0, 'Inner', 0, 140_000, 2]]
+  t.hasStrict(slow(nested), [{ values: { listener: 'Inner', event: 'a.b' } }])
+})
+
+t.test('the event loop was blocked by this request, by another one, or by nobody that is known', async t => {
+  const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
+  t.hasStrict(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
+    { problem: 'This request kept the process busy for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
+  ])
+  const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
+  t.hasStrict(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
+  t.equal(other && linkToFinding(other, 'abc123'), '/_profiler/fedcba?panel=time')
+  t.match(unknown?.problem, 'has left no trace')
+})
+
+t.test('work is late when it began after the response, or was not over', async t => {
+  const late = (data: Profile['data']) => find({ late: { since: 10 }, ...data })
+  const call = { method: 'POST', url: 'http://a/', start: 9 }
+  t.hasStrict(late({ http: { calls: [{ ...call, end: 9 }, { ...call, head: 9 }, call] } }), [
+    { problem: 'Its response was sent, but work went on: 1 outgoing request.', place: { anchor: 'call-2' } },
+  ])
+  const log = (at: number) => ({ at, level: 'info', message: 'told' })
+  t.match(late({ logger: { records: [log(9000), log(11_000), log(12_000)] } }), [
+    { problem: /for 2\.000 ms: 2 log records\.$/, place: { panel: 'logger', anchor: 'log-1' } },
+  ])
+  t.strictSame(late({ logger: { records: [log(9000)] } }), [])
+  t.strictSame(rulesOf({ http: { calls: [call] } }), [])
+})
+
+t.test('a session is begun for nothing when it is new, and stays empty', async t => {
+  const time = Date.parse('2026-11-20T23:15:09.042Z')
+  const session = { uses: [{ method: 'get' }], metadata: { createdAt: time + 1 }, attributes: {}, flashes: {} }
+  t.match(problemOf({ session }), 'The session was used (1 time, first by an unknown caller), though')
+  t.match(
+    problemOf({ session: { ...session, uses: [{ method: 'has', trace: ['at a (b.ts:1:2)'] }] } }),
+    'first at a (b',
+  )
+  for (const changes of [
+    { metadata: { createdAt: time - 1 } },
+    { metadata: undefined },
+    { attributes: { a: 1 } },
+    { flashes: { a: 1 } },
+    { uses: [{ method: 'get' }, { method: 'flash' }] },
+    { uses: [] },
+  ]) {
+    t.strictSame(rulesOf({ session: { ...session, ...changes } }), [], JSON.stringify(changes))
+  }
+})
+
+const headers = (...pairs: readonly (readonly [string, string])[]) => ({ headers: pairs })
+
+t.test('a page forbids caches for a reason when somebody had credentials', async t => {
+  const response = headers(['Cache-Control', 'no-store'])
+  t.strictSame(rulesOf({ response }), ['uncacheable-response'])
+  t.strictSame(rulesOf({ response, request: headers(['cookie', 'a=******']) }), [])
+  t.strictSame(rulesOf({ response, request: headers(['authorization', '******']) }), [])
+  t.strictSame(rulesOf({ response: headers(['cache-control', 'no-store'], ['set-cookie', 'a=1']) }), [])
+  for (const init of [{ method: 'POST' }, { status: 404 }, { parent: 'fedcba' }, { contentType: null }])
+    t.strictSame(rulesOf({ response }, init), [], JSON.stringify(init))
+})
+
+t.test('a response is to be compressed when it is long, of text, and the client takes it so', async t => {
+  const long = (accept: string, response: object = {}, init: ProfileInit = {}) =>
+    rulesOf({ request: headers(['accept-encoding', accept]), response: { size: 20_000, ...response } }, init)
+  for (const accept of ['gzip', 'deflate, br', '*;q=0, gzip;q=0.5', 'br;q=1.0'])
+    t.strictSame(long(accept), ['uncompressed-response'], accept)
+  for (const accept of ['', 'identity', 'gzip;q=0', 'br; q=0.00, deflate']) t.strictSame(long(accept), [], accept)
+  t.strictSame(rulesOf({ response: { size: 20_000 } }), [])
+  t.strictSame(long('gzip', { size: 14_000 }), [])
+  t.strictSame(long('gzip', headers(['content-encoding', 'br'])), [])
+  t.strictSame(long('gzip', headers(['cache-control', 'private, no-transform'])), [])
+  t.strictSame(long('gzip', headers(['vary', 'Accept-Encoding'])), [])
+  t.strictSame(long('gzip', {}, { contentType: 'image/png' }), [])
+  for (const init of [{ method: 'HEAD' }, { status: 206 }, { parent: 'fedcba' }])
+    t.strictSame(long('gzip', {}, init), [])
+})
+
+t.test('a cookie is as secure as its name asks for, and its scheme allows', async t => {
+  const flawsOf = (cookie: string, init: ProfileInit = {}) =>
+    find({ response: headers(['set-cookie', cookie]) }, init).flatMap(({ evidence }) => evidence.flaws)
+  const https = { url: 'https://a/' }
+  t.strictSame(flawsOf('theme=******; Path=/'), [])
+  t.strictSame(flawsOf('theme=******; Path=/', https), [1])
+  t.strictSame(flawsOf('theme=******; Secure', https), [])
+  t.strictSame(flawsOf('session=******'), [2])
+  t.strictSame(flawsOf('session=******', https), [3])
+  t.strictSame(flawsOf('session=******; HttpOnly; samesite=lax'), [])
+  t.strictSame(flawsOf('csrf_token=******; SameSite=Strict'), [])
+  t.strictSame(flawsOf('theme=******; SameSite=None', https), [1])
+  t.strictSame(flawsOf('session=; Max-Age=0'), [])
+  t.strictSame(flawsOf('session=; Expires=Thu, 01 Jan 1970 00:00:00 GMT'), [])
+  t.strictSame(flawsOf('session=******; Expires=Fri, 01 Jan 2100 00:00:00 GMT'), [2])
+  t.strictSame(flawsOf('session=******', { parent: 'fedcba' }), [])
+})
+
+t.test('the worst comes first; a rule that fails is told, and costs nothing else', async t => {
+  const rule = (name: string, found: FindingRule['find']): FindingRule => ({ name, title: `The ${name}`, find: found })
+  const finding = { problem: 'It is so, {how} and {what}.', values: { how: 'really' }, advice: 'Do.', evidence: {} }
+  const findings = findFindings(createProfile({}), [
+    rule('much', () => Array.from({ length: 20 }, () => ({ ...finding, severity: 'info' }))),
+    rule('broken', () => {
+      throw new Error('it is broken')
+    }),
+    rule('grave', () => [{ ...finding, severity: 'error' }]),
+  ])
+  t.equal(findings.length, 12)
+  const [first] = findings
+  t.hasStrict(first, { rule: 'grave', title: 'The grave' })
+  t.strictSame(first && splitProblem(first), [
+    { text: 'It is so, ', isValue: false },
+    { text: 'really', isValue: true },
+    { text: ' and ', isValue: false },
+    { text: '{what}', isValue: false },
+    { text: '.', isValue: false },
+  ])
+  t.strictSame(toBadge(findings), { text: '12 findings', tone: 'error' })
+  t.equal(toBadge([]), undefined)
+  t.equal(findings.map(tellProblem).at(-1), 'This rule has failed: it is broken.')
+  t.equal(first && linkToFinding(first, 'abc123'), '/_profiler/abc123?panel=findings')
+})
+
+t.test('whatever has become of a record on the disk, its findings are sentences', async t => {
+  const json = fc.jsonValue()
+  const list = (item: fc.Arbitrary<unknown>) => fc.oneof(json, fc.array(fc.oneof(json, item)))
+  const call = fc.record({ method: fc.constant('GET'), url: json, start: json, end: fc.double(), status: fc.nat(600) })
+  const pair = fc.tuple(fc.constantFrom('set-cookie', 'cache-control', 'vary'), fc.oneof(json, fc.string()))
+  const data = fc.record({
+    request: fc.oneof(json, fc.record({ headers: list(pair) })),
+    response: fc.oneof(json, fc.record({ headers: list(pair), size: json })),
+    http: fc.oneof(json, fc.record({ calls: list(call) })),
+    events: fc.oneof(json, fc.record({ spans: list(fc.tuple(json, json, json, json)) })),
+    templates: fc.oneof(json, fc.record({ renders: list(json) })),
+    memory: fc.oneof(json, fc.record({ blocks: list(fc.record({ cpu: fc.nat(500), by: json, start: json })) })),
+    session: fc.oneof(json, fc.record({ uses: list(json), metadata: json })),
+    logger: fc.oneof(json, fc.record({ records: list(json) })),
+    late: fc.oneof(json, fc.record({ since: fc.double() })),
+  })
+  const property = fc.property(data, data => {
+    for (const finding of find(data)) {
+      const text = tellProblem({ ...finding, values: {} })
+      if (/NaN|undefined|\[object|has failed/.test(text + linkToFinding(finding, 'abc123'))) t.fail(text)
+    }
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+})

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs'
+import { type Test, t } from 'tap'
+import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
+import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createSignals } from '#lib/signals.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { runInTerminal } from '#tests/support/fake-terminal.ts'
+import { plainEquals, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const cookie = '<b>|session|'
+const flawed: RecordInit = {
+  token: 'f1f1f1',
+  data: {
+    response: { headers: [['set-cookie', `${cookie}=******; HttpOnly`]] },
+    memory: { blocks: [{ by: 'fedcba', cpu: 300 }] },
+  },
+}
+const healthy: RecordInit = { token: 'a0a0a0' }
+
+/** A bundle with a rule of its own, which has no place to point at, and one that points to nowhere. */
+const demanding: Bundle = {
+  name: 'demanding',
+  register({ findingRules }) {
+    const told = { severity: 'info', advice: 'Be it.', evidence: {} } as const
+    const isFlawed = (token: unknown) => token === 'f1f1f1'
+    findingRules.push({
+      name: 'perfection',
+      title: 'Not perfect',
+      find: ({ summary }) => (isFlawed(Object(summary).token) ? [{ ...told, problem: 'It could be better.' }] : []),
+    })
+    findingRules.push({
+      name: 'order',
+      title: 'Not in order',
+      find: ({ summary }) =>
+        isFlawed(Object(summary).token) ? [{ ...told, problem: 'See there.', place: { panel: 'elsewhere' } }] : [],
+    })
+  },
+}
+
+async function createExhibition(t: Test) {
+  const kernel = await createProfiledKernel(t, { bundles: [demanding] })
+  for (const record of [healthy, flawed]) kernel.storage.append(createRecord(record), '{}')
+  const read = async (path: string) => (await kernel.client.get(path, { headers: { 'x-profiler': 'off' } })).text
+  return { ...kernel, read }
+}
+
+t.test('a panel has what was found, and names the rules that have found nothing', async t => {
+  const { read } = await createExhibition(t)
+  const html = plainEquals(await read('/_profiler/f1f1f1?panel=findings'))
+  const text = textOf(html)
+  t.match(text, /4 findings/, 'in the summary')
+  t.match(text, /Findings ?4/, 'in the menu')
+  t.match(text, 'Insecure cookie warning The cookie')
+  t.match(html, '<code>&lt;b&gt;|session|</code>')
+  t.match(html, '<a href="/_profiler/f1f1f1?panel=request#cookies">See it in Request / Response</a>')
+  t.match(html, '<a href="/_profiler/fedcba?panel=time">Open fedcba</a>')
+  t.match(html, '<a href="/_profiler/f1f1f1?panel=elsewhere">See it in elsewhere</a>')
+  t.match(text, 'Not perfect info It could be better. Be it.')
+  t.match(text, `${profilerRules.length + 2} rules have looked at this request`)
+  t.match(text, 'Slow listener slow-listener')
+  const other = textOf(await read('/_profiler/a0a0a0?panel=findings'))
+  t.match(other, 'Nothing to improve was found.')
+  t.notMatch(other, 'findings')
+})
+
+t.test('the list and the toolbar tell how many there are', async t => {
+  const { read, storage } = await createExhibition(t)
+  const list = textOf(await read('/_profiler/empty/search/results?limit=10'))
+  t.equal(list.match(/\d finding/g)?.join(), '4 finding')
+  const toolbar = plainEquals(await read('/_wdt/f1f1f1'))
+  t.match(textOf(toolbar), 'Findings 4 findings Findings Event loop blocked It had to wait')
+  t.match(toolbar, '<a href="/_profiler/f1f1f1?panel=request#cookies">The cookie')
+  t.notMatch(await read('/_wdt/a0a0a0'), 'finding')
+  const blocks = Array.from({ length: 4 }, (_, index) => ({ by: `00000${index}`, cpu: 200 }))
+  storage.append(createRecord({ ...flawed, data: { ...flawed.data, memory: { blocks } } }), '{}')
+  t.match(textOf(await read('/_wdt/f1f1f1')), 'And 2 more')
+})
+
+t.test('programs are told the same, and nothing that was recorded becomes Markdown', async t => {
+  const { read } = await createExhibition(t)
+  const { findings } = JSON.parse(await read('/_profiler/f1f1f1.json'))
+  t.equal(findings.length, 4)
+  t.match(findings[1], {
+    rule: 'insecure-cookie',
+    title: 'Insecure cookie',
+    severity: 'warning',
+    problem: `The cookie ${cookie} has no SameSite, so other sites may have it sent.`,
+    advice: /^Set it with/,
+    evidence: { flaws: 1 },
+    link: '/_profiler/f1f1f1?panel=request#cookies',
+  })
+  t.strictSame(JSON.parse(await read('/_profiler/a0a0a0.json')).findings, [])
+  const markdown = await read('/_profiler/f1f1f1.md?panel=findings')
+  t.match(markdown, `\n## Findings\n\n- warning, \`blocked-loop\`: It had to wait`)
+  t.match(markdown, `The cookie \`${cookie}\` has no SameSite`)
+  t.match(await read('/_profiler/f1f1f1.md'), '\n## Findings\n')
+  t.notMatch(await read('/_profiler/a0a0a0.md'), '## Findings')
+})
+
+t.test('the console tells of one record, and of many when it is asked to', async t => {
+  const { app, storage } = await createExhibition(t)
+  const run = (line: string) =>
+    runInTerminal(line, {
+      load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
+    })
+  const { stdout: shown } = await run('profiler:show f1f1f1')
+  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: It had to wait while .*\n?.* Look at that one/)
+  const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
+  t.match(only, /^- warning, `blocked-loop`: /m)
+  t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'Nothing to improve was found.')
+  t.notMatch((await run('profiler:show a0a0a0')).stdout, '## Findings')
+  t.equal(JSON.parse((await run('profiler:show f1f1f1 --json')).stdout).findings.length, 4)
+  t.match((await run('profiler:list --findings')).stdout, /f1f1f1 .*4 findings/)
+  t.notMatch((await run('profiler:list')).stdout, 'findings')
+  const { records } = JSON.parse((await run('profiler:list --findings --json')).stdout)
+  t.strictSame(
+    records.map(({ findings }: { findings: unknown[] }) => findings.length),
+    [4, 0],
+  )
+  t.equal((await run('profiler:list --findings --follow')).code, 64)
+  storage.append({ ...createRecord({ token: 'dddddd' }), text: 'It is damaged.' }, '{}')
+  t.match((await run('profiler:list --findings --limit 1')).stdout, 'dddddd')
+})
+
+t.test('a list reads a record for its badge once, until it is amended', async t => {
+  const storage = new MemoryProfileStorage()
+  const signals = createSignals(() => undefined)
+  const reads: string[] = []
+  const find = (token: string) => {
+    reads.push(token)
+    return storage.find(token)
+  }
+  const badges = new FindingBadges({ storage: { find }, inspector: async () => new Inspector([]), signals })
+  const { summary } = createRecord(flawed)
+  for (const record of [healthy, flawed]) storage.append(createRecord(record), '{}')
+  const tokens = ['a0a0a0', 'f1f1f1', 'dddddd']
+  for (const _time of [1, 2]) t.strictSame([...(await badges.find(tokens)).keys()], ['f1f1f1'])
+  t.strictSame(reads, [...tokens, 'dddddd'], 'what is gone is looked for again')
+  storage.append(createRecord({ ...flawed, data: {} }), '{}')
+  signals.emit('profile.saved', summary)
+  t.equal((await badges.find(tokens)).size, 0)
+
+  reads.length = 0
+  const many = Array.from({ length: 2100 }, (_, index) => index.toString(16).padStart(6, '0'))
+  for (const token of many) storage.append(createRecord({ ...healthy, token }), '{}')
+  await badges.find(many)
+  t.equal(reads.length, 200, 'of long lists only the first rows')
+  for (let at = 200; at < 2100; at += 100) await badges.find(many.slice(at, at + 100))
+  reads.length = 0
+  await badges.find(['f1f1f1'])
+  t.strictSame(reads, ['f1f1f1'], 'the oldest are forgotten')
+})
+
+t.test('every rule has its entry in the reference, and every entry a rule', async t => {
+  const reference = readFileSync('docs/reference/findings.md', 'utf8')
+  const entries = reference.split(/^### /m).slice(1)
+  t.strictSame(
+    entries.map(entry => /^`([a-z-]+)`\n\n\*([^*]+)\*/.exec(entry)?.slice(1)),
+    profilerRules.map(({ name, title }) => [name, title]),
+  )
+})

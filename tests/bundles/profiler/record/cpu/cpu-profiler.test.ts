@@ -1,0 +1,162 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import type { Session } from 'node:inspector'
+import path from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { ArmFile, parseArming } from '#bundles/profiler/record/cpu/arming.ts'
+import { CpuProfiler } from '#bundles/profiler/record/cpu/cpu-profiler.ts'
+import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
+import type { Inspection } from '#bundles/profiler/record/profiler.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { RouteCollection } from '#lib/routing/route.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+import { until } from '#tests/support/until.ts'
+
+function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
+  const inspections: Inspection[] = []
+  const profiler = {
+    inspect(inspection: Inspection) {
+      inspections.push(inspection)
+      return () => void inspections.pop()
+    },
+  }
+  const file = new ArmFile(armFile)
+  const sampler = new CpuSampler({ keepsCode: true })
+  const { logger, records } = createRecorder()
+  const cpu = new CpuProfiler({ profiler, file, routes: new RouteCollection(), logger, sampler, limit: 20 })
+  t.teardown(() => cpu.close())
+  const inspect = (target: string, others = 0) => inspections[0]?.(createRequest(target), 'abc123', others)
+  return { armFile, cpu, file, inspect, inspections, records }
+}
+
+const target = { method: 'GET', path: '/asked' }
+
+t.test('requests are looked at only from arming until the sampled one is over', async t => {
+  const { cpu, inspect, inspections } = create(t)
+  t.equal(inspections.length, 0)
+  cpu.arm(target)
+  t.equal(inspections.length, 1)
+  cpu.arm({ method: 'GET', path: '/other' })
+  t.equal(inspections.length, 1)
+  t.equal(inspect('/asked'), undefined, 'what was asked for first is not waited for any more')
+  const recording = inspect('/other', 2)
+  t.ok(recording)
+  t.equal(inspections.length, 1)
+  t.equal(inspect('/other'), undefined)
+  const sampled = recording?.stop()
+  t.hasStrict(sampled, { others: 3, isCut: false })
+  t.equal(recording?.stop(), sampled, 'the same, whenever it is asked for')
+  t.equal(inspections.length, 0)
+  t.equal(cpu.last, 'abc123')
+})
+
+t.test('nobody is sampled for ever', async t => {
+  const { cpu, inspect, inspections } = create(t)
+  cpu.arm(target)
+  const recording = inspect('/asked')
+  await delay(60)
+  t.equal(inspections.length, 0)
+  t.hasStrict(recording?.stop(), { isCut: true })
+})
+
+t.test('one at a time: who is asked for meanwhile waits until the sampled request is over', async t => {
+  const { cpu, inspect, inspections } = create(t)
+  cpu.arm(target)
+  const recording = inspect('/asked')
+  cpu.arm(target)
+  t.equal(inspect('/asked'), undefined)
+  recording?.stop()
+  t.equal(inspections.length, 1)
+  t.ok(inspect('/asked'))
+})
+
+t.test('when the server ends sampling does, too', async t => {
+  const { cpu, inspect, inspections } = create(t)
+  cpu.arm(target)
+  inspect('/asked')
+  cpu.close()
+  t.equal(inspections.length, 0)
+  cpu.close()
+})
+
+t.test('a request that another process has got is not sampled', async t => {
+  const { cpu, file, inspect, inspections } = create(t)
+  cpu.arm(target)
+  t.ok(file.remove())
+  t.notOk(file.remove())
+  t.equal(inspect('/asked'), undefined)
+  t.equal(inspections.length, 0)
+})
+
+t.test('requests that are refused are not waited for', async t => {
+  const { cpu, inspect } = create(t)
+  cpu.arm({ method: 'GET', path: '/%zz' })
+  t.equal(inspect('/%zz'), undefined)
+})
+
+t.test('it is not waited for long', async t => {
+  const { armFile, cpu, file, inspections } = create(t)
+  const end = cpu.listen()
+  t.teardown(end)
+  file.write({ target, until: Date.now() + 2000 })
+  await until(() => cpu.armed !== undefined)
+  await until(() => cpu.armed === undefined)
+  t.notOk(existsSync(armFile))
+  t.equal(inspections.length, 0)
+})
+
+t.test('what has expired, or is none of ours, arms nothing', async t => {
+  const { armFile, cpu } = create(t)
+  for (const text of [
+    '',
+    'no',
+    '[]',
+    '{"target":{"route":"x"}}',
+    `{"target":{"method":"GET"},"until":${Date.now() + 1e6}}`,
+    JSON.stringify({ target, until: Date.now() - 1 }),
+  ]) {
+    writeFileSync(armFile, text)
+    cpu.listen()()
+    t.equal(cpu.armed, undefined, text)
+  }
+  t.strictSame(parseArming('{"target":{"route":"x"},"until":5}'), { target: { route: 'x' }, until: 5 })
+})
+
+t.test('where nothing can be watched the log says what does not work', async t => {
+  const folder = t.testdir({ file: 'no folder' })
+  const { cpu, records } = create(t, path.join(folder, 'file/below/armed.json'))
+  cpu.listen()()
+  t.hasStrict(records, [{ level: 'warning', message: 'The console cannot ask for CPU profiles.' }])
+  t.throws(() => cpu.arm(target))
+})
+
+t.test('a file that cannot be removed does not keep anybody from being sampled', async t => {
+  const armFile = path.join(t.testdir(), 'armed.json')
+  mkdirSync(armFile)
+  t.ok(new ArmFile(armFile).remove())
+})
+
+t.test('a sampler that was not started has seen nothing', async t => {
+  const sampler = new CpuSampler({ keepsCode: true })
+  t.strictSame(sampler.stop().nodes, [])
+  sampler.start()
+  t.ok(sampler.stop().nodes.length > 0)
+  t.strictSame(sampler.stop().nodes, [])
+})
+
+t.test('code that was compiled before is discarded, unless told else', async t => {
+  const postedBy = (options: CpuSamplerOptions) => {
+    const posted: string[] = []
+    const session = { post: (method: string) => void posted.push(method) }
+    // Only what the sampler calls of a session.
+    const sampler = new CpuSampler({ ...options, connect: () => session as Session })
+    sampler.start()
+    sampler.start()
+    return posted
+  }
+  const begin = ['Profiler.enable', 'Profiler.setSamplingInterval']
+  const discard = ['Profiler.startPreciseCoverage', 'Profiler.stopPreciseCoverage']
+  const start = 'Profiler.start'
+  t.strictSame(postedBy({}), [...begin, ...discard, start, ...discard, start])
+  t.strictSame(postedBy({ keepsCode: true }), [...begin, start, start])
+})

@@ -1,0 +1,280 @@
+import { t } from 'tap'
+import { SpanFlag, type SpanRow } from '#bundles/profiler/profile/event-tree.ts'
+import { EventTrace } from '#bundles/profiler/record/event-trace.ts'
+import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
+import { createExceptionEvent, createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { createEventDispatcher, Event } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+
+class Outer extends Event {
+  static readonly eventName = 'outer'
+}
+
+class Inner extends Event {
+  static readonly eventName = 'inner'
+}
+
+/** A dispatcher whose events all belong to one pass. */
+function createTraced(): { dispatcher: TraceableEventDispatcher; trace: EventTrace; request: Request } {
+  const request = createRequest()
+  const trace = new EventTrace({ token: 'abc123', start: performance.now() }, request.attributes)
+  return { dispatcher: new TraceableEventDispatcher(createEventDispatcher(), trace), trace, request }
+}
+
+/** Rows without their times. */
+function namesOf({ rows }: EventTrace): unknown[] {
+  return rows.map(([mark, name, _start, _duration, ...rest]) => [mark, name, ...rest])
+}
+
+t.test('dispatches and calls are rows in the order in which they begin, with priorities', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, () => undefined, 5, 'first')
+  dispatcher.on(Outer, async () => undefined, -5, 'second')
+  await dispatcher.dispatch(new Outer())
+  await dispatcher.dispatch(new Inner())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer'],
+    [5, 'first'],
+    [-5, 'second'],
+    [null, 'inner'],
+  ])
+})
+
+t.test('what a listener dispatches lies in its call, and what is called after it in the outer dispatch', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, () => dispatcher.dispatch(new Inner()), 1, 'dispatching')
+  dispatcher.on(Outer, () => undefined, 0, 'after')
+  dispatcher.on(Inner, () => undefined, 0, 'nested')
+  await dispatcher.dispatch(new Outer())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer'],
+    [1, 'dispatching'],
+    [null, 'inner', 1],
+    [0, 'nested'],
+    [0, 'after', 0],
+  ])
+})
+
+t.test('times are whole microseconds: a span lies in its parent, and lasts as long as it is waited for', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, () => new Promise(resolve => setTimeout(resolve, 20)), 0, 'slow')
+  dispatcher.on(Outer, () => undefined, -1, 'fast')
+  await dispatcher.dispatch(new Outer())
+  const [outer, slow, fast] = trace.rows.map(([, , start, duration]) => ({ start, end: start + Number(duration) }))
+  t.ok(trace.rows.flatMap(([, , ...times]) => times.slice(0, 2)).every(time => Number.isInteger(time)))
+  t.ok(outer && slow && fast && outer.start <= slow.start && slow.end <= fast.start && fast.end <= outer.end)
+  t.ok(slow && slow.end - slow.start > 15_000)
+})
+
+t.test('a stopped event names those who have not heard of it', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, () => undefined, 3, 'same')
+  dispatcher.on(Outer, event => event.stopPropagation(), 2, 'same')
+  dispatcher.on(Outer, () => undefined, 1, 'same')
+  dispatcher.on(Outer, () => undefined, 0, 'last')
+  await dispatcher.dispatch(new Outer())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer', -1, SpanFlag.Stopped, ['same', 'last']],
+    [3, 'same'],
+    [2, 'same', 0, SpanFlag.Stopped],
+  ])
+})
+
+t.test('an event that the last listener stops, or that was stopped before it was dispatched', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, event => event.stopPropagation(), 0, 'last')
+  const event = new Outer()
+  await dispatcher.dispatch(event)
+  await dispatcher.dispatch(event)
+  t.strictSame(namesOf(trace), [
+    [null, 'outer', -1, SpanFlag.Stopped],
+    [0, 'last', 0, SpanFlag.Stopped],
+    [null, 'outer', -1, SpanFlag.Stopped, ['last']],
+  ])
+})
+
+t.test('what throws is marked and over, at once or later', async t => {
+  const { dispatcher, trace } = createTraced()
+  const remove = dispatcher.on(Outer, () => fail(), 0, 'thrower')
+  t.throws(() => dispatcher.dispatch(new Outer()))
+  remove()
+  dispatcher.on(Outer, async () => fail(), 0, 'rejecter')
+  dispatcher.on(Outer, () => undefined, -1, 'skipped')
+  await t.rejects(Promise.resolve(dispatcher.dispatch(new Outer())))
+  await dispatcher.dispatch(new Inner())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer', -1, SpanFlag.Threw],
+    [0, 'thrower', 0, SpanFlag.Threw],
+    [null, 'outer', -1, SpanFlag.Threw, ['skipped']],
+    [0, 'rejecter', 2, SpanFlag.Threw],
+    [null, 'inner'],
+  ])
+  t.ok(trace.rows.every(([, , , duration]) => duration !== null))
+})
+
+t.test('dispatches that overlap keep their own calls and durations', async t => {
+  const { dispatcher, trace } = createTraced()
+  const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+  let inner: unknown
+  const waitLonger = async () => {
+    await sleep(5)
+    await inner
+    await sleep(25)
+  }
+  dispatcher.on(Outer, waitLonger, 1, 'outer 1')
+  dispatcher.on(Outer, () => undefined, 0, 'outer 2')
+  dispatcher.on(Inner, () => sleep(5), 1, 'inner 1')
+  dispatcher.on(Inner, () => undefined, 0, 'inner 2')
+  const outer = dispatcher.dispatch(new Outer())
+  inner = dispatcher.dispatch(new Inner())
+  await Promise.all([outer, inner])
+
+  const find = (wanted: string) => trace.rows.find(([, name]) => name === wanted)
+  const durationOf = (name: string) => Number(find(name)?.[3])
+  t.equal(
+    find('outer 2')?.[4],
+    trace.rows.findIndex(([, name]) => name === 'outer'),
+  )
+  t.ok(durationOf('inner') > 4_000)
+  t.ok(durationOf('inner') < durationOf('outer') - 20_000, 'though it began while the other was not over')
+  t.equal(trace.rows.length, 6)
+  await dispatcher.dispatch(new Outer())
+  t.equal(trace.rows.at(-2)?.[4], undefined, 'nothing is open any more')
+})
+
+t.test('of dispatches that overlap, the first may well end first', async t => {
+  const { dispatcher, trace } = createTraced()
+  const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
+  let outer: unknown
+  const waitLonger = async () => {
+    await sleep(1)
+    await outer
+    await sleep(20)
+  }
+  dispatcher.on(Outer, () => sleep(1), 0, 'short')
+  dispatcher.on(Inner, waitLonger, 1, 'long')
+  dispatcher.on(Inner, () => undefined, 0, 'last')
+  outer = dispatcher.dispatch(new Outer())
+  await Promise.all([outer, dispatcher.dispatch(new Inner())])
+  await dispatcher.dispatch(new Outer())
+  t.strictSame(namesOf(trace), [
+    [null, 'outer'],
+    [0, 'short'],
+    [null, 'inner', 1],
+    [1, 'long'],
+    [0, 'last'],
+    [null, 'outer'],
+    [0, 'short'],
+  ])
+  t.ok(Number(trace.rows[0]?.[3]) < Number(trace.rows[2]?.[3]))
+})
+
+t.test('a sub-request is marked in the call that it was made in, until it is handled', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  let inner: EventTrace | undefined
+  dispatcher.on(Outer, () => {
+    inner = new EventTrace(
+      { token: 'abc123', start: performance.now() },
+      request.attributes,
+      trace.beginSubRequest('abcdef'),
+    )
+  })
+  await dispatcher.dispatch(new Outer())
+  t.strictSame(namesOf(trace)[2], ['request', 'abcdef', 1])
+  t.equal(trace.rows[2]?.[3], null)
+  inner?.finish()
+  t.type(trace.rows[2]?.[3], 'number')
+  trace.beginSubRequest('fedcba')
+  t.strictSame(namesOf(trace)[3], ['request', 'fedcba'], 'made by the controller')
+  trace.finish()
+})
+
+t.test('changes are told of the call that made them, also when it dispatches in between', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  const response = new Response()
+  dispatcher.on(ResponseEvent, async ({ response }) => {
+    request.attributes.set('before', 1)
+    await dispatcher.dispatch(new Inner())
+    response.headers.set('x-after', '1')
+  })
+  dispatcher.on(Inner, () => response.headers.set('x-nested', '1'), 0, 'nested')
+  request.attributes.set('by the controller', 1)
+  await dispatcher.dispatch(createResponseEvent({ request, response }))
+  t.strictSame(namesOf(trace), [
+    [null, 'kernel.response'],
+    [0, 'anonymous', 0, 0, ['set attribute before', 'set header x-after']],
+    [null, 'inner', 1],
+    [0, 'nested', 2, 0, ['set header x-nested']],
+  ])
+})
+
+t.test('what nobody was called for is told with the dispatch after it, but what was there at first', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  const event = createExceptionEvent(new Error('a'), { request })
+  dispatcher.on(ExceptionEvent, event => event.respond(new Response()))
+  request.attributes.set('from the start', 1)
+  await dispatcher.dispatch(event)
+  event.response?.headers.set('allow', 'GET')
+  await dispatcher.dispatch(createResponseEvent({ request }))
+  request.attributes.set('by the controller', 1)
+  dispatcher.on(Inner, event => event.stopPropagation(), 0, 'stopper')
+  dispatcher.on(Inner, () => undefined, -1, 'skipped')
+  await dispatcher.dispatch(new Inner())
+  t.strictSame(namesOf(trace), [
+    [null, 'kernel.exception', -1, SpanFlag.Stopped],
+    [0, 'anonymous', 0, SpanFlag.Stopped, ['set the response']],
+    [null, 'kernel.response', -1, 0, [], ['set header allow']],
+    [null, 'inner', -1, SpanFlag.Stopped, ['skipped'], ['set attribute by the controller']],
+    [0, 'stopper', 3, SpanFlag.Stopped],
+  ])
+})
+
+t.test('a kernel event within another does not hide what the outer listener changes', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  let isNested = false
+  dispatcher.on(ResponseEvent, async ({ response }) => {
+    if (isNested) return
+    isNested = true
+    await dispatcher.dispatch(createResponseEvent({ request }))
+    response.status = 404
+  })
+  await dispatcher.dispatch(createResponseEvent({ request }))
+  t.strictSame(trace.rows[1]?.[6], ['changed the status'])
+})
+
+t.test('a flood of dispatches is cut and counted, and the kernel is still heard', async t => {
+  const { dispatcher, trace, request } = createTraced()
+  dispatcher.on(Outer, () => undefined, 0, 'listener')
+  for (let dispatched = 0; dispatched < 600; dispatched++) await dispatcher.dispatch(new Outer())
+  t.equal(trace.rows.length, 1000)
+  t.equal(trace.dropped, 100)
+  for (let made = 0; made < 1000; made++) await dispatcher.dispatch(createResponseEvent({ request }))
+  t.equal(trace.rows.length, 2000)
+  t.equal(trace.rows.at(-1)?.[1], 'kernel.response')
+  trace.beginSubRequest('abcdef').end(false)
+  await dispatcher.dispatch(createResponseEvent({ request }))
+  t.equal(trace.rows.length, 2000)
+  t.equal(trace.dropped, 102)
+})
+
+t.test('an event class without a name is told by its own', async t => {
+  class Nameless extends Event {}
+  const { trace } = createTraced()
+  trace.beginDispatch(new Nameless(), []).end(false)
+  trace.beginCall(new Nameless(), { listener: () => undefined, name: 'of another pass', priority: 0 }).end(false)
+  t.strictSame(namesOf(trace), [[null, 'Nameless']])
+})
+
+t.test('a row is what JSON can hold', async t => {
+  const { dispatcher, trace } = createTraced()
+  dispatcher.on(Outer, event => event.stopPropagation())
+  await dispatcher.dispatch(new Outer())
+  const rows: SpanRow[] = JSON.parse(JSON.stringify(trace.rows))
+  t.strictSame(rows, trace.rows)
+})
+
+function fail(): never {
+  throw new Error('failed')
+}

@@ -1,0 +1,494 @@
+import { Readable } from 'node:stream'
+import { t } from 'tap'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
+import { type BodyData, RequestCollector, type RequestData } from '#bundles/profiler/record/collectors/request.ts'
+import { ResponseCollector, type ResponseData } from '#bundles/profiler/record/collectors/response.ts'
+import type { SessionData } from '#bundles/profiler/record/collectors/session.ts'
+import { Pass } from '#bundles/profiler/record/pass.ts'
+import { toServerTiming } from '#bundles/profiler/record/profiler-listener.ts'
+import { RenderTrace } from '#bundles/profiler/record/render-trace.ts'
+import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import type { Application, Bundle } from '#kernel/bundle.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { RequestBody } from '#lib/body/request-body.ts'
+import { parseConfig } from '#lib/env/config.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { linkProject } from '#tests/support/project.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+
+const redactor = new Redactor()
+
+function passOf(request: Request, response?: Response): Pass {
+  const pass = new Pass('abcdef', request, RequestType.Main, undefined)
+  pass.response = response
+  return pass
+}
+
+function collectRequest(request: Request, isAllowed = true): RequestData {
+  return new RequestCollector(redactor, { allows: () => isAllowed }).collect(passOf(request))
+}
+
+function collectResponse(response: Response): ResponseData | undefined {
+  return new ResponseCollector(redactor).collect(passOf(createRequest(), response))
+}
+
+function requestWith(type: string | undefined, content: string | Readable, length?: number): Request {
+  const stream = typeof content === 'string' ? Readable.from([Buffer.from(content)]) : content
+  const headers = length === undefined ? {} : { 'content-length': String(length) }
+  return new Request({ target: '/', method: 'POST', headers, body: new RequestBody({ stream, contentType: type }) })
+}
+
+async function collectBody(type: string | undefined, content: string): Promise<BodyData | undefined> {
+  const request = requestWith(type, content)
+  await request.body.bytes()
+  return collectRequest(request).body
+}
+
+/** What a collector has told. */
+function dataOf<data>({ profile }: StoredProfile, name: keyof Profile['data']): data {
+  // It was written as JSON by that collector; a test says which shape it expects.
+  return profile.data[name] as data
+}
+
+t.test('the request', async t => {
+  t.test('a plain one has headers, as they were sent, and attributes; what is empty is absent', async t => {
+    const headers = Headers.fromRaw(['Host', 'localhost', 'X-Twice', 'a', 'x-twice', 'b'])
+    const request = new Request({ target: '/', headers })
+    t.strictSame(collectRequest(request), {
+      httpVersion: '1.1',
+      headers: [
+        ['Host', 'localhost'],
+        ['X-Twice', 'a'],
+        ['x-twice', 'b'],
+      ],
+      attributes: [],
+      isDebugAllowed: true,
+    })
+    t.equal(collectRequest(request, false).isDebugAllowed, false)
+  })
+
+  t.test('query values are kept one by one, and masked by name and form', async t => {
+    const { query } = collectRequest(createRequest('/?a=1&a=2&user[password]=x&to=%2F%3Ftoken%3Dabc&empty'))
+    t.strictSame(query, [
+      ['a', '1'],
+      ['a', '2'],
+      ['user[password]', '******'],
+      ['to', '/?token=******'],
+      ['empty', ''],
+    ])
+  })
+
+  t.test('headers are masked by name and form, cookies always', async t => {
+    const headers = { cookie: 'theme=dark; none=; bare', 'x-api-key': 'abc', referer: 'http://u:p@host/' }
+    const data = collectRequest(createRequest('/', { headers }))
+    t.strictSame(data.headers, [
+      ['host', 'localhost'],
+      ['cookie', 'theme=******; none=;******'],
+      ['x-api-key', '******'],
+      ['referer', 'http://******@host/'],
+    ])
+  })
+
+  t.test('attributes are named where they are alive, and bounded', async t => {
+    const request = createRequest()
+    class Thing {}
+    const attributes: [string, unknown, unknown][] = [
+      ['_controller', function home() {}, 'home'],
+      ['exception', new TypeError('wrong: ?token=abc'), 'TypeError: wrong: ?token=******'],
+      ['thing', new Thing(), '[Thing]'],
+      ['_stopwatch_token', 'abcdef', 'abcdef'],
+      ['password', 'x', '******'],
+      ['long', 'x'.repeat(5000), `${'x'.repeat(4095)}…`],
+      ['many', [1, 2], [1, 2]],
+    ]
+    for (const [name, value] of attributes) request.attributes.set(name, value)
+    t.strictSame(
+      collectRequest(request).attributes,
+      attributes.map(([name, , copy]) => [name, copy]),
+    )
+    for (const [controller, name] of [
+      ['error_controller', 'error_controller'],
+      [{ name: 'item', arguments: [], call: () => undefined }, 'item'],
+      [() => undefined, 'anonymous'],
+    ]) {
+      request.attributes.set('_controller', controller)
+      t.strictSame(collectRequest(request).attributes[0], ['_controller', name])
+    }
+  })
+})
+
+t.test('the body', async t => {
+  t.test('JSON is kept as masked data, also when nobody has parsed it', async t => {
+    for (const type of ['application/json', 'application/ld+json']) {
+      t.strictSame(await collectBody(type, '\ufeff{"a":{"password":"x"},"list":[1,null]}'), {
+        type,
+        length: 41,
+        state: 'read',
+        json: [{ a: { password: '******' }, list: [1, null] }],
+      })
+    }
+    t.strictSame((await collectBody('application/json', 'null'))?.json, [null])
+  })
+
+  t.test('a form is kept field by field, also when nobody has parsed it', async t => {
+    const type = 'application/x-www-form-urlencoded'
+    const expected = {
+      type,
+      length: 18,
+      state: 'read',
+      form: [
+        ['a', '1'],
+        ['a', '2'],
+        ['pin', '******'],
+      ],
+      files: [],
+    }
+    t.strictSame(await collectBody(type, 'a=1&a=2&pin=1234xx'), expected)
+    const oauth = await collectBody(type, 'code=abc&grant_type=authorization_code')
+    t.strictSame(oauth?.form, [
+      ['code', '******'],
+      ['grant_type', 'authorization_code'],
+    ])
+    const request = requestWith(type, 'a=1&a=2&pin=1234xx')
+    await request.formData()
+    t.strictSame(collectRequest(request).body, expected)
+  })
+
+  t.test('what cannot be parsed, or takes too long, is told by type and length', async t => {
+    const cases: [type: string | undefined, content: string, note: RegExp][] = [
+      ['text/plain', 'hunter2', /Only forms and JSON/],
+      [undefined, 'hunter2', /Only forms and JSON/],
+      ['application/json', '{hunter2', /no valid JSON/],
+      ['application/json', `"${'x'.repeat(262_144)}"`, /too large/],
+      ['application/x-www-form-urlencoded', '%ff', /no valid form/],
+    ]
+    for (const [type, content, note] of cases) {
+      const { note: told, ...rest } = (await collectBody(type, content)) ?? {}
+      t.strictSame(rest, { type: type ?? '', length: content.length, state: 'read' })
+      t.match(told, note)
+    }
+  })
+
+  t.test('no more than 16 KiB of it are kept, and what was cut says so', async t => {
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, 'x'.repeat(1000)]))
+    const text = JSON.stringify((await collectBody('application/json', JSON.stringify(many)))?.json)
+    t.match(text, /…/)
+    t.ok(text.length < 18_000)
+  })
+
+  t.test('one that nobody has read is told by its headers, and stays unread', async t => {
+    const request = requestWith('multipart/form-data; boundary=x', new Readable({ read: () => t.fail('was read') }), 12)
+    t.strictSame(collectRequest(request).body, { type: 'multipart/form-data', length: 12, state: 'unread' })
+    t.equal(request.body.wasRead, false)
+  })
+
+  t.test('one whose reading failed says so', async t => {
+    const request = requestWith('application/json', 'too large')
+    request.body.limit = 3
+    await t.rejects(request.body.bytes(), { code: 'BODY_TOO_LARGE' })
+    t.strictSame(collectRequest(request).body, { type: 'application/json', length: null, state: 'broken' })
+  })
+
+  t.test('that of a sub-request is its parent’s', async t => {
+    const request = requestWith('application/json', '{}')
+    await request.body.bytes()
+    t.strictSame(collectRequest(request.duplicate()).body, { type: 'application/json', length: 2, state: 'parent' })
+  })
+
+  t.test('files are told by name, field, type and size', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const file = { name: 'cv.txt', type: 'text/plain', content: 'hunter2' }
+    const stored = await storedOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
+    t.hasStrict(dataOf<RequestData>(stored, 'request').body, {
+      type: 'multipart/form-data',
+      state: 'read',
+      form: [
+        ['a', 'b'],
+        ['pin', '******'],
+      ],
+      files: [{ field: 'doc', name: 'cv.txt', type: 'text/plain', size: 7 }],
+    })
+    t.notMatch(JSON.stringify(stored.profile), /hunter2|sinfonietta-|\/tmp/)
+  })
+})
+
+t.test('the response', async t => {
+  t.test('cookies keep how they are set, and lose what they say', async t => {
+    const response = new Response('é')
+    setCookie(response.headers, 'session', 'abcdef', { maxAge: 60 })
+    for (const field of ['gone=; Max-Age=0', 'bare', 'a=b', '']) response.headers.append('Set-Cookie', field)
+    t.strictSame(collectResponse(response), {
+      headers: [
+        ['set-cookie', 'session=******; Max-Age=60; Path=/; HttpOnly; SameSite=Lax'],
+        ['Set-Cookie', 'gone=; Max-Age=0'],
+        ['Set-Cookie', '******'],
+        ['Set-Cookie', 'a=******'],
+        ['Set-Cookie', ''],
+      ],
+      size: 2,
+      isStreamed: false,
+    })
+  })
+
+  t.test('headers are masked by name and form; those of the profiler are not', async t => {
+    const headers = { 'x-api-key': 'abc', location: '/?token=abc', 'x-debug-token': 'abcdef' }
+    t.strictSame(collectResponse(new Response(null, { headers }))?.headers, [
+      ['x-api-key', '******'],
+      ['location', '/?token=******'],
+      ['x-debug-token', 'abcdef'],
+    ])
+  })
+
+  t.test(
+    'times are kept as the profiler tells them; those of the application are masked like anything else',
+    async t => {
+      const pass = passOf(createRequest())
+      pass.renders = new RenderTrace()
+      const render = pass.renders.begin('page', {}, 1)
+      if (render !== undefined) pass.renders.end(render, 2.5)
+      const told = toServerTiming(pass)
+      t.match(told, /Total.*Templates/)
+      const response = new Response(null, { headers: { 'server-timing': told } })
+      const own = 'profile;desc="abcdef", total;desc="Total";dur=1'
+      for (const value of [`${own}, db;desc="password=hunter2"`, 'db;desc="password=hunter2";dur=5']) {
+        response.headers.append('Server-Timing', value)
+      }
+      const values = collectResponse(response)?.headers.map(([, value]) => value)
+      t.equal(values?.[0], told)
+      t.notMatch(JSON.stringify(values), /hunter2/)
+    },
+  )
+
+  t.test('no more than 500 headers are kept', async t => {
+    const response = new Response()
+    for (let index = 0; index < 600; index++) response.headers.append(`x-${index}`, 'x')
+    const { headers = [] } = collectResponse(response) ?? {}
+    t.equal(headers.length, 501)
+    t.strictSame(headers.at(-1), ['…', '…'])
+  })
+
+  t.test('the size is that of the body, or what was announced; a stream has none', async t => {
+    const sizeOf = (response: Response) => {
+      const { isStreamed, size } = collectResponse(response) ?? {}
+      return [size, isStreamed]
+    }
+    t.strictSame(sizeOf(new Response()), [0, false])
+    t.strictSame(sizeOf(new Response(new Uint8Array(3))), [3, false])
+    t.strictSame(sizeOf(new Response(null, { headers: { 'content-length': '7' } })), [7, false])
+    t.strictSame(sizeOf(Response.stream(Readable.from([]))), [null, true])
+    const compressed = new Response(new Uint8Array(3), { headers: { 'content-length': '3' } })
+    compressed.originalSize = 9
+    t.strictSame(sizeOf(compressed), [9, false], 'before it was compressed')
+    t.strictSame(sizeOf(Response.stream(Readable.from([]), { headers: { 'content-length': '7' } })), [7, true])
+  })
+
+  t.test('of a main request it is what was on the wire, for HEAD and streams, too', async t => {
+    const { app, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { url } = await serveKernel(t, { app })
+    for (const [method, path, size] of [
+      ['GET', '/noslash', 7],
+      ['HEAD', '/noslash', 7],
+      ['GET', '/stream', null],
+    ] as const) {
+      const response = await fetch(`${url}${path}`, { method })
+      await response.text()
+      const data = dataOf<ResponseData>(await storedOf(response), 'response')
+      t.equal(data.size, size)
+      // Node itself adds the rest.
+      const sent = [...response.headers].filter(
+        ([name]) => !/^(?:connection|date|keep-alive|transfer-encoding)$/.test(name),
+      )
+      t.strictSame(data.headers.toSorted(), sent.toSorted())
+    }
+  })
+
+  t.test('where there was none, nothing is told', async t => {
+    t.equal(new ResponseCollector(redactor).collect(passOf(createRequest())), undefined)
+  })
+})
+
+t.test('the session', async t => {
+  t.test('one that nobody used is not started, and not recorded', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [sessions] })
+    for (const path of ['/noslash', '/asked']) {
+      const response = await client.get(path)
+      t.equal(dataOf(await storedOf(response), 'session'), undefined)
+      t.notOk(response.headers.has('set-cookie'))
+    }
+  })
+
+  t.test('attributes, flashes and uses are told, the id never, and nothing is taken', async t => {
+    const { app, client, storage, storedOf } = await createProfiledKernel(t, {
+      directory: linkProject(t),
+      bundles: [sessions],
+    })
+    const response = await client.get('/used')
+    const id = String(client.cookies.get('session'))
+    const stored = await storedOf(response)
+    const session = dataOf<SessionData>(stored, 'session')
+    t.match(session, {
+      isStateless: false,
+      useCount: 3,
+      attributes: { user: { name: 'Ada', password: '******' } },
+      flashes: { notice: ['saved: ?token=******'] },
+      metadata: { createdAt: Number, lastUsedAt: Number, lifetime: 86_400 },
+      uses: [{ method: 'set', at: Number }, { method: 'flash' }],
+    })
+    t.equal(session.uses.length, 2, 'the third use is one of the sub-request')
+    t.match(session.uses[0]?.trace[0], /exchange\.test\.(ts|js):\d+:\d+/)
+    t.ok(session.uses.every(({ trace }) => trace.length <= 5 && !trace.join().includes(`${app.directory}/`)))
+    t.notOk(JSON.stringify(stored).includes(id))
+    t.notOk(JSON.stringify(stored).includes('hunter2'))
+
+    const child = await waitForProfile(storage, String(stored.profile.children[0]))
+    t.hasStrict(child.data.session, { uses: [{ method: 'has' }] })
+    t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
+  })
+
+  t.test('a use that is refused on a stateless route is told', async t => {
+    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    t.hasStrict(dataOf<SessionData>(await storedOf(await client.get('/stateless')), 'session'), {
+      isStateless: true,
+      useCount: 1,
+      uses: [{ method: 'get' }],
+      attributes: undefined,
+    })
+  })
+
+  t.test('no more than 50 uses are noted, and none of a request that is not recorded', async t => {
+    const { client, storedOf, storage } = await createProfiledKernel(t, {
+      directory: linkProject(t),
+      bundles: [sessions],
+    })
+    const { uses, useCount } = dataOf<SessionData>(await storedOf(await client.get('/often')), 'session')
+    t.equal(uses.length, 50)
+    t.equal(useCount, 60)
+    const { profiles } = await storage.usage()
+    await client.get('/often', { headers: { 'x-profiler': 'off' } })
+    t.equal((await storage.usage()).profiles, profiles)
+  })
+})
+
+t.test('each pass gets a token of its own for its measures, which is not the profile’s', async t => {
+  const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+  const response = await client.get('/missing')
+  const tokens: unknown[] = []
+  for (const header of ['x-debug-token', 'x-previous-debug-token']) {
+    const { attributes } = dataOf<RequestData>(await storedOf(response, header), 'request')
+    tokens.push(new Map(attributes).get('_stopwatch_token'))
+  }
+  for (const token of tokens) t.match(token, /^[\da-f]{6}$/)
+  t.equal(new Set([...tokens, response.headers.get('x-debug-token'), previousOf(response.headers)]).size, 4)
+})
+
+t.test('facts of the process', async t => {
+  const variables = {
+    APP_SECRET: 'a secret of more than thirty-two characters',
+    APP_HOSTS: 'example.org',
+    DATABASE_URL: 'postgres://me:hunter2000@db/name',
+    SHELL: '/bin/sh',
+    LOG_LEVEL: 'info',
+  }
+  const app = {
+    config: parseConfig(variables, ['LOG_LEVEL']),
+    directory: '/srv/site',
+    redactor: new Redactor(variables),
+    bundles: ['framework', 'site'],
+  }
+
+  t.test('the server names all variables, says which come from files, and shows no secret', async t => {
+    const { arch, pid, platform, versions } = process
+    const argv = ['/usr/bin/node', '/srv/site/bin/start.js', '--token', 'hunter2', '--port', '8000']
+    const execArgv = ['--enable-source-maps']
+    const run = { arch, argv, cwd: () => '/srv/site', execArgv, pid, platform, versions }
+    const collector = new ServerCollector(app, run)
+    t.equal(collector.collect(), undefined)
+    t.match(collector.describeProcess(), {
+      environment: { APP_SECRET: '******', DATABASE_URL: '******', SHELL: '******', LOG_LEVEL: 'info' },
+      dotenvNames: ['LOG_LEVEL'],
+      process: {
+        pid,
+        started: /^\d{4}-/,
+        'command line': 'node --enable-source-maps bin/start.js --token ****** --port 8000',
+        'working directory': '.',
+      },
+      versions: { sinfonietta: /^\d+\.\d+\.\d+$/, node: versions.node, handlebars: /^4\./ },
+    })
+    const elsewhere = new ServerCollector(app, { ...run, argv: ['node'], cwd: () => '/home/ada', execArgv: [] })
+    t.hasStrict(elsewhere.describeProcess().process, { 'working directory': 'ada' })
+    t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
+  })
+
+  t.test('the configuration says which secrets are set, and shows none', async t => {
+    const collector = new ConfigCollector(app)
+    t.equal(collector.collect(), undefined)
+    t.strictSame(collector.describeProcess(), {
+      environment: 'dev',
+      isDebug: true,
+      logLevel: 'info',
+      bundles: ['framework', 'site'],
+      hosts: ['example.org'],
+      trustedProxies: [],
+      debugAllowedIps: [],
+      secrets: {
+        APP_SECRET: '******',
+        DEBUG_KEY: '',
+        DATABASE_URL: '******',
+        MAILER_DSN: '',
+        RECAPTCHA3_KEY: '',
+        RECAPTCHA3_SECRET: '',
+        ADMIN_STATUS_TOKEN: '',
+      },
+    })
+  })
+})
+
+function previousOf(headers: Headers): string {
+  return String(headers.get('x-previous-debug-token'))
+}
+
+/** Routes that use sessions in every way. */
+const sessions: Bundle = {
+  name: 'sessions',
+  register({ kernel, routes }: Application) {
+    const asks = async (request: Request) => {
+      await request.session.has('user')
+      return new Response()
+    }
+    routes.add({
+      name: 'asked',
+      path: '/asked',
+      controller: (request: Request) => new Response(String(request.session.isStarted)),
+    })
+    routes.add({
+      name: 'used',
+      path: '/used',
+      controller: async (request: Request) => {
+        await request.session.set('user', { name: 'Ada', password: 'hunter2' })
+        await request.session.flash('notice', 'saved: ?token=abc')
+        await kernel.forward(request, asks)
+        return new Response()
+      },
+    })
+    routes.add({
+      name: 'flashes',
+      path: '/flashes',
+      controller: async (request: Request) => new Response(String(await request.session.flashes('notice'))),
+    })
+    routes.add({
+      name: 'often',
+      path: '/often',
+      controller: async (request: Request) => {
+        for (let used = 0; used < 60; used++) await request.session.get('user')
+        return new Response()
+      },
+    })
+  },
+}

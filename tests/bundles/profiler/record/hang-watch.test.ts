@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Test, t } from 'tap'
+import { HangWatch } from '#bundles/profiler/record/loop-watch.ts'
+import { Pass } from '#bundles/profiler/record/pass.ts'
+import { RequestType } from '#kernel/events.ts'
+import { RequestContext } from '#kernel/request-context.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+import { until } from '#tests/support/until.ts'
+
+function begin(target: string, parent?: Pass): Pass {
+  const type = parent === undefined ? RequestType.Main : RequestType.Sub
+  return new Pass('aaaaaa', createRequest(target), type, parent)
+}
+
+/** A listener is called that does not end. */
+function callListener(pass: Pass, name: string): void {
+  const event = createRequestEvent({ request: pass.request })
+  const listener = { listener: () => undefined, name, priority: 0 }
+  pass.events.beginDispatch(event, [listener])
+  pass.events.beginCall(event, listener)
+}
+
+function watch(t: Test, open: Pass[], limit = 25) {
+  const context = new RequestContext()
+  context.enable()
+  const { logger, records } = createRecorder()
+  const requests: unknown[] = []
+  logger.observe(() => requests.push(context.current))
+  const watch = new HangWatch({ open: () => open, context, logger, limit })
+  t.teardown(watch.stop)
+  watch.start()
+  watch.start()
+  return { watch, records, requests }
+}
+
+t.test('what does not end is logged by its name, once for each request, and for that request', async t => {
+  const listening = begin('/listening')
+  callListener(listening, 'Guard.onRequest')
+  const controlling = begin('/controlling')
+  controlling.controller = 'page'
+  const waiting = begin('/waiting')
+  const main = begin('/main')
+  callListener(main, 'ErrorListener.onException')
+  const over = begin('/sub-over', main)
+  over.duration = 1
+  const sub = begin('/sub', main)
+  sub.controller = 'fragment'
+  const answered = begin('/answered')
+  answered.duration = 3
+  const { records, requests } = watch(t, [listening, controlling, waiting, main, answered])
+  await until(() => records.length === 4)
+  await sleep(30)
+  t.strictSame(
+    records.map(({ level, message }) => [level, message]),
+    [
+      [
+        'warning',
+        'The listener Guard.onRequest of kernel.request has not ended after 0 s: GET http://localhost/listening.',
+      ],
+      ['warning', 'The controller page has not ended after 0 s: GET http://localhost/controlling.'],
+      ['warning', 'An argument of the controller has not ended after 0 s: GET http://localhost/waiting.'],
+      ['warning', 'The controller fragment has not ended after 0 s: GET http://localhost/sub.'],
+    ],
+  )
+  t.strictSame(requests, [listening.request, controlling.request, waiting.request, sub.request])
+})
+
+t.test('it ends when no request is in flight, and a request has time', async t => {
+  const open = [begin('/young')]
+  const young = watch(t, open, 60_000)
+  const none = watch(t, [], 5)
+  await sleep(20)
+  t.strictSame([...young.records, ...none.records], [])
+  open.push(begin('/other'))
+})

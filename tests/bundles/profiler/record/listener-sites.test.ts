@@ -1,0 +1,34 @@
+import { t } from 'tap'
+import type { Profiler } from '#bundles/profiler/record/profiler.ts'
+import { ListenerSites, ProfilerTracer } from '#bundles/profiler/record/profiler-tracer.ts'
+import { RequestContext } from '#kernel/request-context.ts'
+import { createEventDispatcher, Event, type Listener } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
+
+class Noted extends Event {
+  static readonly eventName = 'noted'
+}
+
+t.test('a listener is known by where it was registered, as a function or as a method', async t => {
+  const sites = new ListenerSites()
+  const tracer = new ProfilerTracer({
+    profiler: {} as Profiler,
+    context: new RequestContext(),
+    sites,
+    directory: process.cwd(),
+    isOwn: () => false,
+  })
+  const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
+  const lineOf = ({ listener }: { readonly listener: Listener }) =>
+    /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
+      String(sites.find(listener, process.cwd())),
+    )
+  dispatcher.on(Noted, () => undefined)
+  dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
+  const [first, second] = dispatcher.listeners(Noted).map(lineOf)
+  t.ok(first && second && Number(first[1]) < Number(second[1]))
+  t.equal(
+    sites.find(() => undefined, process.cwd()),
+    undefined,
+  )
+})

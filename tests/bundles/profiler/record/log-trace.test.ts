@@ -1,0 +1,120 @@
+import { t } from 'tap'
+import { findCallSite, LogTrace } from '#bundles/profiler/record/log-trace.ts'
+import type { LogRecord } from '#lib/log/logger.ts'
+
+const nowhere = () => undefined
+
+function createRecord(record: Partial<LogRecord> = {}): LogRecord {
+  return { time: '', level: 'info', channel: 'app', message: 'a message', context: {}, ...record }
+}
+
+t.test('records are kept with the time since the pass began, and without what says nothing', async t => {
+  const logs = new LogTrace(performance.now() - 5)
+  logs.add(createRecord(), nowhere)
+  logs.add(createRecord({ message: 'a 1', template: 'a {b}', context: { b: 1 } }), nowhere)
+  const [plain, filled] = logs.toArray()
+  t.ok(Number.isInteger(plain?.at) && Number(plain?.at) >= 5000)
+  t.strictSame(plain, { at: plain?.at, level: 'info', channel: 'app', message: 'a message' })
+  t.hasStrict(filled, { message: 'a 1', template: 'a {b}', context: { b: 1 } })
+  t.equal(logs.dropped, 0)
+})
+
+t.test('of a flood the first and the last are kept; what is counted stays exact', async t => {
+  const logs = new LogTrace(performance.now())
+  for (let logged = 0; logged < 2345; logged++) {
+    const level = logged % 3 === 0 ? 'warning' : logged % 3 === 1 ? 'error' : 'critical'
+    logs.add(createRecord({ level, message: String(logged) }), nowhere)
+  }
+  const messages = logs.toArray().map(({ message }) => Number(message))
+  t.equal(messages.length, 1000)
+  t.strictSame(messages.slice(498, 502), [498, 499, 1845, 1846])
+  t.equal(messages.at(-1), 2344)
+  t.equal(logs.dropped, 1345)
+  t.equal(logs.warnings, 782)
+  t.equal(logs.errors, 1563)
+})
+
+t.test('long contexts are kept within a bound, at either end', async t => {
+  const logs = new LogTrace(performance.now())
+  const context = { list: ['x'.repeat(40_000), 'y'.repeat(40_000), null, 1], text: 'z'.repeat(20_000) }
+  for (let logged = 0; logged < 1600; logged++) {
+    logs.add(createRecord({ message: 'm'.repeat(400), context, level: 'warning' }), () => ({ file: 'a.ts', line: 1 }))
+  }
+  const kept = logs.toArray()
+  const whole = kept.flatMap(({ isCut }, index) => (isCut ? [] : [index]))
+  t.strictSame(whole, [0, 1, 998, 999])
+  t.hasStrict(kept[2], { isCut: true, message: `${'m'.repeat(200)}…`, site: { file: 'a.ts' } })
+  t.notHas(kept[2], 'context')
+  t.notHas(kept[900], 'site')
+  t.ok(JSON.stringify(kept).length < 800_000)
+  logs.add(createRecord({ message: 'short' }), nowhere)
+  t.equal(logs.toArray().at(-1)?.message, 'short')
+})
+
+t.test('only of warnings and above it is asked where they come from, and not of errors that know it', async t => {
+  const logs = new LogTrace(performance.now())
+  let asked = 0
+  const locate = () => {
+    asked++
+    return { file: 'a.ts', line: asked }
+  }
+  logs.add(createRecord({ level: 'debug' }), locate)
+  logs.add(createRecord({ level: 'info' }), locate)
+  t.equal(asked, 0)
+  for (const level of ['warning', 'error', 'critical'] as const) logs.add(createRecord({ level }), locate)
+  t.equal(asked, 3)
+  t.strictSame(logs.toArray().at(-1)?.site, { file: 'a.ts', line: 3 })
+  const exception = { name: 'Error', message: 'failed', stack: '' }
+  logs.add(createRecord({ level: 'error', context: { exception } }), locate)
+  t.equal(asked, 3)
+  for (let logged = 0; logged < 100; logged++) logs.add(createRecord({ level: 'warning' }), locate)
+  t.equal(asked, 50, 'a flood has few origins')
+})
+
+t.test('a call site is the innermost code of the application, relative to the project', async t => {
+  const { stackTraceLimit } = Error
+  const site = findCallSite(process.cwd())
+  t.match(site, { file: /^tests\/bundles\/profiler\/recording\/log-trace\.test\.[tj]s$/, line: Number })
+  t.equal(Error.stackTraceLimit, stackTraceLimit)
+  const named = (function logging() {
+    return findCallSite(process.cwd())
+  })()
+  t.equal(named?.function, 'logging')
+  const [behindArray] = [process.cwd()].map(findCallSite)
+  t.equal(behindArray?.file, site?.file, 'the engine is no application')
+})
+
+t.test('without source maps a call site is that of the compiled code, named like its source', async t => {
+  process.setSourceMapsEnabled(false)
+  t.teardown(() => process.setSourceMapsEnabled(true))
+  t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/record/log-trace.test.js')
+})
+
+t.test('code outside of the project is not the application’s', async t => {
+  t.equal(findCallSite('/somewhere/else'), undefined)
+})
+
+t.test('there is no call site where all code belongs to what the application is built upon', async t => {
+  let site: unknown = 'not asked yet'
+  void Promise.resolve(process.cwd())
+    .then(findCallSite)
+    .then(found => {
+      site = found
+    })
+  await new Promise(setImmediate)
+  t.equal(site, undefined)
+})
+
+t.test('a record that alone is too long is cut short, wherever it stands', async t => {
+  const logs = new LogTrace(performance.now())
+  const context = { text: 'x'.repeat(300_000) }
+  logs.add(createRecord({ context }), nowhere)
+  for (let logged = 0; logged < 500; logged++) logs.add(createRecord(), nowhere)
+  logs.add(createRecord({ context }), nowhere)
+  const kept = logs.toArray()
+  t.strictSame(
+    [kept[0], kept.at(-1)].map(log => log?.isCut),
+    [true, true],
+  )
+  t.notOk(kept[1]?.isCut)
+})

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { t } from 'tap'
+import { LoopWatch } from '#bundles/profiler/record/loop-watch.ts'
+import { Pass } from '#bundles/profiler/record/pass.ts'
+import { startUsage, type UsageTrace } from '#bundles/profiler/record/usage-trace.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { toil } from '#tests/support/flawed-bundle.ts'
+import { until } from '#tests/support/until.ts'
+
+/** A pass of a main request that has begun to do something. */
+function begin(token: string): Pass {
+  const pass = new Pass(token, createRequest(), RequestType.Main, undefined)
+  pass.usage = startUsage([])
+  pass.events.now()
+  return pass
+}
+
+function blocksOf({ usage }: Pass): UsageTrace['blocks'] {
+  return usage?.blocks ?? []
+}
+
+/** Those that are not of a machine which was busy with something else. */
+function ownBlocksOf(pass: Pass): UsageTrace['blocks'] {
+  return blocksOf(pass).filter(({ cpu }) => cpu >= 90)
+}
+
+t.test('who is active first after the event loop was blocked was at work', async t => {
+  const open = [begin('aaaaaa'), begin('bbbbbb')]
+  const [culprit, victim] = open as [Pass, Pass]
+  const sub = new Pass('cccccc', createRequest(), RequestType.Sub, culprit)
+  const over = begin('dddddd')
+  open.push(sub, over)
+  if (over.usage !== undefined) over.usage.end = performance.now()
+  const watch = new LoopWatch(() => open)
+  t.teardown(watch.stop)
+  watch.start()
+  watch.start()
+  await sleep(30)
+  toil(150)
+  // Of a sub-request too it is the main request that is named.
+  sub.events.now()
+  victim.events.now()
+  const late = begin('eeeeee')
+  open.push(late)
+  await sleep(60)
+  const blocks = ownBlocksOf(victim)
+  t.match(blocks, [{ by: 'aaaaaa', start: Number, duration: Number, cpu: Number }])
+  t.equal(blocks.length, 1)
+  t.equal(ownBlocksOf(culprit).length, 1)
+  t.ok(blocks.every(({ cpu, duration, start }) => cpu <= duration && start >= 0))
+  for (const pass of [over, late]) t.strictSame(ownBlocksOf(pass), [], pass.token)
+})
+
+t.test('nobody is named when the first to be active has just begun, or nobody is', async t => {
+  const open = [begin('aaaaaa')]
+  const [waiting] = open as [Pass]
+  const watch = new LoopWatch(() => open)
+  t.teardown(watch.stop)
+  watch.start()
+  toil(150)
+  begin('bbbbbb')
+  await sleep(60)
+  toil(150)
+  await sleep(60)
+  const names = ownBlocksOf(waiting).map(({ by }) => by)
+  t.strictSame(names, ['', ''])
+})
+
+t.test('a time in which requests only wait is none, and a machine that sleeps burns no CPU time', async t => {
+  const open = [begin('aaaaaa')]
+  const [waiting] = open as [Pass]
+  const watch = new LoopWatch(() => open)
+  t.teardown(watch.stop)
+  watch.start()
+  await sleep(150)
+  waiting.events.now()
+  t.strictSame(
+    blocksOf(waiting).filter(({ cpu }) => cpu > 50),
+    [],
+  )
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+  waiting.events.now()
+  await sleep(60)
+  const asleep = blocksOf(waiting).filter(({ duration }) => duration > 150)
+  // A busy machine may put it to sleep once more.
+  t.ok(asleep.length >= 1)
+  t.ok(asleep.every(({ cpu, duration }) => cpu < duration / 2))
+})
+
+t.test('it ends when no request is in flight, and begins again with the next', async t => {
+  const open = [begin('aaaaaa')]
+  let looks = 0
+  const watch = new LoopWatch(() => {
+    looks++
+    return open
+  })
+  t.teardown(watch.stop)
+  watch.start()
+  await until(() => looks >= 2)
+  open.length = 0
+  await sleep(60)
+  const before = looks
+  await sleep(60)
+  t.equal(looks, before)
+  watch.start()
+  await until(() => looks !== before)
+  t.ok(looks > before)
+})
+
+t.test('after twenty blocks no more are noted', async t => {
+  const { usage } = begin('aaaaaa')
+  for (let count = 0; count < 25; count++) usage?.addBlock(0, 100, 100, '')
+  t.equal(usage?.blocks.length, 20)
+})

@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { t } from 'tap'
+import { readProcessUsage, sharedLifetime } from '#bundles/profiler/record/usage-trace.ts'
+
+/** Wants readings, so many in each millisecond, and gives them. */
+async function want(rate: number, milliseconds: number): Promise<ReturnType<typeof readProcessUsage>[]> {
+  const readings = []
+  const begin = performance.now()
+  for (let passed = 0; passed < milliseconds; passed = performance.now() - begin) {
+    if (readings.length < passed * rate) readings.push(readProcessUsage(0))
+    else await sleep(1)
+  }
+  return readings
+}
+
+t.test('who asks seldom gets a reading of now, and under load one that others share', async t => {
+  await want(0.05, 250)
+  const seldom = await want(0.05, 200)
+  t.equal(new Set(seldom).size, seldom.length)
+
+  await want(5, 250)
+  const often = await want(5, 200)
+  t.ok(new Set(often).size <= often.length / 2, `${new Set(often).size} readings for ${often.length}`)
+  t.ok(performance.now() - readProcessUsage(0).readAt <= sharedLifetime + 1)
+
+  await want(0.05, 250)
+  const again = await want(0.05, 200)
+  t.equal(new Set(again).size, again.length)
+})

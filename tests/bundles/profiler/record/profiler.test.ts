@@ -1,0 +1,624 @@
+import { writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { Readable } from 'node:stream'
+import { type Test, t } from 'tap'
+import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { readHandledTime } from '#bundles/profiler/profile/event-outline.ts'
+import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { summarize } from '#bundles/profiler/record/collect.ts'
+import type { CollectedData, Pass } from '#bundles/profiler/record/pass.ts'
+import { Profiler } from '#bundles/profiler/record/profiler.ts'
+import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
+import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { defineController } from '#kernel/controller.ts'
+import { FinishRequestEvent, RequestEvent, RequestType, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { createRequest, createTerminateEvent } from '#kernel/testing/event-factories.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import type { Logger } from '#lib/log/logger.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { createSignals } from '#lib/signals.ts'
+import { probeBundle } from '#tests/support/probe-bundle.ts'
+import { createProfiledKernel, type ProfiledInit, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { linkProject } from '#tests/support/project.ts'
+import { createRecorder } from '#tests/support/recording-logger.ts'
+import { openConnection, serveKernel } from '#tests/support/test-server.ts'
+import { turns } from '#tests/support/turns.ts'
+
+/** Something to wait for, and what lets the waiting end. */
+function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = () => {}
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+/** A server that records, behind a socket. */
+async function startRecording(t: Test, init: ProfiledInit) {
+  const kernel = await createProfiledKernel(t, init)
+  const { storage } = kernel
+  /** The profile of the only request, when it is as is wanted. */
+  async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
+    for (let attempt = 0; attempt < 1000; attempt++) {
+      const { summaries } = await storage.search({ limit: 10 })
+      const main = summaries.find(({ parent }) => parent === null)
+      const profile = main && (await storage.find(main.token))?.profile
+      if (profile !== undefined && isWanted(profile)) return profile
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    throw new Error('There is no such profile.')
+  }
+  return { ...(await serveKernel(t, kernel)), storage, only }
+}
+
+function messagesOf({ data }: Profile): unknown[] {
+  return Object(data.exception).exceptions?.map(({ message }: { message: string }) => message)
+}
+
+t.test('a sub-request that outlives its request is unfinished, and amended when it ends', async t => {
+  const gate = createGate()
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const late = defineController('late', [], async () => {
+        await gate.opened
+        return Response.text('late')
+      })
+      const controller = (request: Request) => {
+        void kernel.forward(request, late)
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  const [token = ''] = main.children
+  const before = await waitForProfile(storage, token)
+  t.hasStrict(before.summary, { outcome: 'unfinished', status: 0, parent: main.summary.token, controller: 'late' })
+  gate.open()
+  const after = await waitForProfile(storage, token, ({ summary }) => summary.outcome === 'complete')
+  t.hasStrict(after.summary, { status: 200, parent: main.summary.token })
+})
+
+t.test('a sub-request that begins when its request is over is recorded, and its parent knows of it', async t => {
+  const gate = createGate()
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const controller = (request: Request) => {
+        void gate.opened.then(() => kernel.forward(request, () => Response.text('late')))
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  t.strictSame(main.children, [])
+  gate.open()
+  const amended = await waitForProfile(storage, main.summary.token, ({ children }) => children.length === 1)
+  t.equal(amended.summary.subRequests, 1)
+  t.hasStrict((await waitForProfile(storage, String(amended.children[0]))).summary, {
+    outcome: 'complete',
+    status: 200,
+  })
+})
+
+t.test("one of the profiler's own pages is in nobody's way while its body is still read", async t => {
+  const gate = createGate()
+  const routed = 12
+  const { client, profileOf } = await createProfiledKernel(t, {
+    register({ dispatcher }) {
+      const wait = ({ request }: RequestEvent) => (request.path.startsWith('/_profiler/') ? gate.opened : undefined)
+      dispatcher.on(RequestEvent, wait, routed)
+    },
+  })
+  const own = client.get('/_profiler/latest')
+  const { data } = await profileOf(await client.get('/text'))
+  t.hasStrict(data.memory, { requests: { others: 0, most: 0 } })
+  gate.open()
+  t.equal((await own).headers.get('x-debug-token'), null)
+})
+
+t.test("the profiler's own pages are neither collected nor logged", async t => {
+  let collected = 0
+  const { client, records } = await createProfiledKernel(t, {
+    register({ collectors }) {
+      collectors.push({ name: 'counter', collect: () => ++collected })
+    },
+  })
+  await client.get('/text')
+  await turns()
+  t.equal(collected, 1)
+  const before = records.length
+  const targets = ['/_profiler/', '/_profiler/empty/search/results', '/_profiler/latest', '/_profiler/latest.json']
+  for (const target of [...targets, '/_profiler/routes', '/_wdt/abcdef', '/_profiler/nowhere']) await client.get(target)
+  await turns()
+  t.equal(collected, 1)
+  t.strictSame(
+    records.slice(before).map(({ message }) => message),
+    [],
+  )
+})
+
+t.test('a request whose client leaves before the answer is aborted', async t => {
+  const gate = createGate()
+  const arrived = createGate()
+  const handlers = {
+    '/waits': async () => {
+      arrived.open()
+      await gate.opened
+      return Response.text('for nobody')
+    },
+  }
+  const { only, port } = await startRecording(t, { handlers })
+  const { socket } = openConnection(port)
+  socket.write('GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await arrived.opened
+  socket.destroy()
+  // It takes some turns of the event loop rather than some time.
+  for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
+  gate.open()
+  t.hasStrict((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
+})
+
+t.test('a request whose client leaves in the middle of a large page is aborted', async t => {
+  const handlers = { '/large': () => Response.text('x'.repeat(20e6)) }
+  const { only, port } = await startRecording(t, { handlers })
+  const { socket } = openConnection(port)
+  socket.write('GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.once('data', () => socket.destroy())
+  const { summary } = await only()
+  t.strictSame([summary.outcome, summary.status, summary.route], ['aborted', 200, '/large'])
+})
+
+t.test('what listeners of kernel.terminate log, behind a server, is in the profile', async t => {
+  const { only, url } = await startRecording(t, {
+    register({ dispatcher, logger }) {
+      dispatcher.on(TerminateEvent, async () => {
+        logger.info('At once.')
+        await new Promise(resolve => setTimeout(resolve, 5))
+        logger.info('A little later.')
+      })
+    },
+  })
+  await (await fetch(`${url}/text`)).text()
+  const { data } = await only()
+  const messages: string[] = Object(data.logger).records.map(({ message }: { message: string }) => message)
+  t.strictSame(messages.slice(-2), ['At once.', 'A little later.'])
+})
+
+t.test('a record is amended eight times, at most, and never when the client has left', async t => {
+  const { profiler } = createBareProfiler(pass => ({
+    summary: summarize(pass, new Redactor()),
+    data: {},
+    failures: {},
+    pending: undefined,
+  }))
+  const countAmendments = async (isSent: boolean) => {
+    const pass = profiler.begin(createRequest('/'), RequestType.Main)
+    if (pass === undefined) throw new Error('It is recorded.')
+    profiler.terminate(pass, createTerminateEvent({ isSent }))
+    await profiler.whenIdle()
+    return Array.from({ length: 10 }, () => {
+      pass.touch()
+      pass.isAmending = false
+      return pass.amendments
+    })
+  }
+  t.strictSame(await countAmendments(true), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
+  t.strictSame(await countAmendments(false), Array(10).fill(0))
+})
+
+t.test('a stream is complete when all of it was sent', async t => {
+  const gate = createGate()
+  async function* parts() {
+    yield 'one '
+    await gate.opened
+    yield 'two'
+  }
+  const handlers = { '/parts': () => Response.stream(Readable.from(parts())) }
+  const { only, storage, url } = await startRecording(t, { handlers })
+  const response = await fetch(`${url}/parts`)
+  const token = response.headers.get('x-debug-token')
+  t.notOk(storage.has(String(token)), 'it is not over')
+  await new Promise(resolve => setTimeout(resolve, 30))
+  gate.open()
+  t.equal(await response.text(), 'one two')
+  const profile = await only()
+  t.hasStrict(profile.summary, { token, outcome: 'complete', status: 200 })
+  t.ok(profile.summary.duration >= 29, 'its total ends with the last byte')
+  t.ok(readHandledTime(profile) < profile.summary.duration - 20)
+  const { items } = toToolbarView({ profile, facts: {}, children: [], findings: [] })
+  t.ok(JSON.stringify(items).includes('"Sending"'))
+})
+
+t.test('a stream whose client leaves is aborted', async t => {
+  const { only, port } = await startRecording(t, {
+    handlers: { '/endless': () => Response.stream(Readable.from(endless())) },
+  })
+  const { socket } = openConnection(port)
+  socket.write('GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.once('data', () => socket.destroy())
+  t.match((await only()).summary, { outcome: 'aborted', route: '/endless' })
+})
+
+t.test('a stream that fails is recorded with its error, and with the log line that says so', async t => {
+  const { only, raw } = await startRecording(t, {})
+  await raw('GET /stream-fails HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const profile = await only()
+  const { errors, exception, outcome, status } = profile.summary
+  t.strictSame([outcome, status, exception, errors], ['stream-failed', 200, 'Error', 1])
+  t.strictSame(messagesOf(profile), ['the source has dried up'])
+  t.match(profile.data.exception, { excerpts: [{ file: 'tests/support/probe-bundle.ts' }] })
+  t.match(Object(profile.data.logger).records.at(-1), {
+    level: 'error',
+    message: 'A response was cut off: its stream failed.',
+  })
+})
+
+t.test('a stream of what cannot be sent is recorded with an error that says so', async t => {
+  const declared = { headers: { 'content-length': '3' } }
+  const handlers = { '/longer': () => Response.stream(Readable.from(['ab', 'cd']), declared) }
+  const { only, raw } = await startRecording(t, { handlers })
+  await raw('GET /longer HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const profile = await only()
+  t.equal(profile.summary.outcome, 'stream-failed')
+  t.strictSame(messagesOf(profile), [
+    'The stream of a response cannot be sent: it is longer than its Content-Length of 3.',
+  ])
+})
+
+for (const kind of ['a generator', 'a web stream', 'a compressed stream']) {
+  t.test(`what ${kind} does while it is read is in the profile of its request`, async t => {
+    let base = ''
+    let logger: Logger | undefined
+    async function* parts() {
+      for (let part = 1; part <= 5; part++) {
+        await new Promise(resolve => setTimeout(resolve, 2))
+        logger?.info('Part {part}.', { part })
+        if (part > 2) await (await fetch(`${base}/empty`)).text()
+        // More than a client takes at once: the next part waits until it has.
+        yield 'x'.repeat(part === 3 ? 8e6 : 1000)
+      }
+    }
+    const type = kind === 'a compressed stream' ? 'text/plain' : 'application/octet-stream'
+    const stream = () =>
+      kind === 'a web stream' ? Readable.fromWeb(ReadableStream.from(parts())) : Readable.from(parts())
+    const handlers = {
+      '/parts': () => Response.stream(stream(), { headers: { 'content-type': type } }),
+    }
+    const { only, url } = await startRecording(t, {
+      handlers,
+      ignoredPaths: ['/empty'],
+      register: app => {
+        logger = app.logger
+      },
+    })
+    base = url
+    t.equal((await (await fetch(`${url}/parts`)).text()).length, 8_004_000)
+    const { data, summary } = await only()
+    t.strictSame([summary.outcome, summary.calls], ['complete', 3])
+    const messages = Object(data.logger).records.map(({ message }: { message: string }) => message)
+    t.strictSame(
+      messages.filter((message: string) => message.startsWith('Part')),
+      [1, 2, 3, 4, 5].map(n => `Part ${n}.`),
+    )
+  })
+}
+
+t.test('a stream that fails before its first chunk is a request that fails', async t => {
+  const fails = () =>
+    new Readable({
+      async read() {
+        await new Promise(resolve => setTimeout(resolve, 5))
+        this.destroy(new HttpError(503, 'The database is gone.'))
+      },
+    })
+  const { only, url } = await startRecording(t, {
+    handlers: { '/fails': () => Response.stream(fails()) },
+  })
+  const response = await fetch(`${url}/fails`)
+  t.equal(response.status, 503)
+  t.match(await response.text(), 'The database is gone.')
+  const profile = await only()
+  t.equal(response.headers.get('x-debug-token'), profile.summary.token)
+  const { exception, outcome, status, subRequests } = profile.summary
+  t.strictSame([outcome, status, exception, subRequests], ['complete', 503, 'HttpError', 1])
+  t.strictSame(messagesOf(profile), ['The database is gone.'])
+  const { nodes } = readEventTree(profile)
+  t.strictSame(
+    nodes.filter(({ kind }) => kind === 'dispatch').map(({ name }) => name.replace('kernel.', '')),
+    [
+      ...['request', 'controller', 'controller_arguments', 'response', 'finish_request'],
+      ...['exception', 'response', 'finish_request', 'terminate'],
+    ],
+  )
+})
+
+/** Tells the newest profiler what node would tell it; told to all, it would be a failure of this test. */
+function crash(error: Error): void {
+  process.listeners('uncaughtExceptionMonitor').at(-1)?.(error, 'uncaughtException')
+}
+
+async function* endless() {
+  for (;;) {
+    yield 'x'.repeat(1000)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+t.test('a listener that fails once is told like any other error', async t => {
+  for (const type of [ResponseEvent, FinishRequestEvent]) {
+    const { client, profileOf } = await createProfiledKernel(t, {
+      register({ dispatcher }) {
+        const fail = ({ isMainRequest }: { isMainRequest: boolean }) => {
+          remove()
+          if (isMainRequest) throw new Error(`failed in ${type.eventName}`)
+        }
+        const remove = dispatcher.on<ResponseEvent | FinishRequestEvent>(type, fail)
+      },
+    })
+    const profile = await profileOf(await client.get('/text'))
+    t.hasStrict(profile.summary, { outcome: 'complete', status: 500, exception: 'Error', subRequests: 1 })
+    t.strictSame(messagesOf(profile), [`failed in ${type.eventName}`])
+  }
+})
+
+t.test('a listener that fails always, also on the error page, costs no profile', async t => {
+  for (const type of [ResponseEvent, FinishRequestEvent, TerminateEvent]) {
+    const { client, storage } = await createProfiledKernel(t, {
+      register({ dispatcher }) {
+        let count = 0
+        const fail = () => {
+          throw new Error(`failure ${++count}`)
+        }
+        dispatcher.on<ResponseEvent | FinishRequestEvent | TerminateEvent>(type, fail)
+      },
+    })
+    await client.get('/text')
+    await turns()
+    const { summaries } = await storage.search({ limit: 10 })
+    const [main] = summaries.filter(({ parent }) => parent === null)
+    t.hasStrict(
+      main,
+      { outcome: 'complete', status: type === TerminateEvent ? 200 : 500, exception: 'Error' },
+      type.eventName,
+    )
+    const profile = await waitForProfile(storage, String(main?.token))
+    t.equal(messagesOf(profile)[0], 'failure 1')
+    t.equal(profile.summary.subRequests, type === TerminateEvent ? 0 : 1)
+    for (const child of profile.children) t.ok(storage.has(child))
+  }
+})
+
+t.test('an error inside the error controller is told beside the one that it was to answer', async t => {
+  const { app, client, storage } = await createProfiledKernel(t)
+  const fail = () => {
+    throw new Error('the error page is broken')
+  }
+  app.controllers.register('error_controller', defineController('broken', [], fail))
+  const response = await client.get('/boom')
+  t.equal(response.status, 500)
+  await turns()
+  const { summaries } = await storage.search({ limit: 10 })
+  const [main] = summaries.filter(({ parent }) => parent === null)
+  t.hasStrict(main, { outcome: 'complete', status: 500, subRequests: 1, route: 'boom' })
+  const profile = await waitForProfile(storage, String(main?.token))
+  t.strictSame(messagesOf(profile), ['Boom "quoted" <b>é</b> & 100%', 'the error page is broken'])
+  t.hasStrict((await waitForProfile(storage, String(profile.children[0]))).summary, { controller: 'broken', status: 0 })
+})
+
+t.test('a request that is not recorded has no sub-requests that are', async t => {
+  const { client, storage } = await createProfiledKernel(t, { ignoredPaths: ['/embed'] })
+  t.equal((await client.get('/embed')).headers.get('x-debug-token'), null)
+  t.equal((await storage.search({ limit: 10 })).total, 0)
+  await client.get('/events')
+  await turns()
+  t.equal((await storage.search({ limit: 10 })).total, 1)
+})
+
+t.test('where only exceptions are wanted, only they are kept', async t => {
+  const { client, storage } = await createProfiledKernel(t, {
+    onlyExceptions: true,
+    handlers: {
+      '/nothing-thrown': () => {
+        throw undefined
+      },
+    },
+  })
+  t.equal((await client.get('/text')).headers.get('x-debug-token'), null)
+  t.equal((await storage.search({ limit: 10 })).total, 0)
+  const token = (await client.get('/nothing-thrown')).headers.get('x-debug-token')
+  t.hasStrict((await waitForProfile(storage, token)).summary, { exception: 'Thrown value', status: 500 })
+  t.equal((await storage.search({ limit: 10 })).total, 2)
+})
+
+t.test('a crash is recorded before the process ends, with the one whose work has failed', async t => {
+  const gate = createGate()
+  const arrived = createGate()
+  const handlers = {
+    '/waits': async () => {
+      arrived.open()
+      await gate.opened
+      return Response.text('in the end')
+    },
+  }
+  let run = (_task: () => void) => {}
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    handlers,
+    register({ context, kernel, routes }) {
+      const late = defineController('late', [], async () => {
+        await gate.opened
+        return Response.text('late')
+      })
+      const controller = async (request: Request) => {
+        void kernel.forward(request, late)
+        await kernel.forward(request, (inner: Request) => {
+          run = task => context.run(inner, task)
+          return new Response()
+        })
+        return Response.text('at once')
+      }
+      routes.add({ name: 'detached', path: '/detached', controller })
+    },
+  })
+  const main = await profileOf(await client.get('/detached'))
+  const [late, culprit] = main.children
+  const waiting = client.get('/waits')
+  await arrived.opened
+  run(() => crash(new Error('late failure')))
+
+  const find = async (token?: string) => (await storage.find(String(token)))?.profile
+  for (const token of [culprit, main.summary.token]) {
+    const profile = await find(token)
+    t.hasStrict(profile?.summary, { outcome: 'crashed', status: 200, exception: 'Error' })
+    t.hasStrict(profile?.data.exception, { exceptions: [{ message: 'late failure' }] })
+  }
+  t.hasStrict((await find(late))?.summary, { outcome: 'crashed', exception: null })
+  const { summaries } = await storage.search({ limit: 1 })
+  t.hasStrict(summaries, [{ url: 'http://localhost/waits', outcome: 'crashed', exception: null, status: 0 }])
+
+  gate.open()
+  const response = await waiting
+  await turns()
+  const { summary } = await profileOf(response)
+  t.hasStrict(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
+  t.hasStrict((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
+})
+
+t.test(
+  'a crash outside of any request is recorded for all that is in flight, and a closed profiler records none',
+  async t => {
+    const { client, close, storage } = await createProfiledKernel(t, {
+      handlers: {
+        '/crashes': () => {
+          crash(new Error('elsewhere'))
+          return new Response()
+        },
+      },
+      ignoredPaths: ['/text'],
+    })
+    await client.get('/crashes')
+    crash(new Error('elsewhere'))
+    t.equal((await storage.search({ limit: 9 })).total, 1)
+    const count = process.listenerCount('uncaughtExceptionMonitor')
+    await close()
+    t.equal(process.listenerCount('uncaughtExceptionMonitor'), count - 1)
+  },
+)
+
+/** A profiler on its own, whose collector is told by the test. */
+function createBareProfiler(
+  collect: (pass: Pass) => CollectedData,
+  storage = new MemoryProfileStorage(),
+  policy = new RecordingPolicy(),
+) {
+  const { logger, records } = createRecorder()
+  const profiler = new Profiler({
+    storage,
+    policy,
+    collect,
+    collectLate: () => undefined,
+    watchLoop: () => undefined,
+    facts: () => '{}',
+    redactor: new Redactor(),
+    logger,
+    signals: createSignals(() => {}),
+  })
+  return { profiler, storage, records }
+}
+
+t.test('what is collected late of a request that is not over does not replace what is known when it is', async t => {
+  const gate = createGate()
+  const { profiler, storage } = createBareProfiler(pass => {
+    const isOver = pass.duration !== undefined
+    const summary = summarize(pass, new Redactor())
+    return { summary, data: { isOver }, failures: {}, pending: isOver ? undefined : gate.opened }
+  })
+  const request = createRequest('/main')
+  const sub = request.duplicate()
+  const main = profiler.begin(request, RequestType.Main)
+  const pass = profiler.begin(sub, RequestType.Sub)
+  if (main === undefined || pass === undefined) throw new Error('Both are recorded.')
+  profiler.finish(main)
+  profiler.terminate(main, createTerminateEvent())
+  profiler.finish(pass)
+  gate.open()
+  await profiler.whenIdle()
+  const { profile } = (await storage.find(pass.token)) ?? {}
+  t.hasStrict(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
+})
+
+t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
+  const directory = linkProject(t)
+  writeFileSync(path.join(directory, 'var'), 'This is no directory.')
+  const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
+  const { client, close, records } = await createTestKernel({ bundles, directory })
+  t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
+  await close()
+  const problem = records.find(({ message }) => message === 'Profiles are dropped because they cannot be written.')
+  t.equal(problem?.level, 'warning')
+  t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
+})
+
+t.test('a profile that cannot be made is logged, and costs nothing else', async t => {
+  const { profiler, records, storage } = createBareProfiler(pass => ({
+    summary: summarize(pass, new Redactor()),
+    data: { big: 1n },
+    failures: {},
+    pending: undefined,
+  }))
+  const pass = profiler.begin(createRequest('/'), RequestType.Main)
+  if (pass === undefined) throw new Error('It is recorded.')
+  profiler.crash(new Error('x'), pass.request)
+  profiler.terminate(pass, createTerminateEvent())
+  await profiler.whenIdle()
+  t.hasStrict(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
+  t.notOk(storage.has(pass.token))
+  t.strictSame([...profiler.open], [])
+})
+
+t.test('where only exceptions are recorded, a crash is kept of the request that has caused it, and of no other', t => {
+  const { profiler, storage } = createBareProfiler(
+    pass => ({ summary: summarize(pass, new Redactor()), data: {}, failures: {}, pending: undefined }),
+    undefined,
+    new RecordingPolicy({ onlyExceptions: true }),
+  )
+  const culprit = profiler.begin(createRequest('/culprit'), RequestType.Main)
+  const other = profiler.begin(createRequest('/other'), RequestType.Main)
+  if (culprit === undefined || other === undefined) throw new Error('Both are recorded.')
+  profiler.crash(new Error('x'), culprit.request)
+  t.ok(storage.has(culprit.token))
+  t.notOk(storage.has(other.token))
+  t.end()
+})
+
+t.test('without a free token a request is not profiled', async t => {
+  class Full extends MemoryProfileStorage {
+    override has(): boolean {
+      return true
+    }
+  }
+  const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
+  t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
+  t.hasStrict(records, [{ level: 'warning' }])
+})
+
+t.test('a collector of a bundle cannot take the name of one of the profiler, or of a panel', async t => {
+  const { panel, app } = await createProfiledKernel(t)
+  for (const name of ['events', 'findings', 'time']) {
+    t.equal(panel(name).name, name)
+    t.ok(app.reservedCollectors.includes(name))
+    const register: Bundle['register'] = ({ collectors }) => void collectors.push({ name, collect: () => 1 })
+    const message = `The bundle "own" has a collector "${name}", but the profiler itself has one of that name: give it another name.`
+    await t.rejects(createProfiledKernel(t, { register }), { code: 'KERNEL_COLLECTOR_TAKEN', message })
+  }
+  const panels = createPanels(app)
+  t.ok(panels.every(({ name }) => app.reservedCollectors.includes(name)))
+})

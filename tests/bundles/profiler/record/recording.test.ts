@@ -1,0 +1,104 @@
+import { t } from 'tap'
+import { collectData } from '#bundles/profiler/record/collect.ts'
+import { Pass } from '#bundles/profiler/record/pass.ts'
+import { drawToken } from '#bundles/profiler/record/profiler.ts'
+import { AwaitedTokens } from '#bundles/profiler/record/record-keeper.ts'
+import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { turns } from '#tests/support/turns.ts'
+
+t.test('a token is six hexadecimal digits that nobody has', async t => {
+  t.match(
+    drawToken(() => false),
+    /^[0-9a-f]{6}$/,
+  )
+  const drawn = ['aaaaaa', 'bbbbbb', 'cccccc'][Symbol.iterator]()
+  t.equal(
+    drawToken(
+      token => token < 'c',
+      () => String(drawn.next().value),
+    ),
+    'cccccc',
+  )
+})
+
+t.test('when every token is taken, none is drawn for ever (cc-token-exhaust)', async t => {
+  let draws = 0
+  const draw = () => {
+    draws++
+    return 'aaaaaa'
+  }
+  t.equal(
+    drawToken(() => true, draw),
+    undefined,
+  )
+  t.equal(draws, 16)
+})
+
+t.test('noise is counted instead of recorded', async t => {
+  const policy = new RecordingPolicy()
+  t.ok(policy.wants(createRequest('/partnership')))
+  t.notOk(policy.wants(createRequest('/assets/1a2b3c4d/site/site.css')))
+  t.notOk(policy.wants(createRequest('/.well-known/appspecific/com.chrome.devtools.json')))
+  t.equal(policy.ignored, 2)
+})
+
+t.test('a client may ask not to be recorded, and the application may be paused', async t => {
+  const policy = new RecordingPolicy({ ignoredPaths: ['/health'] })
+  t.notOk(policy.wants(createRequest('/health')))
+  t.ok(policy.wants(createRequest('/assets/x')))
+  t.notOk(policy.wants(createRequest('/', { headers: { 'x-profiler': 'Off' } })))
+  t.ok(policy.wants(createRequest('/', { headers: { 'x-profiler': 'on' } })))
+  policy.isPaused = true
+  t.notOk(policy.wants(createRequest('/')))
+  t.equal(policy.ignored, 3)
+})
+
+t.test('a client that may not see debug output cannot hide its requests', async t => {
+  const { client, createClient, storage } = await createProfiledKernel(t)
+  const off = { headers: { 'x-profiler': 'off' } }
+  await client.get('/partnership', off)
+  await createClient({ remoteAddress: '203.0.113.9' }).get('/from-outside', off)
+  await createClient({ base: 'http://evil.test' }).get('/other-host', off)
+  await turns()
+  const { summaries } = await storage.search({ limit: 10 })
+  const mains = summaries.filter(({ parent }) => parent === null)
+  t.strictSame(mains.map(({ url }) => url).sort(), ['http://evil.test/other-host', 'http://localhost/from-outside'])
+})
+
+t.test('a collector that fails, at once or later, costs its own data only', async t => {
+  const pass = new Pass('abcdef', createRequest(), RequestType.Main, undefined)
+  const collectors = [
+    { name: 'plain', collect: () => ({ a: 1 }) },
+    { name: 'nothing', collect: () => undefined },
+    { name: 'later', collect: async () => 'later' },
+    {
+      name: 'broken',
+      collect: () => {
+        throw new Error('broken at once')
+      },
+    },
+    { name: 'rejected', collect: () => Promise.reject('broken later') },
+  ]
+  const { data, failures, pending } = collectData(pass, collectors, new Redactor())
+  await pending
+  t.strictSame(data, { plain: { a: 1 }, later: 'later' })
+  t.strictSame(failures, { broken: 'broken at once', rejected: 'broken later' })
+  t.equal(collectData(pass, collectors.slice(0, 2), new Redactor()).pending, undefined)
+})
+
+t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {
+  const tokens = new AwaitedTokens()
+  await tokens.wait('aaaaaa', 60_000)
+  tokens.add('aaaaaa')
+  t.ok(tokens.has('aaaaaa'))
+  await tokens.wait('aaaaaa', 1)
+  const waits = Promise.all([tokens.wait('aaaaaa', 60_000), tokens.wait('aaaaaa', 60_000)])
+  tokens.settle('aaaaaa')
+  await waits
+  t.notOk(tokens.has('aaaaaa'))
+  tokens.settle('aaaaaa')
+})

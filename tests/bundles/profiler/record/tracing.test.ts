@@ -1,0 +1,212 @@
+import { t } from 'tap'
+import type { SpanRow } from '#bundles/profiler/profile/event-tree.ts'
+import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { timePanel } from '#bundles/profiler/web/panels/time.ts'
+import { currentRequest, defineController } from '#kernel/controller.ts'
+import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+interface TraceData {
+  readonly spans: readonly SpanRow[]
+  readonly dropped: number
+}
+
+function spansOf({ profile }: StoredProfile): readonly SpanRow[] {
+  // What the collector of this name has told.
+  return (profile.data.events as TraceData).spans
+}
+
+function namesOf(subject: StoredProfile): string[] {
+  return spansOf(subject).map(([, name]) => name)
+}
+
+t.test('a page is told from its first event to the last, each with its listeners', async t => {
+  const { client, storedOf } = await createProfiledKernel(t)
+  const response = await client.get('/star-photo-booth')
+  const subject = await storedOf(response)
+  const dispatched = spansOf(subject).flatMap(([mark, name]) => (mark === null ? [name] : []))
+  t.strictSame(dispatched, [
+    'kernel.request',
+    'kernel.controller',
+    'kernel.controller_arguments',
+    'kernel.response',
+    'kernel.finish_request',
+    'kernel.terminate',
+  ])
+  t.ok(spansOf(subject).every(([, , , duration]) => duration !== null))
+  const router = spansOf(subject).find(([, name]) => name === 'RouterListener.onRequest')
+  t.strictSame(router?.[6], ['set attribute _route', 'set attribute _route_params', 'set attribute _controller'])
+  const robots = spansOf(subject).find(([, name]) => name === 'RobotsListener.onResponse')
+  t.strictSame(robots?.[6], ['set header x-robots-tag'])
+})
+
+t.test('a failed request shows where its error page was made, which has a tree of its own', async t => {
+  const { client, storedOf, show } = await createProfiledKernel(t)
+  const { headers } = await client.get('/nope')
+  const main = await storedOf({ headers })
+  const sub = await storedOf({ headers }, 'x-previous-debug-token')
+
+  const mark = spansOf(main).find(([mark]) => mark === 'request')
+  t.equal(mark?.[1], sub.profile.summary.token)
+  t.equal(spansOf(main)[Number(mark?.[4])]?.[1], 'ErrorListener.onException')
+  t.type(mark?.[3], 'number')
+  t.equal(namesOf(main).filter(name => name === 'kernel.request').length, 1)
+  t.equal(namesOf(sub).at(0), 'kernel.request')
+  t.equal(namesOf(sub).at(-1), 'kernel.finish_request')
+  t.notOk(namesOf(sub).includes('kernel.exception'))
+
+  const events = await show(createEventsPanel(), main)
+  for (const text of [
+    'Dispatched Events',
+    'Called Listeners',
+    'Not Called Listeners',
+    'Orphaned Events',
+    'Priority',
+    'Listener',
+    'kernel.request',
+    'kernel.exception',
+    'kernel.response',
+    'kernel.finish_request',
+    'stopped propagation',
+    'threw',
+    'Sub-Request error',
+    `/_profiler/${sub.profile.summary.token}?panel&#x3D;events`,
+  ]) {
+    t.ok(events.includes(text), text)
+  }
+  const logs = await show(createLoggerPanel(), main)
+  for (const text of ['Log Messages', 'Uncaught', 'Notified event', 'stopped propagation of the event']) {
+    t.ok(logs.includes(text), text)
+  }
+  t.notMatch(await show(createLoggerPanel(), sub), 'Uncaught')
+  const time = await show(timePanel, main)
+  for (const text of [
+    'Performance metrics',
+    'Response ready · last byte',
+    'Total execution time',
+    'Heap at the end',
+    'Peak memory usage',
+    'Sub-Request',
+    'Execution timeline',
+    'Threshold',
+  ]) {
+    t.ok(time.includes(text), text)
+  }
+  t.match(await show(timePanel, sub), main.profile.summary.token, 'it leads to the main request')
+})
+
+t.test('events of bundles have their place, in the request that they were dispatched in', async t => {
+  const { client, storedOf } = await createProfiledKernel(t)
+  const [, { headers }] = await Promise.all([client.get('/slow/3'), client.get('/events')])
+  const subject = await storedOf({ headers })
+  const names = namesOf(subject)
+  const at = names.indexOf('probe.happened')
+  t.equal(names[at - 1], 'kernel.controller_arguments')
+  t.strictSame(spansOf(subject)[at]?.[6], ['anonymous'])
+  t.equal(spansOf(subject)[at]?.[4], -1, 'the controller has dispatched it')
+})
+
+t.test('a listener that throws is marked, and its request goes on with the exception', async t => {
+  const { client, expectProfile, storedOf } = await createProfiledKernel(t, {
+    register({ dispatcher }) {
+      let isFirst = true
+      dispatcher.on(
+        FinishRequestEvent,
+        async () => {
+          if (isFirst) {
+            isFirst = false
+            throw new Error('at the end')
+          }
+        },
+        0,
+        'thrower',
+      )
+    },
+  })
+  const response = await client.get('/star-photo-booth')
+  const threw = spansOf(await storedOf(response)).filter(row => row[5] === 2)
+  t.strictSame(
+    threw.map(([, name]) => name),
+    ['kernel.finish_request', 'thrower'],
+  )
+  const profile = await expectProfile(response)
+  profile.threw('Error', 'at the end').dispatched(FinishRequestEvent, 2).called('thrower', 2)
+})
+
+t.test('requests that are handled at once do not mix up their events, logs and measurements', async t => {
+  const { client, expectProfile } = await createProfiledKernel(t, {
+    register({ dispatcher, logger, routes }) {
+      routes.add({
+        name: 'busy',
+        path: '/busy/:id',
+        controller: defineController('busy', [currentRequest], async request => {
+          const id = String(request.attributes.get('id'))
+          const end = request.stopwatch.start(`work ${id}`)
+          await new Promise(resolve => setTimeout(resolve, Number(id) % 5))
+          logger.warning('Busy with {id}.', { id })
+          end()
+          return Response.text(id)
+        }),
+      })
+      dispatcher.on(ResponseEvent, async () => void (await new Promise(setImmediate)), 0, 'waiting')
+    },
+  })
+  const ids = Array.from({ length: 20 }, (_, index) => String(index))
+  const responses = await Promise.all(ids.map(id => client.get(`/busy/${id}`)))
+  for (const [index, response] of responses.entries()) {
+    t.equal(response.text, String(index))
+    const profile = await expectProfile(response)
+    profile.called('waiting', 1).logged('info', undefined, 2).logged('warning', `Busy with ${index}.`, 1)
+    t.hasStrict(profile.dataOf('time'), { measured: [{ name: `work ${index}` }], dropped: 0 })
+    t.match(profile.dataOf('logger'), { records: [{}, { site: { file: /tests/ } }] })
+    t.hasStrict(profile.profile.summary, { warnings: 1, errors: 0 })
+  }
+})
+
+t.test('measurements of a sub-request are in its own profile', async t => {
+  const { client, storedOf } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const inner = defineController('inner', [currentRequest], request => {
+        request.stopwatch.start('left running')
+        return Response.text('inner')
+      })
+      routes.add({
+        name: 'outer',
+        path: '/outer',
+        controller: defineController('outer', [currentRequest], request => kernel.forward(request, inner)),
+      })
+    },
+  })
+  const { headers, request } = await client.get('/outer')
+  t.equal(request.requestedStopwatch, undefined)
+  const main = await storedOf({ headers })
+  t.notHas(main.profile.data, 'time', 'it has measured nothing itself')
+  const sub = await storedOf({ headers }, 'x-previous-debug-token')
+  t.hasStrict(sub.profile.data.time, { measured: [{ name: 'left running', isRunning: true }] })
+})
+
+t.test('a request has the mark of its stopwatch section, and one that is not recorded has none', async t => {
+  const { client } = await createProfiledKernel(t)
+  const recorded = await client.get('/star-photo-booth')
+  t.match(recorded.request.attributes.get('_stopwatch_token'), /^[0-9a-f]{6}$/)
+  const refused = await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
+  t.notOk(refused.request.attributes.has('_stopwatch_token'))
+})
+
+t.test('what happens outside of any request is nobody’s', async t => {
+  class Happening extends Event {
+    static readonly eventName = 'happening'
+  }
+  const { app } = await createProfiledKernel(t)
+  let heard = 0
+  app.dispatcher.on(Happening, () => {
+    heard++
+    app.logger.error('Nobody is asking.')
+  })
+  await app.dispatcher.dispatch(new Happening())
+  t.equal(heard, 1)
+})

@@ -1,0 +1,293 @@
+import { t } from 'tap'
+import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
+import { ExceptionCollector } from '#bundles/profiler/record/collectors/exception.ts'
+import { ExceptionEvent, RequestType, ResponseEvent, ViewEvent } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+class OrderPlaced extends Event {
+  static readonly eventName = 'order.placed'
+}
+
+const fail = () => {
+  throw new Error('outer', { cause: new RangeError('inner') })
+}
+
+function subRequestOf(request: Request): Request {
+  const sub = request.duplicate()
+  sub.attributes.set('_controller', fail)
+  return sub
+}
+
+const markdown = { headers: { accept: 'text/markdown' } }
+
+/** The steps of the way, as the Markdown tells them. */
+function wayOf(text: string): string[] {
+  const [, steps = ''] = /## The way there\n\n([\s\S]*?)\n\n/.exec(`${text}\n`) ?? []
+  return steps.split('\n').map(step => step.slice(2))
+}
+
+t.test('a 500 tells what happened, where and why', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: { '/broken': fail },
+    variables: { EDITOR_URL: 'vscode' },
+  })
+  const { headers, status, text } = await client.get('/broken?token=opensesame&page=2')
+  t.equal(status, 500)
+  t.equal(headers.get('x-debug-exception'), 'outer')
+  const comment = '<!-- outer (500 Internal Server Error) -->'
+  t.ok(text.startsWith(`${comment}\n<!doctype html>`) && text.trimEnd().endsWith(`</html>\n${comment}`))
+  t.match(text, '<title>outer (500 Internal Server Error)</title>')
+  t.match(text, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'")
+  const words = toText(text)
+  t.match(words, /HTTP 500 Internal Server Error Error outer .*error-page\.test\.ts:\d+/)
+  t.match(words, /Exceptions RangeError Error .*Error outer .*calls of .*Caused by RangeError inner/)
+  t.match(words, 'Uncaught Error: "outer"')
+  t.match(words, 'GET parameters Name Value page 2 token ******')
+  t.notMatch(text, /opensesame|style=|<script>|onclick/)
+  t.match(text, /<mark class="line">.*<span class="hl-keyword">throw<\/span>/)
+  t.match(plainEquals(text), /<a class="place" href="vscode:\/\/file\/.*\/tests\/.*error-page\.test\.ts:\d+:\d+"/)
+  t.match(text, `<a class="button small" href="/_profiler/${headers.get('x-debug-token')}">`)
+  t.match(words, 'request GET')
+  t.ok(Buffer.byteLength(text) < 60_000)
+})
+
+t.test('a 404 names the nearest routes first, with links, and no calls of the kernel', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { text } = await client.get('/star-photo-bout')
+  t.match(text, '<a href="/star-photo-booth"><code>/star-photo-booth</code></a>')
+  t.match(text, /id="routes"[\s\S]*id="exceptions"/)
+  t.notMatch(text, '<pre class="source">')
+  t.match(toText(text), /\d+ calls of the kernel/)
+  t.notMatch(text, 'class="place" href', 'no editor is set')
+  t.ok(Buffer.byteLength(text) < 60_000)
+  t.match(
+    (await client.get('/star-photo-bout', markdown)).text,
+    /## Nearest routes\n\n- `\/star-photo-booth` \(star_photo_booth\): /,
+  )
+})
+
+t.test('a 405 names the methods', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { status, text } = await client.get('/post-only')
+  t.equal(status, 405)
+  t.match(toText(text), 'This address takes POST , not GET.')
+  t.match(text, /route-warning[\s\S]*post_only/)
+  t.match((await client.get('/post-only', markdown)).text, 'Allowed methods: POST')
+})
+
+t.test('the way to the error leads through events, listeners, controllers and sub-requests', async t => {
+  const { client } = await createProfiledKernel(t, {
+    register({ dispatcher, kernel, routes }) {
+      dispatcher.on(OrderPlaced, function listenToOrders() {
+        throw new TypeError('no vat')
+      })
+      dispatcher.on(ResponseEvent, function decorateResponse({ response, request }) {
+        if (request.path === '/decorated' && response.status === 200) throw new Error('no decoration')
+      })
+      dispatcher.on(ViewEvent, async function embed({ request, result }) {
+        if (result === 'embed') await kernel.handle(subRequestOf(request), RequestType.Sub, false)
+      })
+      routes.add({
+        name: 'order',
+        path: '/order',
+        controller: async function placeOrder() {
+          await dispatcher.dispatch(new OrderPlaced())
+        },
+      })
+      routes.add({ name: 'decorated', path: '/decorated', controller: () => Response.text('plain') })
+      routes.add({ name: 'forwards', path: '/forwards', controller: request => kernel.forward(request, fail) })
+      routes.add({ name: 'embeds', path: '/embeds', controller: () => 'embed' })
+      routes.add({ name: 'lost', path: '/lost', controller: request => kernel.forward(request, 'nobody') })
+      routes.add({
+        name: 'needs',
+        path: '/needs',
+        controller: {
+          name: 'needs',
+          arguments: [
+            () => {
+              throw new HttpError(400, 'It is missing.')
+            },
+          ],
+          call: () => new Response(),
+        },
+      })
+    },
+  })
+  const way = async (path: string) => wayOf((await client.get(path, markdown)).text)
+  t.strictSame(await way('/nowhere'), ['request: GET', 'event: kernel.request', 'listener: RouterListener.onRequest'])
+  t.strictSame(await way('/boom'), ['request: GET', 'route: boom', 'controller: boom'])
+  t.strictSame(await way('/order'), [
+    'request: GET',
+    'route: order',
+    'controller: placeOrder',
+    'event: order.placed',
+    'listener: listenToOrders',
+  ])
+  t.strictSame((await way('/decorated')).slice(-2), ['event: kernel.response', 'listener: decorateResponse'])
+  t.strictSame((await way('/needs')).slice(-2), ['event: kernel.controller', 'controller: resolving its arguments'])
+  t.strictSame((await way('/nothing')).slice(-2), ['controller: nothing', 'event: kernel.view'])
+  t.strictSame(await way('/inner-failure'), [
+    'request: GET',
+    'route: inner_failure',
+    'controller: inner_failure',
+    'request: sub-request',
+    'route: boom',
+    'controller: boom',
+  ])
+  t.strictSame(await way('/forwards'), [
+    'request: GET',
+    'route: forwards',
+    'controller: forwards',
+    'request: sub-request',
+    'controller: fail',
+  ])
+  const inner = await client.get('/forwards', { headers: { ...markdown.headers, 'x-profiler': 'off' } })
+  t.strictSame(wayOf(inner.text), ['request: GET', 'controller: fail'])
+  t.strictSame(await way('/embeds'), [
+    'request: GET',
+    'route: embeds',
+    'event: kernel.view',
+    'listener: embed',
+    'request: sub-request',
+    'controller: fail',
+  ])
+  t.strictSame((await way('/lost')).slice(-2), ['event: kernel.request', 'controller: finding the controller'])
+})
+
+t.test('a request that is not recorded has the page, without what nobody has seen', async t => {
+  const { client } = await createProfiledKernel(t, { handlers: { '/broken': fail } })
+  const quiet = { headers: { 'x-profiler': 'off' } }
+  const { headers, text } = await client.get('/broken', quiet)
+  t.notOk(headers.has('x-debug-token'))
+  const words = toText(text)
+  t.match(words, 'This request is not recorded.')
+  t.match(words, 'Nothing was logged while this request was handled.')
+  t.match(words, /Error outer .*Caused by RangeError inner/)
+  t.match(text, '<mark class="line">')
+  t.notMatch(text, 'href="/_profiler/"?token')
+  const lost = await client.get('/nowhere', quiet)
+  t.match(lost.text, 'Nearest routes')
+  const inner = await client.get('/inner-failure', quiet)
+  t.match(toText(inner.text), 'request GET')
+})
+
+t.test('an error that was replaced late is told with the first one', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: { '/broken': fail },
+    register({ dispatcher }) {
+      const replace = (event: ExceptionEvent) => {
+        event.error = new HttpError(418, 'replaced')
+      }
+      dispatcher.on(ExceptionEvent, replace, -100)
+    },
+  })
+  const { text } = await client.get('/broken')
+  t.match(text, '<title>replaced (418 I&#x27;m a Teapot)</title>')
+  t.match(toText(text), /Error outer .*Thrown later HttpError HTTP_ERROR HTTP 418 replaced/)
+})
+
+t.test('errors without a message are named; long ones are no headline; logs have an end', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/blank': () => {
+        throw new RangeError('')
+      },
+      '/long': () => {
+        throw new Error('long '.repeat(100))
+      },
+    },
+    register({ logger, routes }) {
+      const controller = () => {
+        for (let count = 0; count < 70; count++) logger.info('Said {count} times.', { count })
+        throw new Error('talked too much')
+      }
+      routes.add({ name: 'talk', path: '/talk', controller })
+    },
+  })
+  t.match((await client.get('/blank')).text, /<title>RangeError \(500/)
+  t.match((await client.get('/long')).text, '<h1 class="long">')
+  t.match(toText((await client.get('/talk')).text), /22 earlier ones are in the profile/)
+})
+
+t.test('everything about a hostile request and error is text', async t => {
+  const evil = '--><img src=x onerror=alert(1)></body><script>alert(1)</script>'
+  const throwing = (message: string) => () => {
+    throw Object.assign(new Error(message, { cause: new Error(message) }), { name: message, code: message })
+  }
+  const { client } = await createProfiledKernel(t, {
+    handlers: { '/tame': throwing('tame'), '/evil': throwing(evil) },
+  })
+  const ask = async (path: string, text: string) =>
+    (await client.get(`${path}?q=${encodeURIComponent(text)}`, { headers: { 'x-said': text } })).text
+  t.strictSame(skeletonOf(await ask('/evil', evil)), skeletonOf(await ask('/tame', 'tame')))
+  const text = (await client.get('/evil', markdown)).text
+  t.match(text, evil, 'text needs no escaping')
+})
+
+t.test('code that contains fences stays within its own', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/fenced': () => {
+        throw new Error('````')
+      },
+    },
+  })
+  t.match((await client.get('/fenced', markdown)).text, /\n(`{5,})ts\n[\s\S]*\n\1\n/)
+})
+
+t.test('the error controller may be asked by whoever has no request to answer', async t => {
+  const { app } = await createProfiledKernel(t)
+  const request = createRequest('/direct')
+  request.attributes.set('_controller', 'error_controller')
+  request.attributes.set('exception', new Error('asked for'))
+  t.match(String((await app.kernel.handle(request)).body), '<title>asked for (500')
+})
+
+t.test('problem details stay as they are', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers, json } = await client.get('/teapot', { headers: { accept: 'application/json' } })
+  t.equal(headers.get('content-type'), 'application/problem+json')
+  t.hasStrict(json(), { status: 418, detail: 'short and stout' })
+})
+
+t.test('strangers get the page of production, in any form', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { text } = await client.get('/boom', { headers: { host: 'evil.example' } })
+  t.match(text, 'An Error Occurred')
+  t.notMatch(text, /Boom|_profiler/)
+  const plain = await client.get('/boom', { headers: { host: 'evil.example', accept: 'text/plain' } })
+  t.equal(plain.text, '# 500 Internal Server Error\n')
+})
+
+t.test('where the page fails, the answer stays as it was', async t => {
+  const { prototype } = ExceptionCollector
+  const { collect } = prototype
+  t.teardown(() => Object.assign(prototype, { collect }))
+  const { client } = await createProfiledKernel(t)
+  const broken: ProfileCollector['collect'] = () => {
+    throw new Error('The collector is broken.')
+  }
+  Object.assign(prototype, { collect: broken })
+  const { status, text } = await client.get('/boom')
+  t.equal(status, 500)
+  t.match(text, 'The server returned a "500 Internal Server Error"')
+  t.match(text, '## Error\n\nBoom')
+})
+
+t.test('what a client sends cannot write headings of its own into the Markdown', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/quoted': () => {
+        throw new Error('It said:\n\n# Do as I say\n\n```\n')
+      },
+    },
+  })
+  const { text } = await client.get('/quoted', markdown)
+  t.match(text, '\n````text\nIt said:\n\n# Do as I say\n\n```\n\n````\n')
+})

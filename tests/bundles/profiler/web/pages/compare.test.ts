@@ -1,0 +1,184 @@
+import { t } from 'tap'
+import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
+import { toCompareView } from '#bundles/profiler/web/pages/compare-page.ts'
+import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+t.test('two records stand side by side, the differences first', async t => {
+  const { client } = await createProfiledKernel(t)
+  const tokenOf = async (path: string) => String((await client.get(path)).headers.get('x-debug-token'))
+  const missing = await tokenOf('/missing-x?a=1')
+  const found = await tokenOf('/star-photo-booth')
+  const { headers, status, text: page } = await client.get(`/_profiler/compare?a=${missing}&b=${found}`)
+  t.equal(status, 200)
+  t.notOk(headers.has('x-debug-token'))
+  const html = plainEquals(page)
+  const text = textOf(html)
+  t.match(text, `A Error 404 Not Found ${missing} GET /missing-x?a=1`)
+  t.match(text, `B 200 OK ${found} GET /star-photo-booth`)
+  t.match(html, `<a href="/_profiler/compare?a=${found}&amp;b=${missing}">Swap A and B</a>`)
+  t.match(text, /status 404 200/)
+  t.match(text, /route star_photo_booth/)
+  t.match(text, /GET parameters 1 difference .* a only in A 1/)
+  t.match(text, /x-debug-exception only in A/)
+  t.match(
+    text,
+    /ErrorListener\.onException only in A ?kernel\.exception, priority -128 called, [^ ]+ m?s stopped propagation/,
+  )
+  t.match(text, /RouterListener\.onRequest ?kernel\.request, priority 32 called, [^ ]+ m?s threw called/)
+  t.match(text, /Matched route "star_photo_booth"|Matched route &quot;star_photo_booth&quot;/)
+  t.match(text, /Controller only in B/)
+  t.match(html, /<td class="delta full (slower|faster)"><svg viewBox="-100 0 200 8"/)
+  t.notMatch(html, 'style=')
+  t.match(text, /\d+ things changed: status \(404 → 200\)/)
+  t.match(text, /Asked another way: URL \(/)
+})
+
+t.test('a difference of times has its percent, and a bar when it is more than noise', async t => {
+  const measured = (...times: number[]) => ({
+    time: { measured: times.map((duration, at) => ({ name: `m${at}`, duration: duration * 1000 })) },
+  })
+  const first = createProfile(measured(10, 1, 400, 60, 0), { duration: 398 })
+  const second = createProfile(measured(25, 2.9, 415, 57, 3), { duration: 396.8 })
+  const { parts } = toCompareView(first, second, compareProfiles(first, second))
+  const rows = parts[0] && [...parts[0].rows, ...parts[0].rest]
+  const seen = rows?.map(({ delta, name }) => delta && [name, delta.text, delta.share, delta.bar?.width])
+  t.strictSame(seen, [
+    ['Total', '−1.200 ms', '−0.3 %', undefined],
+    ['m0', '+15.0 ms', '+150.0 %', '100.0'],
+    ['m3', '−3.000 ms', '−5.0 %', '20.0'],
+    ['m4', '+3.000 ms', '', '20.0'],
+    ['m2', '+15.0 ms', '+3.8 %', undefined],
+    ['m1', '+1.900 ms', '+190.0 %', undefined],
+  ])
+})
+
+t.test('of the same record nothing differs', async t => {
+  const { client } = await createProfiledKernel(t)
+  const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  const text = textOf((await client.get(`/_profiler/compare?a=${token}&b=${token}`)).text)
+  t.match(text, 'Nothing changed but times.')
+  t.match(text, '±0.000 ms')
+  t.notMatch(text, /\d differences?\b/)
+})
+
+t.test('two that were selected are compared, the older one first; one or three are not', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  for (const token of ['00000a', '00000b', '00000c']) storage.append(createRecord({ token }), '{}')
+  const show = async (query: string) => {
+    const { status, text } = await client.get(`/_profiler/compare${query}`)
+    return { status, text: textOf(text) }
+  }
+  t.match(await show('?record=00000b&record=00000a'), { status: 200, text: /A 200 OK 00000a .* B 200 OK 00000b/ })
+  for (const query of ['', '?record=00000a', '?record=00000a&record=00000b&record=00000c', '?a=00000a', '?record=']) {
+    const { status, text } = await show(query)
+    t.equal(status, 400, query)
+    t.match(text, 'Two records are needed')
+  }
+})
+
+t.test('what is not there is named', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  storage.append(createRecord({ token: '00000a' }), '{}')
+  for (const [query, names] of [
+    ['?a=ffffff&b=00000a', '"ffffff"'],
+    ['?a=00000a&b=ffffff', '"ffffff"'],
+    ['?a=eeeeee&b=ffffff', '"eeeeee" and "ffffff"'],
+    ['?a=ffffff&b=ffffff', '"ffffff"'],
+    ['?b=%3Cb%3E', '"&lt;b&gt;"'],
+  ] as const) {
+    const { status, text } = await client.get(`/_profiler/compare${query}`)
+    t.equal(status, 404)
+    t.match(textOf(text).replaceAll('&quot;', '"'), `Nothing is kept of ${names}:`)
+  }
+})
+
+t.test('a record is compared with the one before it that asked for the same', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
+  keep({ token: '000001', time: 1000, route: 'a' })
+  keep({ token: '000002', time: 2000, route: 'a', method: 'POST' })
+  keep({ token: '000003', time: 3000, route: 'ab' })
+  keep({ token: '000004', time: 4000, route: 'a' })
+  keep({ token: '000005', time: 5000, route: 'a' })
+  keep({ token: '000006', time: 6000, route: null, url: 'http://localhost/x?a=1' })
+  keep({ token: '000007', time: 7000, route: null, url: 'http://localhost/x/y' })
+  keep({ token: '000008', time: 8000, route: null, url: 'http://localhost/x?b=2' })
+  keep({ token: '000009', time: 9000, route: null, url: 'http://localhost/x', parent: '000008', controller: 'one' })
+  keep({ token: '00000a', time: 9100, route: null, url: 'http://localhost/x', parent: '000008', controller: 'two' })
+  keep({ token: '00000b', time: 9200, route: null, url: 'http://localhost/x', parent: '000008', controller: 'one' })
+  const previous = async (token: string) => {
+    const { headers, status, text } = await client.get(`/_profiler/compare?b=${token}`)
+    return status === 302 ? headers.get('location') : `${status} ${textOf(text).includes('Nothing to compare with')}`
+  }
+  t.equal(await previous('000004'), '/_profiler/compare?a=000001&b=000004')
+  t.equal(await previous('000001'), '404 true')
+  t.equal(await previous('000002'), '404 true')
+  t.equal(await previous('000008'), '/_profiler/compare?a=000006&b=000008')
+  t.equal(await previous('00000a'), '404 true')
+  t.equal(await previous('00000b'), '/_profiler/compare?a=000009&b=00000b')
+  t.match(plainEquals((await client.get('/_profiler/000004')).text), 'href="/_profiler/compare?b=000004"')
+})
+
+t.test('parameters have their own names, whatever fields of a summary are called', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const query = ['ip', 'calls', 'constructor', '__proto__'].map(name => [name, '1'])
+  storage.append(createRecord({ token: '000001' }), '{}')
+  storage.append(createRecord({ token: '000002', data: { request: { query } } }), '{}')
+  const { text } = await client.get('/_profiler/compare?a=000001&b=000002')
+  for (const name of ['ip', 'calls', 'constructor', '__proto__']) t.match(textOf(text), `${name} only in B 1`)
+})
+
+t.test('nothing that records say becomes markup, and damaged ones are compared as far as they can be read', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const show = async (text: string) => {
+    const pairs = [[text, text]]
+    const data = {
+      request: { headers: pairs, query: pairs, attributes: pairs },
+      response: { headers: pairs },
+      events: {
+        spans: [
+          [null, text, 0, 3],
+          [1, text, 1, 1, 0, 3, [text]],
+        ],
+      },
+      logger: {
+        records: [
+          { level: 'info', channel: text, message: text },
+          { level: 'info', channel: text, message: text },
+        ],
+      },
+      time: { measured: [{ name: text, duration: 7000 }] },
+    }
+    storage.append(createRecord({ token: '00000a', data, exception: text, url: `http://localhost/${text}` }), '{}')
+    storage.append(
+      createRecord({ token: '00000b', data: { request: 5, response: [], events: { spans: {} }, logger: 'x' } }),
+      '{}',
+    )
+    return (await client.get('/_profiler/compare?a=00000a&b=00000b')).text
+  }
+  const tame = await show('tame')
+  const nasty = await show(`"'\`><script>alert(1)</script><b onclick=x>{{token}}</b>`)
+  t.ok(skeletonOf(tame).length > 60)
+  t.strictSame(skeletonOf(nasty), skeletonOf(tame))
+})
+
+t.test('what was done more than once says how often', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const log = { level: 'info', channel: 'app', message: 'Once more.' }
+  const events = {
+    spans: [
+      [null, 'e', 0, 9],
+      [1, 'listener', 1, 1],
+      [null, 'e', 20, 9],
+      [1, 'listener', 21, 1],
+    ],
+  }
+  storage.append(createRecord({ token: '00000a', data: { logger: { records: [log, log] }, events } }), '{}')
+  storage.append(createRecord({ token: '00000b' }), '{}')
+  const text = textOf((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
+  t.match(text, 'called 2 times, 0.002 ms')
+  t.match(text, 'logged 2 times')
+  t.match(text, 'e only in A2 times')
+})

@@ -1,0 +1,370 @@
+import { t } from 'tap'
+import { findLatest } from '#bundles/profiler/insight/latest.ts'
+import { parseListRequest, parseMoment } from '#bundles/profiler/insight/list-request.ts'
+import { groupByParent } from '#bundles/profiler/insight/relatives.ts'
+import type { ProfileSummary } from '#bundles/profiler/profile.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { createSearchForm } from '#bundles/profiler/web/pages/list-page.ts'
+import type { TestClient } from '#kernel/testing/client.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { plainEquals, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const results = '/_profiler/empty/search/results'
+
+function parse(query: string): ReturnType<typeof parseListRequest> {
+  return parseListRequest(new URLSearchParams(query))
+}
+
+function keep(storage: MemoryProfileStorage, ...records: RecordInit[]): void {
+  for (const record of records) storage.append(createRecord(record), '{}')
+}
+
+async function show(client: TestClient, query = ''): Promise<string> {
+  const { headers, status, text } = await client.get(`${results}${query}`)
+  if (status !== 200 || headers.has('x-debug-token')) throw new Error(`The list is answered with ${status}.`)
+  return plainEquals(text)
+}
+
+/** The tokens of the rows, in their order. */
+function tokensOf(html: string): string[] {
+  return [...html.matchAll(/<td class="token"><a[^>]*>([^<]*)</g)].map(([, token]) => String(token))
+}
+
+t.test('a moment is given in seconds, or as an ISO date as long as one likes', async t => {
+  const iso = (text: string, edge: 'first' | 'last') => {
+    const moment = parseMoment(text, edge)
+    return moment === undefined ? undefined : new Date(moment).toISOString()
+  }
+  const rows: [text: string, first: string, last: string][] = [
+    ['0', '1970-01-01T00:00:00.000Z', '1970-01-01T00:00:00.999Z'],
+    ['1000000000', '2001-09-09T01:46:40.000Z', '2001-09-09T01:46:40.999Z'],
+    ['-1', '1969-12-31T23:59:59.000Z', '1969-12-31T23:59:59.999Z'],
+    ['2026-11-20', '2026-11-20T00:00:00.000Z', '2026-11-20T23:59:59.999Z'],
+    ['2026-11-20T23:15', '2026-11-20T23:15:00.000Z', '2026-11-20T23:15:59.999Z'],
+    ['2026-11-20 23:15:09', '2026-11-20T23:15:09.000Z', '2026-11-20T23:15:09.999Z'],
+    ['2026-11-20T23:15:09.5', '2026-11-20T23:15:09.500Z', '2026-11-20T23:15:09.500Z'],
+    ['2026-11-20t23:15z', '2026-11-20T23:15:00.000Z', '2026-11-20T23:15:59.999Z'],
+    ['2026-11-20T23:15+01:00', '2026-11-20T22:15:00.000Z', '2026-11-20T22:15:59.999Z'],
+    ['2026-11-20T23:15:09-0130', '2026-11-21T00:45:09.000Z', '2026-11-21T00:45:09.999Z'],
+    ['2028-02-29', '2028-02-29T00:00:00.000Z', '2028-02-29T23:59:59.999Z'],
+  ]
+  for (const [text, first, last] of rows) {
+    t.equal(iso(text, 'first'), first, text)
+    t.equal(iso(text, 'last'), last, text)
+  }
+  const none = ['', 'nope', '2026-02-30', '2026-13-01', '2026-11-20T25:00', '2026-11-20T10', '1e3', '9'.repeat(400)]
+  for (const text of none) t.equal(parseMoment(text, 'first'), undefined, text)
+})
+
+t.test('a search that says nothing is for the ten latest requests', async t => {
+  const query = { filters: [], limit: 10, offset: 0 }
+  const expected = { query, isPinned: false, parameters: {}, page: 1, notes: [] }
+  t.strictSame(parse(''), expected)
+  t.strictSame(parse('ip=&method=&limit=&start=+&nonsense=1'), expected, 'an empty form says nothing')
+  t.strictSame(parse('type=request').query, expected.query)
+})
+
+t.test('filters look for parts; the method in any case; an exclamation mark leaves out', async t => {
+  t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command&token=4D5').query.filters, [
+    { field: 'ip', test: 'contains', value: '127' },
+    { field: 'method', test: 'contains', value: 'POS' },
+    { field: 'status', test: 'contains', value: '40' },
+    { field: 'url', test: 'contains', value: 'a' },
+    { field: 'token', test: 'contains', value: '4d5' },
+    { field: 'type', test: 'contains', value: 'command' },
+    { field: 'time', test: 'from', value: 10_000 },
+    { field: 'time', test: 'until', value: 20_999 },
+  ])
+  t.strictSame(parse('url=!%2Fx').query.filters, [{ field: 'url', test: 'lacks', value: '/x' }])
+  t.strictSame(parse('url=!').query.filters, [])
+})
+
+t.test('what cannot be understood is left out, and noted', async t => {
+  for (const [query, expected] of [
+    ['limit=abc', { limit: 10, offset: 0 }],
+    ['limit=0', { limit: 10, offset: 0 }],
+    ['limit=-3', { limit: 10, offset: 0 }],
+    ['limit=5000', { limit: 1000, offset: 0 }],
+    ['limit=1e2', { limit: 10, offset: 0 }],
+    ['page=x', { limit: 10, offset: 0 }],
+    ['page=0', { limit: 10, offset: 0 }],
+    ['sort=controller', { limit: 10, offset: 0 }],
+    ['start=yesterday', { limit: 10, offset: 0 }],
+    ['end=2026-02-30', { limit: 10, offset: 0 }],
+  ] as const) {
+    const { notes, query: found } = parse(query)
+    t.strictSame(found, { filters: [], ...expected }, query)
+    t.equal(notes.length, 1, query)
+  }
+  t.strictSame(parse('limit=5000').notes, ['The limit “5000” is no number from 1 to 1,000: it is taken for 1,000.'])
+})
+
+t.test('pages and columns', async t => {
+  t.hasStrict(parse('limit=25&page=3').query, { limit: 25, offset: 50 })
+  t.strictSame(parse('sort=duration').query.sort, { field: 'duration', direction: 'descending' })
+  t.strictSame(parse('sort=url&order=asc').query.sort, { field: 'url', direction: 'ascending' })
+})
+
+t.test('the form keeps what was asked for', async t => {
+  const form = createSearchForm(parse('ip=1&method=get&status_code=4&url=!x&start=2026-11-20&end=2026-11-20&limit=7'))
+  t.hasStrict(form, { ip: '1', status: '4', address: '!x', isOpen: true, isFiltering: true })
+  t.hasStrict(form, { start: '2026-11-20T00:00', end: '2026-11-20T23:59' })
+  const selected = (choices: typeof form.methods) => choices.filter(each => each.isSelected).map(each => each.value)
+  t.strictSame(selected(form.methods), ['GET'])
+  t.strictSame(selected(form.limits), ['7'], 'also when it is not one of the usual')
+  t.strictSame(selected(createSearchForm(parse('method=ge')).methods), ['GE'])
+
+  t.hasStrict(createSearchForm(parse('token=abc')), { token: 'abc', isOpen: true })
+
+  const empty = createSearchForm(parse(''))
+  t.hasStrict(empty, { ip: '', start: '', end: '', isOpen: false, isFiltering: false })
+  t.strictSame(selected(empty.methods), [''])
+  const seconds = createSearchForm(parse('start=1000000001&end=1000000001'))
+  t.hasStrict(seconds, { start: '2001-09-09T01:46:41', end: '2001-09-09T01:46:41' })
+  t.equal(createSearchForm(parse('end=999999999999')).end, '', 'a year that the field does not know')
+})
+
+t.test('sub-requests stand below their parents, none is added or lost', async t => {
+  const make = (token: string, parent: string | null, time: number): ProfileSummary =>
+    createRecord({ token, parent, time }).summary
+  const group = (...summaries: ProfileSummary[]) =>
+    groupByParent(summaries).map(({ summary, isBelowParent }) => (isBelowParent ? `> ${summary.token}` : summary.token))
+  t.strictSame(
+    group(make('m2', null, 5), make('s2', 'm1', 4), make('s1', 'm1', 3), make('ss', 's1', 3), make('m1', null, 2)),
+    ['m2', 'm1', '> s1', '> ss', '> s2'],
+  )
+  t.strictSame(group(make('s', 'elsewhere', 1), make('m', null, 1)), ['s', 'm'], 'a parent on another page')
+  t.strictSame(group(make('a', 'b', 1), make('b', 'a', 2), make('c', 'c', 3)), ['a', '> b', 'c'], 'damaged ones')
+  t.strictSame(group(make('m', null, 1), make('m', null, 2), make('s', 'm', 3)), ['m', '> s', 'm'], 'one token twice')
+})
+
+t.test('a 404 is listed with the sub-request that answered it', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers } = await client.get('/missing-x')
+  const main = headers.get('x-debug-token')
+  const sub = headers.get('x-previous-debug-token')
+  const html = await show(client, '?limit=10')
+  t.strictSame(tokensOf(html), [main, sub])
+  const text = textOf(html)
+  t.match(text, '2 results found')
+  t.match(text, '404 127.0.0.1 GET /missing-x KERNEL_NO_ROUTE 1 error 1 sub-request')
+  t.match(text, `/missing-x sub-request of ${main} by error_controller`)
+  t.match(html, `<a class="entry" href="/_profiler/${main}" title="http://localhost/missing-x">/missing-x</a>`)
+  t.match(html, '<tr class="sub below" data-token="')
+  const only = await show(client, '?limit=1')
+  t.strictSame(tokensOf(only), [main])
+  t.match(textOf(only), /1 results found\s*1–1 of 2/)
+  t.match(textOf(only), '2 records kept')
+})
+
+t.test('rows tell what is worth a look', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const many = { errors: 2, warnings: 1, calls: 3, subRequests: 1 }
+  keep(storage, { ...many, token: 'aaaaaa', exception: 'TypeError', outcome: 'aborted', status: 500, duration: 1520 })
+  keep(storage, { token: 'bbbbbb', status: 0, outcome: 'crashed', duration: 45.67, url: 'not a url', route: null })
+  keep(storage, { token: 'cccccc', status: 302, outcome: 'unfinished', duration: 123.4, url: 'https://x.example/' })
+  keep(storage, { token: 'dddddd', status: 206, outcome: 'stream-failed' })
+  keep(storage, { token: 'eeeeee', status: 200, outcome: 'crashed' })
+  keep(storage, { token: 'ffffff', status: 0, outcome: 'unfinished' })
+  const html = await show(client)
+  t.match(html, '<span class="pill pill-error" title="206 Partial Content">206</span>')
+  t.match(html, '<span class="pill pill-error" title="Error 500 Internal Server Error">500</span>')
+  t.match(html, '<span class="pill pill-error" title="200 OK">200</span>')
+  t.match(html, '<span class="pill pill-error" title="No response">–</span>')
+  t.match(html, '<span class="pill pill-plain" title="No response">–</span>')
+  t.match(html, '<span class="pill pill-warning" title="302 Found">302</span>')
+  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
+  t.match(textOf(html), '20 Nov 2026 23:15:09')
+  t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
+  for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
+    t.match(html, text)
+})
+
+t.test('what browsers ask for by themselves is marked, never the latest, and in no statistics', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const none = { route: null, status: 404, contentType: 'text/html' }
+  const at = (time: number) => Date.parse('2026-11-20T23:15Z') + time
+  keep(storage, { token: 'aaaaaa', url: 'http://localhost/page', time: at(0) })
+  const call = { url: 'http://localhost/api', contentType: 'application/json' }
+  const byPage = { data: { request: { headers: [['Sec-Fetch-Dest', 'empty']] } } }
+  keep(storage, { ...call, ...byPage, token: 'bbbbbb', time: at(1_000) })
+  const probes = ['/favicon.ico', '/robots.txt?a=1', '/apple-touch-icon-120x120.png', '/.well-known/x/y.json']
+  for (const [index, path] of probes.entries()) {
+    keep(storage, {
+      ...none,
+      token: `00000${index}`,
+      url: `http://localhost${path}`,
+      exception: 'NotFoundError',
+      time: at(2_000),
+    })
+  }
+  const latest = async () => (await findLatest(storage))?.token
+  t.equal(await latest(), 'aaaaaa', 'the page of the call')
+  const html = await show(client)
+  t.equal(html.match(/asked for by the browser/g)?.length, 4)
+  t.notMatch(html, 'NotFoundError')
+  const errorPage = { ...none, parent: '000000', url: 'http://localhost/favicon.ico' }
+  keep(storage, { ...errorPage, token: '000009', time: at(2_000) })
+  const rows = (await show(client)).match(/<td class="status"><span class="pill pill-plain"/g)
+  t.equal(rows?.length, 5, 'the row of its error page is grey, too')
+  t.equal(textOf((await client.get('/_profiler/latest')).text).includes('/page'), true)
+  const { requests, routes } = (await client.get('/_profiler/routes.json')).json() as {
+    requests: number
+    routes: { route: string | null }[]
+  }
+  t.strictSame([requests, routes.map(({ route }) => route)], [2, ['somewhere']])
+  keep(storage, { ...call, token: 'cccccc', time: at(2_100) })
+  t.equal(await latest(), 'cccccc', 'a call of a program')
+  keep(storage, { ...call, ...byPage, token: 'eeeeee', time: at(9_000) })
+  t.equal(await latest(), 'eeeeee', 'a call without a page')
+  keep(storage, { token: 'dddddd', url: 'http://localhost/favicon.ico', time: at(20_000) })
+  t.equal(await latest(), 'dddddd', 'an icon that is there')
+  t.equal(await findLatest(new MemoryProfileStorage()), undefined)
+})
+
+t.test('a record that is only in memory is marked', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const search = storage.search.bind(storage)
+  storage.search = async query => ({ ...(await search(query)), unstored: new Set(['bbbbbb']) })
+  keep(storage, { token: 'aaaaaa' })
+  keep(storage, { token: 'bbbbbb' })
+  const html = await show(client)
+  t.equal(html.match(/not stored/g)?.length, 1)
+  const { records } = (await client.get('/_profiler/search.json')).json() as {
+    records: { token: string; isStored: boolean }[]
+  }
+  t.strictSame(
+    records.map(({ isStored, token }) => [token, isStored]),
+    [
+      ['bbbbbb', false],
+      ['aaaaaa', true],
+    ],
+  )
+  t.match((await client.get('/_profiler/search.md')).text, /bbbbbb[^\n]*; not stored/)
+})
+
+t.test('a list that finds nothing says what is there, and how to get at it', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const fresh = textOf(await show(client))
+  t.match(fresh, 'No results found')
+  t.match(fresh, 'The query returned no result.')
+  t.match(fresh, 'Nothing is recorded yet')
+  keep(storage, { token: 'aaaaaa' }, { token: 'bbbbbb' })
+  const html = await show(client, '?ip=9.9.9.9&limit=10')
+  t.match(textOf(html), 'The query returned no result. The filters leave out all of 2 records. Clear filters')
+  t.match(html, '<a href="/_profiler/">Clear filters</a>')
+  const beyond = await show(client, '?limit=1&page=9')
+  t.match(textOf(beyond), 'There are fewer pages than that.')
+  t.match(beyond, '<a href="?limit=1">')
+  t.match(beyond, 'rel="prev" href="?limit=1&amp;page=8"')
+})
+
+t.test('pages follow one another', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const tokens = Array.from({ length: 25 }, (_, index) => String(100_000 + index))
+  for (const token of tokens) keep(storage, { token })
+  const latest = tokens.toReversed()
+  const first = await show(client, '?ip=127')
+  t.strictSame(tokensOf(first), latest.slice(0, 10))
+  t.match(textOf(first), /10 results found\s*1–10 of 25/)
+  t.notMatch(first, 'rel="prev"')
+  t.match(first, 'rel="next" href="?ip=127&amp;page=2"')
+  const last = await show(client, '?ip=127&page=3')
+  t.strictSame(tokensOf(last), latest.slice(20))
+  t.match(textOf(last), '21–25 of 25')
+  t.match(last, 'rel="prev" href="?ip=127&amp;page=2"')
+  t.notMatch(last, 'rel="next"')
+})
+
+t.test('columns sort, and once more the other way round; then sub-requests stand where they belong', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
+  keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
+  keep(storage, { token: 'aaaaaa', duration: 3, url: 'http://localhost/x-somewhere' })
+  t.strictSame(tokensOf(await show(client)), ['aaaaaa', 'bbbbbb', 'cccccc'])
+  const sorted = await show(client, '?sort=duration&page=1&url=some')
+  t.strictSame(tokensOf(sorted), ['bbbbbb', 'aaaaaa', 'cccccc'])
+  t.match(
+    sorted,
+    'aria-sort="descending"><a class="sort" href="?url=some&amp;sort=duration&amp;order=asc">Duration</a>',
+  )
+  t.notMatch(sorted, 'below')
+  t.strictSame(tokensOf(await show(client, '?sort=url&url=-')), ['bbbbbb', 'aaaaaa'])
+  const ascending = await show(client, '?sort=duration&order=asc')
+  t.strictSame(tokensOf(ascending), ['cccccc', 'aaaaaa', 'bbbbbb'])
+  t.match(ascending, 'aria-sort="ascending"><a class="sort" href="?sort=duration&amp;order=desc">')
+})
+
+t.test('bad parameters are noted on the page', async t => {
+  const { client } = await createProfiledKernel(t)
+  const html = await show(client, '?limit=abc&start=%3Cb%3E&end=nope&page=-1&sort=%22&order=up&ip=%FF%00')
+  t.equal(html.match(/class="note note-warning"/g)?.length, 5)
+  t.match(html, 'The start “&lt;b&gt;” is left out')
+})
+
+t.test('the list tells how the store does, and what was not recorded', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
+  keep(storage, { token: 'aaaaaa' })
+  storage.usage = async () => ({ profiles: 1234, bytes: 3_440_000, dropped: 2, problem: 'ENOSPC: no space left' })
+  const text = textOf(await show(client))
+  t.match(text, '1,234 records kept, 3.3 MiB.')
+  t.match(text, '1 request not recorded')
+  t.match(text, '2 records dropped.')
+  t.match(text, 'could not be kept: ENOSPC: no space left')
+  storage.usage = async () => ({ profiles: 1, bytes: 820, dropped: 0, problem: undefined })
+  t.match(textOf(await show(client)), '1 record kept, 820 B.')
+  storage.usage = async () => ({ profiles: 1, bytes: 4.2e13, dropped: 0, problem: undefined })
+  t.match(textOf(await show(client)), '1 record kept, 39115.5 GiB.')
+})
+
+t.test(
+  'a record is pinned in the list, which leads back to itself, and those that are pinned can be listed',
+  async t => {
+    const { client, storage } = await createProfiledKernel(t)
+    keep(storage, { token: 'aaaaaa', duration: 0 }, { token: 'bbbbbb', duration: 0 })
+    const html = await show(client, '?url=some&limit=5')
+    const [, link] = /formaction="([^"]*aaaaaa[^"]*)"/.exec(html) ?? []
+    t.equal(link, '/_profiler/aaaaaa/pin?list=url%3Dsome%26limit%3D5')
+    t.match(html, 'aria-label="Pin aaaaaa" aria-pressed="false"')
+    t.match(html, '<rect width="0.0"')
+    const answer = await client.post(String(link), { headers: { origin: 'http://localhost' } })
+    t.equal(answer.status, 303)
+    t.equal(answer.headers.get('location'), '/_profiler/empty/search/results?url=some&limit=5')
+    const pinned = await show(client, '?pinned=1')
+    t.strictSame(tokensOf(pinned), ['aaaaaa'])
+    t.match(pinned, 'aria-label="Unpin aaaaaa" aria-pressed="true"')
+    t.match(pinned, '/_profiler/aaaaaa/unpin?list=pinned%3D1')
+    t.match(pinned, 'name="pinned" value="1" checked')
+    t.match(pinned, 'data-live=""', 'nothing that comes is pinned')
+    t.equal(
+      (await client.get('/_profiler/search?pinned=1&route=x')).headers.get('location'),
+      '/_profiler/empty/search/results?type=request&route=x&pinned=1',
+    )
+    t.equal(
+      (await client.get('/_profiler/search?pinned=1')).headers.get('location'),
+      '/_profiler/aaaaaa/search/results?type=request&pinned=1',
+    )
+  },
+)
+
+t.test('routes are searched, and a sorted list stays sorted', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(
+    storage,
+    { token: 'aaaaaa', route: 'blog_show' },
+    { token: 'bbbbbb', route: null },
+    { token: 'cccccc', route: 'blog' },
+  )
+  const html = await show(client, '?route=blog&sort=route&order=asc')
+  t.strictSame(tokensOf(html), ['cccccc', 'aaaaaa'])
+  t.match(html, '<input type="hidden" name="sort" value="route"><input type="hidden" name="order" value="asc">')
+  t.match(html, '<input name="route" value="blog"')
+})
+
+t.test('the first page is live, with its filters; others only move', async t => {
+  const { client } = await createProfiledKernel(t)
+  t.match(await show(client, '?ip=127&limit=5'), 'data-live="/_profiler/live?ip=127&amp;limit=5"')
+  t.match(await show(client, '?page=2'), 'data-live=""')
+})

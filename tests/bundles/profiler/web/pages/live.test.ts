@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { t } from 'tap'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { ProfileFilter } from '#bundles/profiler/store/profile-storage.ts'
+import { LiveStreams } from '#bundles/profiler/web/pages/supply-routes.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { createSignals } from '#lib/signals.ts'
+import { createRecord } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+import { until } from '#tests/support/until.ts'
+
+function create({ filters = [], heartbeat = 60_000 }: { filters?: ProfileFilter[]; heartbeat?: number } = {}) {
+  const storage = new MemoryProfileStorage()
+  const signals = createSignals(error => {
+    throw error
+  })
+  const streams = new LiveStreams({ storage, signals, heartbeat })
+  const stream = streams.create(filters)
+  const keep = (token: string, status = 200) => storage.append(createRecord({ token, status }), '{}')
+  const drain = () => signals.emit('server.draining', undefined)
+  return { storage, streams, stream, keep, drain }
+}
+
+/** Reads on until something is there. */
+async function readUntil(stream: Readable, wanted: string): Promise<string> {
+  let text = ''
+  while (!text.includes(wanted)) {
+    const chunk = stream.read()
+    if (chunk === null) await wait(1)
+    else text += chunk
+  }
+  return text
+}
+
+t.test('a stream tells of records that match its filters, several at once', async t => {
+  const { keep, stream, streams } = create({ filters: [{ field: 'status', test: 'contains', value: '40' }] })
+  keep('000001', 404)
+  t.equal(streams.size, 0, 'nobody reads it')
+  t.equal(await readUntil(stream, '\n\n'), ': live\n\n')
+  t.equal(streams.size, 1)
+  for (const [token, status] of [
+    ['000002', 404],
+    ['000003', 200],
+    ['000004', 405],
+    ['000002', 404],
+  ] as const) {
+    keep(token, status === 405 ? 404 : status)
+  }
+  t.equal(await readUntil(stream, '\n\n'), 'event: records\ndata: 000002 000004\n\n')
+  stream.destroy()
+  await once(stream, 'close')
+  t.equal(streams.size, 0)
+  keep('000005', 404)
+})
+
+t.test('too many are not named', async t => {
+  const { keep, stream } = create()
+  await readUntil(stream, ': live')
+  for (let number = 100_000; number < 100_101; number++) keep(String(number))
+  t.equal(await readUntil(stream, '\n\n'), 'event: reload\ndata: many\n\n')
+  keep('000001')
+  t.equal(await readUntil(stream, '\n\n'), 'event: records\ndata: 000001\n\n')
+  stream.destroy()
+})
+
+t.test('it shows that it lives', async t => {
+  const { stream } = create({ heartbeat: 5 })
+  t.match(await readUntil(stream, ':\n\n:\n\n'), /^: live\n\n(:\n\n)+$/)
+  stream.destroy()
+})
+
+t.test('who is behind costs no memory, is told when it reads on, and is cut off when the server stops', async t => {
+  const { drain, keep, stream } = create({ heartbeat: 1 })
+  stream.once('data', () => stream.pause())
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
+  const full = stream.readableLength
+  keep('000001')
+  await wait(150)
+  t.equal(stream.readableLength, full, 'not even a heartbeat is added')
+  t.match(await readUntil(stream, '000001'), 'event: records\ndata: 000001\n\n')
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
+  drain()
+  const [error] = await once(stream, 'error')
+  t.match(error.message, 'The server stops')
+})
+
+t.test('all end when the server stops, and those that begin then', async t => {
+  const { drain, stream, streams } = create()
+  await readUntil(stream, ': live')
+  drain()
+  stream.resume()
+  await once(stream, 'end')
+  const late = streams.create([]).resume()
+  await once(late, 'end')
+  t.equal(streams.size, 0)
+})
+
+t.test('the route has the filters of the list, is not recorded, and is no request that others wait beside', async t => {
+  const { app, client, panel, profileOf, storage } = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, { app })
+  const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
+  t.equal(response.status, 200)
+  t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
+  t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
+  t.notOk(response.headers.has('x-debug-token'))
+  const reader = Readable.fromWeb(response.body as never)
+  await client.get('/star-photo-booth')
+  const missing = await client.get('/missing-x')
+  const told = await readUntil(reader, 'event: records')
+  t.match(told, String(missing.headers.get('x-debug-token')), 'the one that was not found')
+  t.match(told, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
+  t.equal(told.match(/[0-9a-f]{6}\b/g)?.length, 2)
+  t.equal((await storage.usage()).profiles, 3)
+  const profile = await profileOf(missing)
+  t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })
+  t.ok(panel('memory'))
+  reader.destroy()
+  const { body } = await app.kernel.handle(createRequest('/_profiler/live', { method: 'HEAD' }))
+  if (body instanceof Readable) body.destroy()
+})
+
+t.test('who has no access gets no stream', async t => {
+  const { client } = await createProfiledKernel(t)
+  for (const headers of [{ 'x-forwarded-for': '127.0.0.1' }, { 'sec-fetch-site': 'cross-site' }]) {
+    t.equal((await client.get('/_profiler/live', { headers })).status, 404)
+  }
+})
+
+t.test('a server stops at once though a stream is open', async t => {
+  const { app } = await createProfiledKernel(t)
+  const { server, url } = await serveKernel(t, { app })
+  const response = await fetch(`${url}/_profiler/live`)
+  const begin = performance.now()
+  const [text] = await Promise.all([response.text(), server.close()])
+  t.equal(text, ': live\n\n')
+  t.ok(performance.now() - begin < 2000)
+})

@@ -1,0 +1,373 @@
+import { type Test, t } from 'tap'
+import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
+import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { Assets } from '#bundles/profiler/web/assets.ts'
+import { PageRenderer } from '#bundles/profiler/web/pages/page-services.ts'
+import { createMenu } from '#bundles/profiler/web/pages/panel-page.ts'
+import { renderRecord } from '#bundles/profiler/web/pages/profile-page.ts'
+import { createPanelList } from '#bundles/profiler/web/panels/load-panels.ts'
+import type { ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import type { Collector } from '#kernel/profiler-contract.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { turns } from '#tests/support/turns.ts'
+import { until } from '#tests/support/until.ts'
+
+/** A bundle whose collectors are those. */
+function collecting(...collectors: Collector[]): Bundle {
+  return { name: 'collecting', register: app => void app.collectors.push(...collectors) }
+}
+
+function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel {
+  return {
+    name,
+    label: `The ${name}`,
+    template: 'profiler/collected',
+    hasContent: ({ data }) => data[name] !== undefined,
+    toView: () => ({ rows: [], text: `${name} is shown` }),
+    ...changes,
+  }
+}
+
+/** Shows records with panels of the test's own. */
+async function withPanels(
+  t: Test,
+  ...panels: ProfilePanel[]
+): Promise<{ storage: MemoryProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
+  const { app, records, storage } = await createProfiledKernel(t)
+  const { logger, view } = app
+  const pages = new PageRenderer(
+    view,
+    new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
+  )
+  const profiler = { whenKept: async () => undefined }
+  const inspector = async () => new Inspector([])
+  const services = {
+    ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels, inspector },
+    badges: new FindingBadges({ ...app, storage, inspector }),
+  }
+  return {
+    storage,
+    warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
+    async show(target) {
+      const token = /[0-9a-f]{6}/.exec(target)?.[0] ?? ''
+      return String((await renderRecord(token, createRequest(target), services)).body)
+    },
+  }
+}
+
+t.test('a 404 shows its summary and what it was forwarded to', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers } = await client.get('/missing-x?a=1', { headers: { host: 'localhost:8000' } })
+  const main = headers.get('x-debug-token')
+  const sub = headers.get('x-previous-debug-token')
+
+  const { status, text: page } = await client.get(`/_profiler/${main}`)
+  const html = plainEquals(page)
+  t.equal(status, 200)
+  t.match(html, '<title>404 GET /missing-x?a=1 · Profiler</title>')
+  const text = textOf(html)
+  t.match(text, 'Error 404 Not Found')
+  t.match(text, 'GET /missing-x?a=1')
+  t.match(html, 'href="http://localhost:8000/missing-x?a=1" rel="noreferrer"')
+  t.match(html, '<a href="/_profiler/empty/search/results?ip=127.0.0.1&amp;limit=10">127.0.0.1</a>')
+  t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d\.\d{3} UTC/)
+  t.match(text, /Outcome Answered\./)
+  t.match(text, `Sub Requests 404 error_controller ${sub}`)
+  t.match(html, `<form action="/_profiler/${main}/pin?panel=`)
+
+  const ofSub = textOf((await client.get(`/_profiler/${sub}`)).text)
+  t.match(ofSub, `Parent Request 404 GET /missing-x?a=1 ${main}`)
+  t.notMatch(ofSub, 'Sub Requests')
+})
+
+t.test('a page that was answered shows route and controller; HEAD shows nothing, as ever', async t => {
+  const { client } = await createProfiledKernel(t)
+  const token = (await client.post('/multi')).headers.get('x-debug-token')
+  const failed = (await client.get(`/_profiler/${token}`)).text
+  t.match(failed, '<span title="http://localhost/multi">/multi</span>', 'a POST is not asked for once more')
+  const answered = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  const text = textOf((await client.get(`/_profiler/${answered}`)).text)
+  t.match(text, '200 OK')
+  t.match(text, 'Route star_photo_booth')
+  t.match(text, 'Controller star_photo_booth')
+  const head = await client.request('HEAD', `/_profiler/${answered}`)
+  t.equal(head.status, 200)
+  t.equal(head.text, '')
+})
+
+t.test('the latest record has an address of its own', async t => {
+  const { client } = await createProfiledKernel(t)
+  const none = await client.get('/_profiler/latest')
+  t.equal(none.status, 404)
+  t.match(textOf(none.text), 'There are no profiles')
+  t.match(textOf(none.text), 'No profiles found.')
+  const token = (await client.get('/missing-x')).headers.get('x-debug-token')
+  const latest = await client.get('/_profiler/latest')
+  t.equal(latest.status, 200)
+  t.match(latest.text, `/_profiler/${token}/pin`)
+})
+
+t.test('a token that is not known is a 404 which says why, and where to go on', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const { headers } = await client.get('/missing-x')
+  await turns()
+  const { profiles } = await storage.usage()
+  for (const [path, shown] of [
+    ['ffffff', 'ffffff'],
+    ['ffffff?panel=nosuch', 'ffffff'],
+    ['empty', 'empty'],
+    ['%3Cb%3E%22', '&lt;b&gt;&quot;'],
+  ] as const) {
+    const { headers: answer, status, text } = await client.get(`/_profiler/${path}`)
+    t.equal(status, 404)
+    t.notOk(answer.has('x-debug-token'))
+    t.match(text, 'Token not found')
+    t.match(text, `Token "${shown}" not found.`)
+    t.match(text, 'It has expired.')
+    t.match(text, `<a class="token-link" href="/_profiler/${headers.get('x-debug-token')}">`)
+  }
+  await turns()
+  t.equal((await storage.usage()).profiles, profiles)
+  const { headers: slash } = await client.get('/_profiler/ffffff/')
+  t.equal(slash.get('location'), 'http://localhost/_profiler/ffffff')
+})
+
+t.test('records lead to the main requests before and after them', async t => {
+  const { show, storage } = await withPanels(t)
+  const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
+  keep({ token: '000001', time: 1000 })
+  keep({ token: '000002', time: 1000 })
+  keep({ token: '000003', time: 1500, parent: '000004' })
+  keep({ token: '000004', time: 1400, children: ['000003'] })
+  keep({ token: '000005', time: 9000 })
+  const neighbours = async (token: string) =>
+    [...(await show(token)).matchAll(/rel="(prev|next)" href="\/_profiler\/([^"]+)"/g)].map(
+      ([, rel, to]) => `${rel} ${to}`,
+    )
+  t.strictSame(await neighbours('000001'), ['next 000002'])
+  t.strictSame(await neighbours('000002'), ['prev 000001', 'next 000004'])
+  t.strictSame(await neighbours('000004'), ['prev 000002', 'next 000005'])
+  t.strictSame(await neighbours('000003'), ['prev 000004', 'next 000005'])
+  t.strictSame(await neighbours('000005'), ['prev 000004'])
+})
+
+t.test('neighbours keep the panel that was asked for; what came since is counted', async t => {
+  const { show, storage } = await withPanels(t, panel('request'), panel('time'))
+  const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
+  for (let number = 100_000; number < 100_003; number++) keep({ token: String(number), time: number })
+  const html = plainEquals(await show('/100001?panel=time'))
+  t.match(html, 'rel="prev" href="/_profiler/100000?panel=time"')
+  t.match(html, 'rel="next" href="/_profiler/100002?panel=time"')
+  t.match(html, '<a href="/_profiler/latest?panel=time" data-key="l">')
+  t.match(
+    html,
+    '<a href="/_profiler/empty/search/results?start=1970-01-01T00%3A01%3A40.001Z&amp;limit=50">1 request since</a>',
+  )
+  for (let number = 100_003; number < 100_300; number++) keep({ token: String(number), time: number })
+  t.match(await show('/100001?panel=time'), '199 requests and more since')
+  t.notMatch(await show('/100299?panel=time'), 'since</a>')
+})
+
+t.test('relatives that are gone keep their links', async t => {
+  const { show, storage } = await withPanels(t)
+  storage.append(createRecord({ token: '0000bb', parent: '0000aa', controller: null }), '{}')
+  storage.append(createRecord({ token: '0000cc', parent: 'eeeeee', children: ['0000bb', '0000dd'] }), '{}')
+  const gone = await show('0000cc')
+  t.match(textOf(gone), 'Parent Request Its record is gone. eeeeee')
+  t.match(textOf(gone), 'Sub Requests Its record is gone. 0000bb Its record is gone. 0000dd', 'nor is it another one’s')
+  storage.append(createRecord({ token: '0000aa', children: ['0000bb'] }), '{}')
+  t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
+})
+
+t.test('the exception is shown first, where there is one, else the request', async t => {
+  const { show, storage } = await withPanels(t, panel('time'), panel('request'), panel('exception'))
+  storage.append(createRecord({ token: '0000aa', data: { exception: {}, time: 1 } }), '{}')
+  storage.append(createRecord({ token: '0000bb' }), '{}')
+  t.match(await show('0000aa'), '<pre>exception is shown</pre>')
+  t.match(await show('0000bb'), '<pre>request is shown</pre>')
+  t.match(await show('/0000bb?panel=time'), '<pre>time is shown</pre>')
+  t.match(await show('/0000bb?panel='), '<pre>request is shown</pre>')
+  await t.rejects(show('/0000bb?panel=nosuch'), {
+    code: 'PROFILER_PANEL_UNKNOWN',
+    status: 404,
+    message: 'Panel "nosuch" is not available for token "0000bb".',
+  })
+})
+
+t.test('without any panel there is still a page', async t => {
+  const { show, storage } = await withPanels(t)
+  storage.append(createRecord(), '{}')
+  t.match(await show('abc123'), 'There is no panel to show.')
+  const { show: showOne, storage: other } = await withPanels(t, panel('time'))
+  other.append(createRecord(), '{}')
+  t.match(await showOne('abc123'), '<pre>time is shown</pre>')
+})
+
+t.test('an unknown panel is a 404 that is not recorded', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  const { headers, status, text } = await client.get(`/_profiler/${token}?panel=nosuch`)
+  t.equal(status, 404)
+  const message = `Panel "nosuch" is not available for token "${token}".`
+  t.equal(decodeURIComponent(headers.get('x-debug-exception') ?? ''), message)
+  t.match(text, `Panel &quot;nosuch&quot; is not available for token &quot;${token}&quot;. (404 Not Found)`)
+  t.notOk(headers.has('x-debug-token'))
+  await turns()
+  t.equal((await storage.usage()).profiles, 1)
+})
+
+t.test('a panel that fails costs nothing but itself', async t => {
+  const fails = () => {
+    throw new TypeError('a <b>damaged</b> record')
+  }
+  const { show, storage, warnings } = await withPanels(
+    t,
+    panel('good'),
+    panel('model', { toView: fails }),
+    panel('later', { toView: async () => fails() }),
+    panel('template', { toView: () => ({ nothing: 'that the template wants' }) }),
+    panel('value', { toView: () => ({ rows: [], text: { toString: 'x' } }) }),
+    panel('unknown', { template: 'profiler/nosuch' }),
+    panel('menu', { hasContent: fails, badge: fails }),
+  )
+  const data = { model: 1, later: 1, template: 1, value: 1, unknown: 1 }
+  storage.append(createRecord({ data, failures: { mail: 'no <i>server</i>' } }), '{}')
+  for (const name of ['model', 'later', 'template', 'value', 'unknown']) {
+    const html = await show(`/abc123?panel=${name}`)
+    t.match(html, 'This panel cannot be shown.', name)
+    t.match(html, `<h2>The ${name}</h2>`)
+    t.match(html, '<span>The good</span>', 'the menu is there')
+    t.match(html, 'The collector <code>mail</code> failed, and its data is missing: no &lt;i&gt;server&lt;/i&gt;')
+  }
+  t.match(await show('/abc123?panel=model'), 'a &lt;b&gt;damaged&lt;/b&gt; record')
+  t.equal(warnings().filter(message => /^The panel "\w+" cannot be shown\.$/.test(message)).length, 6)
+  t.match(await show('/abc123?panel=menu'), '<pre>menu is shown</pre>')
+})
+
+t.test('the menu tells what there is, and puts last what is empty', async t => {
+  const profile: Profile = JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text)
+  const badge = () => ({ text: '3', level: 'error' as const })
+  const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
+  t.strictSame(createMenu([panel('a'), panel('b', { badge }), c], profile, c), [
+    {
+      label: 'The b',
+      link: '/_profiler/abc123?panel=b',
+      isCurrent: false,
+      isEmpty: false,
+      badges: [{ text: '3', tone: 'error' }],
+    },
+    { label: 'The c', link: '/_profiler/abc123?panel=c', isCurrent: true, isEmpty: false, badges: [] },
+    { label: 'The a', link: '/_profiler/abc123?panel=a', isCurrent: false, isEmpty: true, badges: [] },
+  ])
+})
+
+t.test('collectors of other bundles are shown: as they say, else as a table', async t => {
+  const bundle = collecting(
+    { name: 'demo-table', collect: () => ({ hits: 3, nested: { a: [1] } }) },
+    { name: 'demo-list', collect: () => ['one', 'two'] },
+    { name: 'demo-text', collect: () => 'plain' },
+    { name: 'demo-nothing', collect: () => undefined },
+    {
+      name: 'demo-own',
+      collect: () => ({ rows: [] }),
+      // Any template will do that is content with `data`.
+      panel: { label: 'Own panel', template: 'profiler/table', badge: () => '7' },
+    },
+    {
+      name: 'demo-silent',
+      collect: () => undefined,
+      panel: {
+        label: 'Silent',
+        template: 'profiler/table',
+        badge: (data: unknown) => String(Object.keys(Object(data))),
+      },
+    },
+  )
+  const { client, storage } = await createProfiledKernel(t, { bundles: [bundle] })
+  const token = String((await client.get('/star-photo-booth')).headers.get('x-debug-token'))
+  // What others tell is waited for, and the response is not held up by that.
+  await until(() => storage.has(token))
+  const show = async (panel: string) => (await client.get(`/_profiler/${token}?panel=${panel}`)).text
+  const table = await show('demo-table')
+  t.match(table, '<th scope="row">hits</th><td><pre>3</pre></td>')
+  t.match(await show('demo-list'), /<pre>\[\s+&quot;one&quot;,\s+&quot;two&quot;\s+\]<\/pre>/)
+  t.match(await show('demo-text'), '<pre>plain</pre>')
+  t.match(await show('demo-nothing'), 'Nothing was collected.')
+  t.match(table, '<span>Own panel</span><span class="badge badge-plain">7</span>')
+  t.match(table, /<li class="is-empty"><a [^>]*><span>demo-nothing<\/span>\s*<\/a>/)
+  t.match(await show('demo-silent'), 'Nothing was recorded for this panel.')
+  // It was given `data`, and nothing that this template asks for.
+  t.match(await show('demo-own'), /cannot be shown[\s\S]*&quot;title&quot; not defined/)
+})
+
+t.test('of two panels with one name the first is taken', async t => {
+  const own = panel('demo')
+  const foreign: Collector = { name: 'demo', collect: () => 1 }
+  t.strictSame(
+    createPanelList([own], [foreign, { name: 'other', collect: () => 1 }]).map(({ label }) => label),
+    ['The demo', 'other'],
+  )
+})
+
+t.test('nothing that a record says becomes markup', async t => {
+  const nasty = `"'\`><script>alert(1)</script><b onclick=x>{{token}}&#0;</b>`
+  const say = async (text: string) => {
+    const { client, storage } = await createProfiledKernel(t, {
+      bundles: [collecting({ name: 'demo', collect: () => undefined })],
+    })
+    // As if a record had not been checked when it was read.
+    const kept = new Map<string, Profile>()
+    storage.find = async token => {
+      const profile = kept.get(token)
+      return profile && { profile, facts: {}, isPinned: false }
+    }
+    const keep = (init: RecordInit) => {
+      const record = createRecord(init)
+      kept.set(record.summary.token, JSON.parse(record.text))
+      storage.append(record, '{}')
+    }
+    const summary = {
+      ip: text,
+      method: text,
+      url: `http://localhost/${text}`,
+      route: text,
+      controller: text,
+      contentType: text,
+      exception: text,
+      parent: text,
+    }
+    const data = { demo: { [text]: text, [`2${text}`]: { [text]: [text] } } }
+    const record = { ...summary, children: [text, 'fedcba'], data, failures: { [text]: text } }
+    keep({ ...summary, token: 'fedcba', parent: 'abcdef' })
+    keep({ ...record, token: 'abcdef' })
+    keep({ ...summary, token: text })
+    const query = new URLSearchParams({ ip: text, url: text, status_code: text, start: text, end: text, sort: text })
+    const targets = [
+      '/_profiler/abcdef?panel=demo',
+      '/_profiler/fedcba?panel=demo',
+      '/_profiler/empty/search/results',
+      `/_profiler/empty/search/results?${query}`,
+      `/_profiler/no${encodeURIComponent(text.replaceAll('/', ''))}`,
+    ]
+    return Promise.all(targets.map(async target => (await client.get(target)).text))
+  }
+  const tame = await say('tame')
+  for (const [index, html] of (await say(nasty)).entries()) {
+    t.ok(skeletonOf(html).length > 30)
+    t.strictSame(skeletonOf(html), skeletonOf(tame[index] ?? ''))
+    t.notMatch(html, '<script>')
+  }
+})
+
+t.test('only web addresses become links', async t => {
+  const { show, storage } = await withPanels(t)
+  storage.append(createRecord({ url: 'javascript:alert(1)' }), '{}')
+  t.notMatch(await show('abc123'), 'href="javascript:')
+})

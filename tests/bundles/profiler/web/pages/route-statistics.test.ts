@@ -1,0 +1,218 @@
+import { t } from 'tap'
+import { routesToJson, routesToMarkdown } from '#bundles/profiler/export/routes.ts'
+import { gatherRoutes, parseRoutesRequest } from '#bundles/profiler/insight/route-statistics.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import { toRoutesView } from '#bundles/profiler/web/pages/routes-page.ts'
+import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { plainEquals, textOf } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { turns } from '#tests/support/turns.ts'
+
+const restart = Date.parse('2026-11-20T12:00Z')
+
+function createStorage(...records: readonly (RecordInit | readonly RecordInit[])[]): MemoryProfileStorage {
+  const storage = new MemoryProfileStorage()
+  for (const [index, record] of records.flat().entries()) {
+    storage.append(createRecord({ token: (index + 0x100000).toString(16), ...record }), '{}')
+  }
+  return storage
+}
+
+/** So many requests of a route, before the restart or after it. */
+function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordInit[] {
+  const time = side === 'before' ? restart - 1000 : restart
+  return Array.from({ length: count }, (_, index) => ({ time: time + (side === 'before' ? -index : index), ...init }))
+}
+
+async function gather(storage: MemoryProfileStorage, query = '') {
+  const wanted = parseRoutesRequest(new URLSearchParams(query))
+  const report = await gatherRoutes(storage, wanted, restart)
+  return { report, wanted, view: toRoutesView(report, wanted) }
+}
+
+const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
+
+t.test('each route tells how it went, and which records are the worst', async t => {
+  const { report, view } = await gather(
+    createStorage(
+      { route: 'shop', duration: 4, status: 500, time: 1 },
+      { route: 'shop', duration: 9, status: 0, outcome: 'crashed', time: 5 },
+      { route: 'shop', duration: 1 },
+      { route: 'shop', duration: 2, status: 503, time: 3 },
+      { route: 'shop', duration: 3, status: 404 },
+      { route: 'shop', parent: 'abcdef' },
+      { route: null },
+      { route: 'cut', status: 200, outcome: 'stream-failed' },
+    ),
+  )
+  t.match(report, {
+    requests: 7,
+    routes: [{ route: 'shop', count: 5, p50: 3, p95: 9, errors: 3 }, { route: 'cut', errors: 1 }, { route: null }],
+  })
+  const [shop, broken, none] = view.rows
+  t.strictSame(
+    broken?.failed.map(({ text }) => text),
+    ['stream failed'],
+  )
+  t.match(shop, { name: 'shop', p50: '3.000 ms', errors: '60.0 %', hasErrors: true, share: '100.0' })
+  t.equal(shop?.link, '/_profiler/empty/search/results?route=shop&limit=25')
+  t.hasStrict(shop?.slowest, [{ token: '100001', text: '9.000 ms' }, { token: '100000' }, { token: '100004' }])
+  t.hasStrict(shop?.failed, [{ text: 'crashed' }, { text: '503', link: '/_profiler/100003' }, { text: '500' }])
+  t.hasStrict(none, { name: '', link: '', hasErrors: false, failed: [] })
+})
+
+t.test('what has changed since the restart is told only where there is enough of it', async t => {
+  const { report, view } = await gather(
+    createStorage(
+      ask(20, 'before', { route: 'much', duration: 10 }),
+      ask(15, 'since', { route: 'much', duration: 20 }),
+      ask(5, 'since', { route: 'much', duration: 2, status: 500 }),
+      ask(5, 'before', { route: 'some', duration: 10 }),
+      ask(19, 'since', { route: 'some', duration: 5 }),
+      ask(4, 'before', { route: 'few' }),
+      ask(9, 'since', { route: 'few' }),
+      ask(9, 'since', { route: 'new' }),
+      ask(9, 'before', { route: 'old' }),
+      ask(5, 'before', { route: 'alike', duration: 0 }),
+      ask(5, 'since', { route: 'alike', duration: 0 }),
+    ),
+    'sort=route',
+  )
+  const of = (route: string) => report.routes.find(each => each.route === route)
+  t.strictSame(of('much')?.changes, {
+    p50: { before: 10, since: 20 },
+    p95: { before: 10, since: 20 },
+    errorRate: { before: 0, since: 0.25 },
+  })
+  t.strictSame(of('some')?.changes, { p50: { before: 10, since: 5 }, p95: null, errorRate: null })
+  t.strictSame(of('few')?.changes, { p50: null, p95: null, errorRate: null })
+  t.strictSame(of('few')?.counts, { before: 4, since: 9 })
+  const told = view.rows.map(({ changes, name, remark }) => [
+    name,
+    remark,
+    ...changes.map(({ before, difference, label, since, tone }) => `${label} ${before} ${since} ${difference} ${tone}`),
+  ])
+  t.strictSame(told, [
+    ['alike', '', 'p50 0.000 ms 0.000 ms ±0 % plain'],
+    ['few', '4 before, 9 since: too few'],
+    [
+      'much',
+      '',
+      'p50 10.0 ms 20.0 ms +100 % error',
+      'p95 10.0 ms 20.0 ms +100 % error',
+      'errors 0.0 % 25.0 % +25.0 points error',
+    ],
+    ['new', 'not asked before'],
+    ['old', 'not asked since'],
+    ['some', '', 'p50 10.0 ms 5.000 ms −50 % ok'],
+  ])
+  const fewer = await gather(
+    createStorage(
+      ask(20, 'before', { duration: 10, status: 500 }),
+      ask(10, 'since', { duration: 10.1 }),
+      ask(10, 'since', { duration: 10.1, status: 500 }),
+    ),
+  )
+  t.hasStrict(fewer.view.rows[0]?.changes, [
+    { difference: '+1 %', tone: 'plain' },
+    { tone: 'plain' },
+    { before: '100.0 %', since: '50.0 %', difference: '−50.0 points', tone: 'ok' },
+  ])
+  const alike = await gather(createStorage(ask(20, 'before', {}), ask(20, 'since', {})))
+  t.hasStrict(alike.view.rows[0]?.changes[2], { difference: '±0.0 points', tone: 'plain' })
+})
+
+t.test('routes are sorted and filtered', async t => {
+  const storage = createStorage(
+    { route: 'b', duration: 1, method: 'POST' },
+    { route: 'b', duration: 1 },
+    { route: 'a', duration: 9 },
+    { route: null, duration: 5, status: 500 },
+  )
+  t.strictSame(names(await gather(storage)), ['b', null, 'a'], 'those asked most come first')
+  t.strictSame(names(await gather(storage, 'sort=route')), [null, 'a', 'b'])
+  t.strictSame(names(await gather(storage, 'sort=route&order=desc')), ['b', 'a', null])
+  t.strictSame(names(await gather(storage, 'sort=p95')), ['a', null, 'b'])
+  t.strictSame(names(await gather(storage, 'sort=worst&order=asc')), ['b', null, 'a'])
+  t.strictSame(names(await gather(storage, 'sort=errors')), [null, 'b', 'a'])
+  t.strictSame(names(await gather(storage, 'method=post')), ['b'])
+  t.strictSame(names(await gather(storage, 'route=a&limit=x&page=7&pinned=1')), ['a'])
+  const { view, wanted } = await gather(storage, 'sort=nope&order=up&start=never&route=b&status_code=2')
+  t.equal(wanted.notes.length, 2)
+  t.match(wanted.notes[1], 'Routes cannot be sorted by “nope”')
+  t.strictSame(wanted.parameters, { status_code: '2', start: 'never', route: 'b' })
+  t.hasStrict(view.form, {
+    route: 'b',
+    kept: [{ name: 'status_code', value: '2' }, { name: 'start' }],
+    isFiltering: true,
+  })
+  const link = (query: string, label: string) =>
+    gather(storage, query).then(({ view }) => view.columns.find(column => column.label === label))
+  t.hasStrict(await link('', 'Requests'), { sorted: 'descending', link: '/_profiler/routes?sort=count&order=asc' })
+  t.match(await link('sort=count&order=asc', 'Requests'), { sorted: 'ascending', link: /order=desc$/ })
+  t.hasStrict(await link('method=get', 'Route'), {
+    sorted: '',
+    link: '/_profiler/routes?method=get&sort=route&order=asc',
+  })
+  t.match(await link('sort=route', 'Route'), { sorted: 'ascending', link: /order=desc$/ })
+})
+
+t.test('the page is in the menu, and tells of what this process has answered', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  t.match(textOf((await client.get('/_profiler/routes')).text), 'There are no requests to tell of.')
+  for (let times = 0; times < 5; times++) {
+    // What is really asked for takes less, on any machine.
+    storage.append(createRecord({ token: `00000${times}`, route: 'partnership', duration: 90_000, time: 5 }), '{}')
+    await client.get('/partnership')
+  }
+  await client.get('/boom')
+  await turns()
+  const page = await client.get('/_profiler/routes?method=GET')
+  const html = plainEquals(page.text)
+  const text = textOf(html)
+  t.match(page.headers.get('vary'), 'Accept')
+  t.notOk(page.headers.has('x-debug-token'))
+  t.match(html, '<a class="nav-link" href="/_profiler/routes">Routes</a>')
+  t.match(text, '2 routes 11 requests Clear filters')
+  t.match(text, /partnership 10 .* 0\.0 % 000004 90\.00 s.* p50 90\.00 s → [\d.]+ m?s −\d+ %/)
+  t.match(text, /boom 1 .* 100\.0 % .* not asked before/)
+  t.match(html, '<link rel="alternate" type="text/markdown" href="/_profiler/routes.md?method=GET">')
+  t.match(
+    html,
+    'aria-sort="descending"><a class="sort" href="/_profiler/routes?method=GET&amp;sort=count&amp;order=asc">',
+  )
+  const none = textOf((await client.get('/_profiler/routes?route=nope')).text)
+  t.match(none, 'The filters leave out everything.')
+})
+
+t.test('the same is there as JSON and as Markdown', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  storage.append(createRecord({ token: '00000a', route: '`a`\n# b', duration: 2, status: 500 }), '{}')
+  const json = (await client.get('/_profiler/routes.json?sort=p95')).json()
+  t.hasStrict(json, {
+    schemaVersion: 1,
+    requests: 1,
+    notes: [],
+    routes: [{ route: '`a`\n# b', p95: 2, link: '/_profiler/00000a.json', counts: { before: 1, since: 0 } }],
+    links: {
+      self: '/_profiler/routes.json?sort=p95',
+      html: '/_profiler/routes?sort=p95',
+      markdown: '/_profiler/routes.md?sort=p95',
+    },
+  })
+  const markdown = (await client.get('/_profiler/routes', { headers: { accept: 'text/markdown' } })).text
+  t.match(markdown, /^# 1 request of 1 route\n\nThe server was restarted last at \d{4}-/)
+  t.match(markdown, '- ``` `a`\\n# b ```: 1 request; p50 2.000 ms'.replaceAll('```', '``'))
+  t.match(markdown, 'slowest `00000a` 2.000 ms; failed `00000a` 500\n')
+  const { report, wanted } = await gather(
+    createStorage(ask(20, 'before', { route: null, duration: 10 }), ask(20, 'since', { route: null, status: 500 })),
+    'sort=x',
+  )
+  const quiet = await gather(createStorage({ duration: 0 }))
+  t.equal(quiet.view.rows[0]?.share, '0.0')
+  t.notMatch(routesToMarkdown(routesToJson(quiet.report, quiet.wanted)), 'failed')
+  const text = routesToMarkdown(routesToJson(report, wanted))
+  t.match(text, '- `Routes cannot be sorted by')
+  t.match(text, 'no route: 40 requests')
+  t.match(text, 'since the restart p50 10.0 ms → 5.000 ms; p95 10.0 ms → 5.000 ms; errors 0.0 % → 100.0 %\n')
+})

@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
+import { type CpuData, readCpu } from '#bundles/profiler/profile/cpu.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { toHtmlFile } from '#bundles/profiler/web/export-profile.ts'
+import { createCpuPanel } from '#bundles/profiler/web/panels/cpu.ts'
+import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
+import { plainEquals, toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const runtime = { file: 'node:events', line: 500, origin: 'runtime', self: 0 } as const
+const kernel = { file: 'kernel/http-kernel.ts', line: 60, origin: 'kernel', self: 0 } as const
+
+/** emit → #answer → handle → controller → busy, and a bit of the garbage collector. */
+const cpu: CpuData = {
+  samples: 900,
+  busy: 100_000,
+  idle: 10_000,
+  startup: 6_000,
+  others: 0,
+  isCut: false,
+  functions: [
+    { name: 'busy', file: 'src/busy.ts', line: 3, hot: 5, origin: 'application', self: 88_000, total: 88_000 },
+    { name: '(garbage collector)', origin: 'gc', self: 10_000, total: 10_000 },
+    { name: 'controller', file: 'src/page.ts', line: 9, hot: 11, origin: 'application', self: 2_000, total: 90_000 },
+    { name: 'handle', ...kernel, total: 90_000 },
+    { name: '#answer', ...kernel, total: 90_000 },
+    { name: 'emit', ...runtime, total: 90_000 },
+  ],
+  calls: [
+    [5, -1, 0, 90_000],
+    [4, 0, 0, 90_000],
+    [3, 1, 0, 90_000],
+    [2, 2, 2_000, 90_000],
+    [0, 3, 88_000, 88_000],
+    [1, -1, 10_000, 10_000],
+  ],
+  omitted: 7,
+  excerpts: [{ file: 'src/busy.ts', line: 5, start: 4, lines: ['for (;;) {', '  step()', '}'] }],
+}
+
+const record = (data: object = {}, init: ProfileInit = {}) => createProfile({ cpu: { ...cpu, ...data } }, init)
+
+/** What stands in the bars, by rows from above. */
+function barsOf(html: string): string[] {
+  return [
+    ...html.matchAll(/<svg x="([^"]+)" y="(\d+)" width="([^"]+)"[^>]*>.*?(?:<text[^>]*>([^<]*)<\/text>)?<\/svg><\/a>/g),
+  ].map(([, x, y, width, name]) => `${y}: ${x} + ${width} ${name}`)
+}
+
+t.test('bars stand below their callers, as wide as the time; runs of calls of others are folded', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = plainEquals(await show('cpu', record()))
+  t.strictSame(barsOf(html), [
+    '0: 0% + 90% +2 › handle',
+    '22: 0% + 90% controller',
+    '44: 0% + 88% busy',
+    '0: 90% + 10% (garbage collector)',
+  ])
+  t.match(html, '<svg class="flame" height="66"')
+  t.match(html, '+2 › handle: 90.0 ms, 90.0 %; kernel/http-kernel.ts:60; of Sinfonietta; by way of 2 calls from emit')
+  t.match(html, 'busy: 88.0 ms, 88.0 %; own 88.0 ms; src/busy.ts:5; of the application')
+  t.match(html, /2 calls of others stand folded[^<]*<a href="\/_profiler\/abc123\?panel=cpu&amp;calls=all#flame">/)
+  t.match(html, '7 shorter ones were not kept.')
+  t.match(html, '<dd>100.0 ms <small>90.9 %</small></dd>')
+  t.notMatch(html, /note-warning|rough picture/)
+})
+
+t.test('they can be unfolded, and each call be seen in the whole width, below those that have led to it', async t => {
+  const { show } = await createProfiledKernel(t)
+  const of = async (query: string) => {
+    const shown = { profile: record(), query: new URLSearchParams(query) }
+    return plainEquals(await show('cpu', shown))
+  }
+  const all = await of('calls=all')
+  t.strictSame(barsOf(all).slice(0, 3), ['0: 0% + 90% emit', '22: 0% + 90% #answer', '44: 0% + 90% handle'])
+  t.match(all, '<a href="/_profiler/abc123?panel=cpu#flame">Fold calls of others</a>')
+  const zoomed = await of('frame=3')
+  t.strictSame(barsOf(zoomed), ['0: 0% + 100% controller', '22: 0% + 97.778% busy'])
+  t.match(toText(zoomed), /Everything emit #answer handle controller/)
+  t.match(zoomed, '<a href="/_profiler/abc123?panel=cpu&amp;frame=1#flame">#answer</a>')
+  t.match(zoomed, '<a href="/_profiler/abc123?panel=cpu#flame">Everything</a>')
+  for (const query of ['frame=99', 'frame=x', 'frame=', 'frame=-1']) {
+    t.equal(barsOf(await of(query)).length, 4, query)
+  }
+})
+
+t.test('not everything is drawn', async t => {
+  const { show } = await createProfiledKernel(t)
+  const short = Array.from({ length: 30 }, () => [0, -1, 100, 100])
+  const many = Array.from({ length: 450 }, () => [0, -1, 200, 200])
+  const html = await show('cpu', record({ calls: [...many, ...short] }))
+  t.equal(barsOf(plainEquals(html)).length, 400)
+  t.match(html, '80 calls are too short to be drawn here.')
+})
+
+t.test('hot spots have their source, a link to the editor and one to the widest call', async t => {
+  const kernel = await createProfiledKernel(t)
+  const panel = createCpuPanel(new EditorLinks({ editorUrl: 'ed://{file}:{line}', directory: '/site' }))
+  const html = plainEquals(await kernel.show(panel, record()))
+  t.match(html, '<a class="place" href="ed:///site/src/busy.ts:5" title="Open in the editor">src/busy.ts:5</a>')
+  t.match(html, '<a class="call" href="/_profiler/abc123?panel=cpu&amp;frame=4#flame"')
+  t.match(html, /<details class="more" open>[\s\S]*<mark class="line"><span class="line-number">5<\/span>/)
+  t.match(
+    html,
+    '<a class="call" href="/_profiler/abc123?panel=cpu&amp;frame=5#flame" title="Show it in the flame graph">(garbage',
+  )
+  const spots = Array.from({ length: 20 }, (_, index) => ({
+    name: `f${index}`,
+    origin: 'vendor',
+    self: 20 - index,
+    total: 20,
+  }))
+  const many = await kernel.show('cpu', record({ functions: spots, calls: [] }))
+  t.match(many, '5 more took less.')
+  t.match(many, '<span class="call">f0</span>')
+  t.match(many, 'The CPU was not seen at work.', 'without calls there is nothing to draw')
+})
+
+t.test('it says what makes the picture worse', async t => {
+  const { show } = await createProfiledKernel(t)
+  const text = toText(await show('cpu', record({ others: 1, isCut: true, samples: 12 })))
+  t.match(text, '1 other request was in flight meanwhile: what was done for it is in these samples, too.')
+  t.match(text, 'sampling has ended after ten seconds')
+  t.match(text, 'So few samples give a rough picture.')
+})
+
+t.test('the form asks for the next request like this one', async t => {
+  const { show } = await createProfiledKernel(t)
+  const byRoute = await show('cpu', createProfile({}, { route: 'shop' }))
+  t.match(byRoute, 'The CPU was not sampled while this request was handled.')
+  t.match(byRoute, '<input type="hidden" name="route" value="shop">')
+  const byPath = await show('cpu', createProfile({}, { route: null, method: 'PUT', url: 'http://localhost/a%20b?c=d' }))
+  t.match(byPath, '<input type="hidden" name="method" value="PUT"><input type="hidden" name="path" value="/a%20b">')
+  t.match(byPath, 'Sample the next PUT /a%20b</button>')
+})
+
+t.test('Markdown lists the hot spots, the guilty first', async t => {
+  const markdown = toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }, 'cpu')
+  t.match(
+    markdown,
+    '- 88.0 % `busy` at `src/busy.ts:5` (application): own 88.0 ms, with its calls 88.0 ms\n- 10.0 % `(garbage',
+  )
+  t.match(markdown, '- Samples: 900, one every 0.122 ms; V8 took 6.000 ms to begin')
+  t.match(markdown, '>    5 |   step()')
+  const cut = toMarkdown({ ...createSubject({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
+  t.match(cut, '- Sampling ended before the request did.')
+  t.match(cut, 'The CPU was not seen at work.')
+  t.match(
+    toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'),
+    'Nothing was recorded for this panel.',
+  )
+})
+
+t.test('in a file to keep, its links lead within it', async t => {
+  const { app, storage } = await createProfiledKernel(t)
+  const panels = [createCpuPanel(new EditorLinks({ directory: '/' }))]
+  const subject = { ...createSubject({ cpu }), isPinned: false, findings: [] }
+  const html = await toHtmlFile(subject, {
+    ...app,
+    panels: async () => panels,
+    storage,
+    assets: { stylesheet: '' },
+  })
+  t.match(plainEquals(html), '<a class="cpu-application" href="#flame"')
+  t.notMatch(html, /href="\/|action=/)
+})
+
+t.test('whatever has become of it on the disk, something can be shown', async t => {
+  const { show } = await createProfiledKernel(t)
+  const json = fc.jsonValue()
+  const number = fc.oneof(json, fc.integer({ min: -2, max: 8 }))
+  const called = fc.oneof(json, fc.record({ name: json, self: number, total: number, origin: json, hot: number }))
+  const data = fc.oneof(
+    json,
+    fc.record({
+      busy: number,
+      idle: number,
+      samples: number,
+      functions: fc.oneof(json, fc.array(called)),
+      calls: fc.oneof(json, fc.array(fc.oneof(json, fc.tuple(number, number, number, number)))),
+      excerpts: fc.oneof(json, fc.array(fc.oneof(json, fc.record({ lines: json, start: number })))),
+    }),
+  )
+  const property = fc.asyncProperty(data, fc.nat(5), async (cpu, frame) => {
+    const profile = createProfile({ cpu })
+    const query = new URLSearchParams({ frame: String(frame) })
+    const html = await show('cpu', { profile, query })
+    if (/NaN|undefined|\[object|Infinity/.test(html.replaceAll(/<pre.*?<\/pre>/gs, ''))) t.fail(html)
+    if (toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }).includes('NaN')) t.fail('NaN')
+  })
+  await t.resolves(fc.assert(property, { numRuns: 200 }))
+  t.equal(readCpu(createProfile({})), undefined)
+})

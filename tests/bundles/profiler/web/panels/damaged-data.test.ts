@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
+import { templatesPanel } from '#bundles/profiler/web/panels/templates.ts'
+import { timePanel } from '#bundles/profiler/web/panels/time.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
+  const { show } = await createProfiledKernel(t)
+  const panels = [
+    createEventsPanel(),
+    createLoggerPanel(),
+    timePanel,
+    createHttpPanel('/'),
+    memoryPanel,
+    templatesPanel,
+  ]
+  const json = fc.jsonValue()
+  const row = fc.oneof(
+    json,
+    fc.tuple(
+      fc.constantFrom(null, 1, 'request'),
+      fc.constantFrom('kernel.request', 'a.b'),
+      json,
+      json,
+      fc.integer(),
+      json,
+    ),
+  )
+  const record = fc.record({ level: fc.constantFrom('info', 'error'), message: fc.string(), at: json, site: json })
+  const call = fc.record({ method: json, url: json, start: json, head: json, end: json, status: json, error: json })
+  const render = fc.record({ name: json, parent: fc.integer({ min: -1, max: 5 }), start: json, duration: json })
+  const usage = fc.record({ wall: json, cpu: json, loop: json, heap: fc.record({ after: json, limit: json }) })
+  const data = fc.record({
+    http: fc.oneof(json, fc.record({ calls: fc.array(fc.oneof(json, call)), omitted: json })),
+    templates: fc.oneof(json, fc.record({ renders: fc.array(fc.oneof(json, render)), waited: json })),
+    memory: fc.oneof(json, usage),
+    events: fc.oneof(json, fc.record({ spans: fc.array(row), dropped: json })),
+    logger: fc.oneof(json, fc.record({ records: fc.array(fc.oneof(json, record)), dropped: json })),
+    time: fc.oneof(
+      json,
+      fc.record({ measured: fc.array(fc.oneof(json, fc.record({ periods: json }))), dropped: json }),
+    ),
+  })
+  const facts = fc.record({ events: fc.oneof(json, fc.record({ listeners: fc.array(json) })) })
+  const property = fc.asyncProperty(data, facts, async (data, facts) => {
+    const subject = createSubject(data, { facts })
+    for (const panel of panels) {
+      panel.hasContent(subject.profile)
+      panel.badge?.(subject.profile)
+      const html = await show(panel, subject)
+      if (/NaN|undefined|\[object/.test(html.replaceAll(/<pre>.*?<\/pre>/gs, ''))) t.fail(html)
+    }
+  })
+  await t.resolves(fc.assert(property, { numRuns: 200 }))
+})

@@ -1,0 +1,313 @@
+import { t } from 'tap'
+import { controllerTimes } from '#bundles/profiler/profile/event-outline.ts'
+import { type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
+import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const spans = [
+  [null, 'kernel.request', 0, 1000, -1, 1, ['Late.onRequest']],
+  [
+    8,
+    'Early.onRequest',
+    10,
+    400,
+    0,
+    0,
+    ['set attribute a', 'set header b', 'removed header c', 'replaced the controller', 'and 10 more'],
+  ],
+  [null, 'custom', 100, 200, 1],
+  [0, 'anonymous', 110, 50],
+  [0, 'anonymous', 170, 100],
+  ['request', 'abc123', 320, 60, 1],
+  [4, 'Stopper.onRequest', 450, 500, 0, 1],
+  [null, 'orphan', 2000, 3],
+  [null, 'failing', 3000, 40, -1, 2, ['never']],
+  [1, 'thrower', 3010, 20, 8, 2],
+  [null, 'unfinished', 20_000, null],
+  [0, 'hanging', 20_010, null],
+]
+
+const facts = {
+  events: {
+    listeners: [
+      { event: 'kernel.request', name: 'Early.onRequest', priority: 8, site: 'src/early.ts:7' },
+      { event: 'kernel.request', name: 'Stopper.onRequest', priority: 4 },
+      { event: 'kernel.request', name: 'Late.onRequest', priority: 0 },
+      { event: 'custom', name: 'anonymous', priority: 0 },
+      { event: 'custom', name: 'anonymous', priority: 0 },
+      { event: 'custom', name: 'anonymous', priority: 0 },
+      { event: 'failing', name: 'never', priority: 0 },
+      { event: 'kernel.view', name: 'View.onView', priority: -128 },
+    ],
+  },
+}
+
+const subject = createSubject({ events: { spans, dropped: 7 } }, { facts })
+
+t.test('the tree is told as it happened, with times, places, and what was done', async t => {
+  const view = await createEventsPanel().toView(subject)
+  t.hasStrict(view.nodes, [
+    {
+      id: 'span-0',
+      name: 'kernel.request',
+      duration: '1.000 ms',
+      own: '0.100 ms',
+      bar: { x: '0.0', width: '20.0' },
+      marks: 'node-dispatch lasts-100us lasts-1ms',
+      children: [
+        {
+          id: 'span-1',
+          name: 'Early.onRequest',
+          priority: '8',
+          own: '0.140 ms',
+          site: 'src/early.ts:7',
+          marks: 'node-call changed lasts-100us',
+          changes: [
+            {
+              action: 'set attribute',
+              kind: 'attribute',
+              name: 'a',
+              link: '/_profiler/abc123?panel=request#attribute-a',
+            },
+            { action: 'set header', kind: 'header', name: 'b', link: '/_profiler/abc123?panel=request#header-b' },
+            { action: 'removed header', name: 'c', link: '' },
+            { action: 'replaced the controller', kind: 'controller', name: '', link: '' },
+            { action: '', kind: 'plain', name: 'and 10 more', link: '' },
+          ],
+          children: [
+            { name: 'custom', own: '0.050 ms', children: [{ name: 'anonymous' }, { name: 'anonymous' }] },
+            { kind: 'request', name: 'Sub-Request', token: 'abc123', own: '' },
+          ],
+        },
+        { id: 'span-6', name: 'Stopper.onRequest', site: '', isStopped: true, skipped: 'Late.onRequest' },
+      ],
+    },
+    { name: 'orphan', remark: 'nobody listened' },
+    { name: 'failing', remark: '', children: [{ name: 'thrower', thrown: 'threw an error', skipped: 'never' }] },
+    { name: 'unfinished', duration: '', own: '', bar: false, remark: 'was not over' },
+  ])
+  t.equal(view.dropped, 7)
+})
+
+t.test('the controller stands where it was called, with what it has dispatched, changed and thrown', async t => {
+  const nodesOf = async (spans: unknown[], exceptions: unknown[] = []) =>
+    (await createEventsPanel().toView(createSubject({ events: { spans }, exception: { exceptions } }))).nodes
+  const before = [
+    [null, 'kernel.controller', 0, 10],
+    [null, 'kernel.controller_arguments', 20, 10, -1, 0, [], ['set attribute by-the-resolver']],
+  ]
+  const within = [
+    [null, 'custom', 130, 100, -1, 0, [], ['set attribute a']],
+    ['request', 'abcdef', 300, 500],
+  ]
+  const answer = [null, 'kernel.response', 1030, 10, -1, 0, [], ['changed attribute a']]
+  t.hasStrict(await nodesOf([...before, ...within, answer]), [
+    { id: 'span-0' },
+    { id: 'span-1', by: 'The kernel, before this event:', changes: [{ name: 'by-the-resolver' }] },
+    {
+      id: 'controller',
+      name: 'SomeController',
+      duration: '1.000 ms',
+      own: '0.400 ms',
+      thrown: '',
+      changes: [{ action: 'set attribute' }, { action: 'changed attribute' }],
+      children: [{ name: 'custom', changes: [] }, { token: 'abcdef' }],
+    },
+    { name: 'kernel.response', by: '', changes: [] },
+  ])
+  const failed = [...before, [null, 'kernel.exception', 130, 10]]
+  t.hasStrict(await nodesOf(failed, [{ name: 'TypeError' }]), [{}, {}, { thrown: 'threw TypeError' }, {}])
+  t.hasStrict(await nodesOf(failed, [{}, {}]), [{}, {}, { thrown: 'threw an error' }, {}])
+  t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'was not over', children: [{}, {}] }])
+  const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
+  t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
+  const { show } = await createProfiledKernel(t)
+  const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
+  const html = await show(createEventsPanel(), { profile: { ...nameless, data: { events: { spans: failed } } } })
+  t.match(html, 'the controller')
+})
+
+t.test('an event that was stopped before it was dispatched says whom that has skipped', async t => {
+  const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
+  const view = await createEventsPanel().toView(createSubject({ events: { spans } }))
+  t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
+})
+
+t.test('what repeats itself, short and without consequence, is one line', async t => {
+  const custom = (at: number, name = 'tick', listener = 'Clock.onTick', duration = 10) => [
+    [null, name, at, duration],
+    [0, listener, at, 5],
+  ]
+  const spans = [0, 20, 40].flatMap(at => custom(at)).concat(custom(60, 'tick', 'Other.onTick'), custom(80, 'tock'))
+  const slow = [100, 3000, 6000].flatMap(at => custom(at, 'slow', 'Slow.onSlow', 2000))
+  const { nodes } = await createEventsPanel().toView(createSubject({ events: { spans: [...spans, ...slow] } }))
+  t.match(nodes, [
+    { id: '', name: 'tick', times: '× 3', duration: '0.030 ms', own: '', isOpen: false, marks: /alike/ },
+    { id: 'span-6', times: '' },
+    { name: 'tock' },
+    { name: 'slow' },
+    { name: 'slow' },
+    { name: 'slow' },
+  ])
+  t.match(nodes, [{ children: [{ id: 'span-0' }, { id: 'span-2' }, { id: 'span-4' }] }])
+})
+
+t.test('a page has its bounds, keeps what matters, and leads to the rest', async t => {
+  const tick = (at: number) => [
+    [null, `tick ${at % 4}`, at, 10],
+    [0, 'Clock.onTick', at, 5],
+  ]
+  const spans = [
+    ...Array.from({ length: 490 }, (_, at) => tick(at * 20)).flat(),
+    [null, 'kernel.response', 9900, 50],
+    [0, 'Late.onResponse', 9910, 1, 980, 0, ['set header etag']],
+    [null, 'last', 9990, 3],
+    [null, 'never over', 9995, null],
+  ]
+  const { show } = await createProfiledKernel(t)
+  const large = createSubject({ events: { spans } })
+  const html = await show(createEventsPanel(), large)
+  t.ok(html.length < 60_000, `${html.length} characters`)
+  t.match(html, /id="span-981".*etag/)
+  t.match(html, '864 short calls without effect are left out')
+  t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
+  const all = await show(createEventsPanel(), { ...large, query: new URLSearchParams('spans=all') })
+  t.match(all, 'id="span-982"')
+  t.notMatch(all, 'left out')
+})
+
+t.test('called, not called with the reason, and orphaned', async t => {
+  const view = await createEventsPanel().toView(subject)
+  t.hasStrict(view.called, [
+    {
+      event: 'kernel.request',
+      name: 'Early.onRequest',
+      priority: '8',
+      calls: '1',
+      duration: '0.400 ms',
+      site: 'src/early.ts:7',
+    },
+    { name: 'Stopper.onRequest' },
+    { event: 'custom', name: 'anonymous', calls: '2', duration: '0.150 ms' },
+    { name: 'thrower' },
+    { name: 'hanging', duration: '0.000 ms' },
+  ])
+  t.strictSame(view.notCalled, [
+    {
+      event: 'kernel.request',
+      priority: '0',
+      name: 'Late.onRequest',
+      site: '',
+      reason: 'skipped: Stopper.onRequest stopped propagation',
+    },
+    { event: 'custom', priority: '0', name: 'anonymous', site: '', reason: '' },
+    { event: 'failing', priority: '0', name: 'never', site: '', reason: 'skipped: thrower threw' },
+    { event: 'kernel.view', priority: '-128', name: 'View.onView', site: '', reason: 'the event was not dispatched' },
+  ])
+  t.strictSame(view.orphaned, [{ event: 'orphan', times: '1' }])
+})
+
+t.test('a sub-request is named after its controller, or its path', async t => {
+  const { summary } = subject.profile
+  const nameIn = async (child: typeof summary) => {
+    const view = await createEventsPanel().toView({ ...subject, children: [child] })
+    const [{ children } = { children: [] }] = view.nodes as { children: { children: { name: string }[] }[] }[]
+    return children[0]?.children[1]?.name
+  }
+  t.equal(await nameIn({ ...summary, controller: 'error_controller' }), 'Sub-Request error_controller')
+  t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request /a')
+})
+
+t.test('the page escapes what it shows, and shows everything', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = await show(createEventsPanel(), subject)
+  t.match(html, '/_profiler/abc123?panel&#x3D;events')
+  t.match(html, '7 more were dispatched')
+  const hostile = createSubject({
+    events: {
+      spans: [
+        [null, '<script>', 0, 1],
+        ['request', '../..', 0, 1],
+      ],
+    },
+  })
+  const escaped = await show(createEventsPanel(), hostile)
+  t.match(escaped, '&lt;script&gt;')
+  t.notMatch(escaped, /<script|href="\/_profiler/)
+})
+
+t.test('an empty tree says so', async t => {
+  const { show } = await createProfiledKernel(t)
+  const panel = createEventsPanel()
+  t.notOk(panel.hasContent(createSubject({}).profile))
+  t.ok(panel.hasContent(subject.profile))
+  const html = await show(panel, createSubject({}))
+  for (const text of [
+    'No events were recorded',
+    'No listeners were called',
+    'Every listener',
+    'Every dispatched event',
+  ]) {
+    t.match(html, text)
+  }
+})
+
+t.test('rows that make no sense are left out, and nothing refers to them', async t => {
+  const rows = [
+    'text',
+    [],
+    [null, 7, 0, 1],
+    [{}, 'a', 0, 1],
+    [1, 'call of nothing', 0, 1],
+    [null, 'a', -5, -5, 99],
+    [null, 'in a dispatch', 0, 1, 5],
+    [2, 'in itself', 0, 1, 7],
+    [2, 'a call', 'x', 'y', 5, 'z', { not: 'a list' }],
+  ]
+  const tree = readEventTree(createSubject({ events: { spans: rows, dropped: 'many' } }).profile)
+  t.strictSame(
+    tree.nodes.map(({ name }) => name),
+    ['a', 'in a dispatch', 'a call'],
+  )
+  t.hasStrict(tree, { roots: [{ name: 'a', start: 0, duration: 0 }, { name: 'in a dispatch' }], dropped: 0 })
+  t.hasStrict(tree.nodes[2], { start: 0, duration: undefined, details: [] })
+})
+
+t.test('a tree of any depth is shown', async t => {
+  const deep = Array.from({ length: 5001 }, (_, index) =>
+    index % 2 === 0 ? [null, 'e', index, 1, index - 1] : [0, 'l', index, 1],
+  )
+  const { show } = await createProfiledKernel(t)
+  const query = new URLSearchParams('spans=all')
+  const html = await show(createEventsPanel(), createSubject({ events: { spans: deep } }, { query }))
+  t.equal(html.match(/<li /g)?.length, 5000)
+  t.ok(await createEventsPanel().toView(createSubject({ events: { spans: deep } })))
+})
+
+t.test('the own time is what nothing within accounts for; what overlaps counts once', async t => {
+  const create = (start: number, duration: number | undefined, children: EventNode[] = []): EventNode => ({
+    index: 0,
+    kind: 'call',
+    before: [],
+    name: '',
+    start,
+    duration,
+    priority: 0,
+    isStopped: false,
+    hasThrown: false,
+    details: [],
+    parent: undefined,
+    children,
+  })
+  const children = [create(10, 50), create(20, 10), create(40, 40), create(90, 1000), create(95, undefined)]
+  t.equal(ownTime(create(0, 100, children)), 20)
+  t.equal(ownTime(create(0, undefined)), 0)
+})
+
+t.test('a controller that was not over has taken until the request was handled', async t => {
+  const events = { spans: [[null, 'kernel.controller_arguments', 100, 50]] }
+  const tree = readEventTree(createProfile({ events }))
+  t.strictSame(controllerTimes(tree.roots, 1000), [850])
+  t.strictSame(controllerTimes(tree.roots, 120), [0])
+})

@@ -1,0 +1,256 @@
+import { t } from 'tap'
+import { formatMoment, formatSize } from '#bundles/profiler/profile/format-value.ts'
+import type { ProcessFacts, Profile, ProfileSummary } from '#bundles/profiler/profile.ts'
+import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { configPanel } from '#bundles/profiler/web/panels/config.ts'
+import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import { readSetCookie, requestPanel } from '#bundles/profiler/web/panels/request.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { setCookie } from '#lib/http/cookies.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { linkProject } from '#tests/support/project.ts'
+
+const headings =
+  'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes|Server Parameters'
+
+t.test('the request panel', async t => {
+  t.test(
+    'a failed request has every section, its attributes, and leads to the request that shows the error',
+    async t => {
+      const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+      const response = await client.get('/missing-x?page=2')
+      const html = await show('request', await storedOf(response))
+      const child = String(response.headers.get('x-previous-debug-token'))
+      for (const heading of headings.split('|'))
+        t.match(html, new RegExp(`>${heading}(?: <span class="count">\\d+</span>)?</h`))
+      for (const text of ['_stopwatch_token', '_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
+        t.match(html, text)
+      }
+      t.match(html, new RegExp(`<dt>Forwarded to</dt>\\s*<dd><a href="/_profiler/${child}">error_controller</a>`))
+      t.match(html, 'the server adds its own')
+    },
+  )
+
+  t.test('a sub-request shows its attributes, and that its body was read before', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { headers } = await client.post('/missing-x', { json: {} })
+    const stored = await storedOf({ headers }, 'x-previous-debug-token')
+    const html = await show('request', stored)
+    for (const name of ['_controller', 'exception', 'logger', '_stopwatch_token']) t.match(html, `>${name}</th>`)
+    t.match(html, 'A body is read once')
+    t.notMatch(html, /Forwarded to|the server adds its own/)
+  })
+
+  t.test('a sub-request that was only embedded is not what the request was forwarded to', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const embedding = await show('request', await storedOf(await client.get('/embed')))
+    t.notMatch(embedding, /Forwarded to/)
+    const stored = await storedOf(await client.get('/forward'))
+    t.match(await show('request', stored), /Forwarded to<\/dt>\s*<dd><a href="[^"]+">sub</)
+  })
+
+  t.test('everything that was sent and answered is shown, masked', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
+    const form = { name: 'Ada & Bob', pin: '1234' }
+    const headers = { cookie: 'theme=dark', authorization: 'Bearer hunter2' }
+    const stored = await storedOf(await client.post('/exchange?page=2&token=hunter2', { form, headers }))
+    const html = await show('request', stored)
+    const rows = [
+      ['page', '2'],
+      ['token', '******'],
+      ['name', 'Ada &amp; Bob'],
+      ['pin', '******'],
+      ['theme', '******'],
+      ['authorization', '******'],
+      ['user', 'Ada'],
+      ['Lifetime', '86400 seconds'],
+      ['APP_SECRET', '******'],
+    ]
+    for (const [name, value] of rows) {
+      t.match(html, `<th scope="row">${name}</th><td><pre>${value}</pre></td>`)
+    }
+    t.match(html, 'application/x-www-form-urlencoded, 25 bytes')
+    t.match(html, 'name&#x3D;Ada+%26+Bob&amp;pin&#x3D;******')
+    t.match(
+      html,
+      /<th scope="row">seen<\/th><td>\*{6}<\/td><td>\/<\/td>.*in 60 seconds<\/td><td>HttpOnly, SameSite&#x3D;Lax</s,
+    )
+    t.match(html, /<th scope="row">notice<\/th><td><pre>\[\n {2}&quot;saved&quot;/)
+    t.match(
+      html,
+      /<th scope="row">set<\/th><td class="number">[\d.]+ m?s<\/td>\s*<td>.*exchange-panels.test.*Show trace/s,
+    )
+    t.notMatch(html, /hunter2|1234<|dark/)
+  })
+
+  t.test('an empty Cookie field names no cookies', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const html = await show('request', await storedOf(await client.get('/noslash', { headers: { cookie: '' } })))
+    t.match(html, 'No request cookies.')
+  })
+
+  t.test('JSON is shown as it is read best, and as it was sent', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
+    const html = await show('request', await storedOf(await client.post('/exchange', { json: { a: [1] } })))
+    t.match(html, /<pre>\{\n {2}&quot;a&quot;: \[\n/)
+    t.match(html, '<summary>Raw</summary><pre>{&quot;a&quot;:[1]}</pre>')
+  })
+
+  t.test('files are listed, and other bodies told of', async t => {
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
+    const files = await show('request', await storedOf(await client.post('/form', { upload })))
+    t.match(files, '<th scope="row">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
+    t.match(files, 'Files are never kept')
+    const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
+    t.match(binary, 'Only forms and JSON are shown')
+    const unread = await show('request', await storedOf(await client.post('/missing', { json: {} })))
+    t.match(unread, 'Nobody has read the body')
+    const broken = await show('request', await storedOf(await client.post('/form', { upload, headers: boundless })))
+    t.match(broken, 'The body was not read to its end')
+  })
+
+  t.test('how a request ended is said in words', async t => {
+    const words = {
+      complete: '',
+      aborted: /client has left/,
+      'stream-failed': /stream of the response failed/,
+      crashed: /process ended/,
+      unfinished: /still handled/,
+    }
+    for (const [outcome, expected] of Object.entries(words)) {
+      t.match((await view({ summary: { ...summary, outcome: outcome as keyof typeof words } })).outcome, expected)
+    }
+  })
+
+  t.test('the size says when it is not what was sent', async t => {
+    const sizeOf = async (response: unknown, method = 'GET') => {
+      const data = (await view({ summary: { ...summary, method }, data: { response } })).response
+      return (data as { size: string }).size
+    }
+    t.equal(await sizeOf({ size: 1234, isStreamed: false }), '1,234 bytes')
+    t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: this is an answer to HEAD)')
+    t.equal(await sizeOf({ size: null, isStreamed: true }), 'not known (streamed)')
+    t.equal(await sizeOf(undefined), 'n/a')
+  })
+
+  t.test('a summary that lacks something still makes a page', async t => {
+    const empty = Object.fromEntries(Object.keys(summary).map(field => [field, null])) as unknown as ProfileSummary
+    const { forwardedTo, isSubRequest, response } = await view({ summary: empty }, { children: [empty], parent: empty })
+    t.hasStrict(response, { status: 'none', contentType: 'n/a' })
+    t.strictSame(forwardedTo, { token: '', controller: 'n/a' })
+    t.equal(isSubRequest, false)
+  })
+})
+
+t.test('the configuration panel tells what is set, and no secret', async t => {
+  const variables = { APP_HOSTS: 'example.org,www.example.org', MAILER_DSN: 'smtp://me:hunter2000@mail' }
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), variables })
+  const stored = await storedOf(await client.get('/noslash'))
+  const html = await show('config', stored)
+  t.match(html, /Environment<\/dt><dd>dev/)
+  t.match(html, /<li>framework<\/li><li>site<\/li>/)
+  t.match(html, 'example.org, www.example.org')
+  t.match(html, 'this machine only')
+  t.match(html, /MAILER_DSN<\/dt><dd><span class="badge badge-ok">set<\/span> \*{6}<\/dd>/)
+  t.match(html, /DATABASE_URL<\/dt><dd><span class="badge badge-plain">empty<\/span><\/dd>/)
+  t.match(html, /<dt>v8<\/dt><dd>\d+/)
+  t.match(html, /<dt>working directory<\/dt><dd>/)
+  t.notMatch(html, /hunter2000|a secret for tests/)
+  const off = { ...stored, facts: { config: { isDebug: false } } }
+  t.match(
+    await show('config', off),
+    /disabled.*No bundles are known.*No secrets are known.*Nothing is known of the process/s,
+  )
+})
+
+t.test('data of any shape makes a page', async t => {
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+  const stored = await storedOf(await client.get('/noslash'))
+  const shapes: unknown[] = [undefined, null, 1, 'text', [], {}, [[]], [null], [['name']], [{ a: [] }], { a: { b: 1 } }]
+  const fields =
+    'headers|attributes|query|cookies|body|form|files|json|metadata|uses|flashes|size|bundles|secrets|trace'
+  for (const shape of shapes) {
+    const inner = Object.fromEntries(fields.split('|').map(field => [field, shape]))
+    for (const value of [shape, inner, { ...inner, body: inner, metadata: { createdAt: 9e99 }, uses: [inner] }]) {
+      const names = ['request', 'response', 'session', 'server', 'config']
+      const data = Object.fromEntries(names.map(name => [name, value]))
+      const damaged: StoredProfile = { ...stored, facts: data, profile: { ...stored.profile, data } }
+      for (const panel of [requestPanel, configPanel]) {
+        t.ok(panel.hasContent(damaged.profile))
+        t.match(await show(panel.name, damaged), /<h[23]>/)
+      }
+    }
+  }
+})
+
+t.test('a cookie that was set is read as browsers read it', async t => {
+  const cases: [field: string, cookie: Partial<ReturnType<typeof readSetCookie>>][] = [
+    ['a=b', { name: 'a', value: 'b', path: '', domain: '', expires: "with the browser's session", flags: '' }],
+    ['a=b=c; PATH=/x; domain=d', { value: 'b=c', path: '/x', domain: 'd' }],
+    ['a=; Max-Age=0; Expires=Wed', { value: '', expires: 'at once' }],
+    ['a=b; Max-Age=5; Expires=Wed', { expires: 'in 5 seconds' }],
+    ['a=b; Expires=Wed, 21 Oct 2015 07:28:00 GMT', { expires: 'Wed, 21 Oct 2015 07:28:00 GMT' }],
+    ['a=b; Secure; SameSite=None; Partitioned', { flags: 'Secure, SameSite=None, Partitioned' }],
+    ['', { name: '', value: '' }],
+  ]
+  for (const [field, cookie] of cases) t.hasStrict(readSetCookie(field), cookie, field)
+})
+
+t.test('what is no moment and no number is empty', async t => {
+  t.equal(formatMoment(0), '1970-01-01T00:00:00.000Z')
+  for (const value of ['0', Number.NaN, 9e15, undefined]) t.equal(formatMoment(value), '')
+  t.equal(formatSize('1'), '')
+})
+
+const summary: ProfileSummary = {
+  token: 'abcdef',
+  parent: null,
+  type: 'request',
+  outcome: 'complete',
+  status: 200,
+  ip: '127.0.0.1',
+  method: 'GET',
+  url: 'http://localhost/',
+  route: null,
+  controller: null,
+  contentType: null,
+  time: 0,
+  duration: 1,
+  memory: 1,
+  exception: null,
+  errors: 0,
+  warnings: 0,
+  calls: 0,
+  subRequests: 0,
+}
+
+async function view(changes: Partial<Profile>, relatives: Partial<PanelSubject> = {}) {
+  const profile: Profile = { schemaVersion: 1, summary, children: [], data: {}, failures: {}, ...changes }
+  const facts: ProcessFacts = {}
+  return requestPanel.toView({ ...createSubject({}), profile, facts, ...relatives })
+}
+
+/** A multipart form that never says where it ends. */
+const boundless = { 'content-type': 'multipart/form-data; boundary=none' }
+
+/** A route that uses everything. */
+const exchange: Bundle = {
+  name: 'exchange',
+  register({ routes }) {
+    routes.add({
+      name: 'exchange',
+      path: '/exchange',
+      controller: async (request: Request) => {
+        await request.session.set('user', 'Ada')
+        await request.session.flash('notice', 'saved')
+        const response = new Response('done')
+        setCookie(response.headers, 'seen', 'hunter2', { maxAge: 60 })
+        return response
+      },
+    })
+  },
+}

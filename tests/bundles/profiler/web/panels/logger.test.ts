@@ -1,0 +1,187 @@
+import { t } from 'tap'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const spans = [
+  [null, 'kernel.request', 0, 100],
+  [32, 'RouterListener.onRequest', 10, 80],
+  [null, 'kernel.exception', 200, 800, -1, 1],
+  [0, 'ErrorListener.logException', 210, 50],
+  [-128, 'ErrorListener.onException', 300, 600, 2, 1],
+  [null, 'nested', 400, 600, 4],
+  [0, 'nested listener', 410, 10],
+]
+
+const records = [
+  { at: 50, level: 'info', channel: 'request', message: 'Matched.' },
+  {
+    at: 250,
+    level: 'error',
+    channel: 'request',
+    message: 'Uncaught "x"',
+    template: 'Uncaught "{message}"',
+    context: { message: 'x' },
+  },
+  { at: 600, level: 'warning', channel: 'app', message: 'Again.', site: { file: 'a.ts', line: 3, function: 'run' } },
+  { at: 700, level: 'warning', channel: 'app', message: 'Again.', site: { file: 'a.ts', line: 3, function: 'run' } },
+  { at: 1000, level: 'warning', channel: 'app', message: 'Again.', context: { differs: true } },
+  { at: 2000, level: 'debug', channel: 'app', message: 'Cut.', isCut: true, site: { file: 'b.ts', line: 1 } },
+]
+
+function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
+  return createSubject({ events: { spans }, logger: { records, dropped: 9 } }, more)
+}
+
+t.test('records stand in the order of time, between what follows from the event tree', async t => {
+  const { dropped, lines } = await createLoggerPanel().toView(createLogs())
+  t.hasStrict(lines, [
+    { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
+    {
+      title: '1 event notification',
+      isEvent: true,
+      isHidden: true,
+      time: '23:15:09.042',
+      messages: [
+        { message: 'Notified event "kernel.request" to listener "RouterListener.onRequest".', offset: '+0.100 ms' },
+      ],
+    },
+    {
+      index: 1,
+      isHidden: false,
+      parts: [
+        { text: 'Uncaught "', isValue: false },
+        { text: 'x', isValue: true },
+        { text: '"', isValue: false },
+      ],
+      context: '{\n  "message": "x"\n}',
+      names: 'message',
+      levels: 'debug info warning error',
+    },
+    { index: 2, times: '2 times', again: [3], place: 'a.ts:3', function: 'run', offset: '+0.600 ms' },
+    { index: 4, times: '', place: '' },
+    {
+      title: '4 event notifications',
+      messages: [
+        { message: 'Notified event "nested" to listener "nested listener".' },
+        { message: 'Notified event "kernel.exception" to listener "ErrorListener.logException".' },
+        { message: 'Notified event "kernel.exception" to listener "ErrorListener.onException".' },
+        { message: 'Listener "ErrorListener.onException" stopped propagation of the event "kernel.exception".' },
+      ],
+    },
+    { index: 5, isCut: true, place: 'b.ts:1', function: '', iso: '2026-11-20T23:15:09.044Z' },
+  ])
+  t.equal(dropped, 9)
+})
+
+t.test('records are counted by level and above; those of the summary are exact', async t => {
+  const { profile } = createLogs()
+  const countsOf = async (more: object) => {
+    const summary = { ...profile.summary, ...more }
+    const { levels } = await createLoggerPanel().toView(createLogs({ profile: { ...profile, summary } }))
+    return (levels as { level: string; count: number }[]).map(({ count, level }) => `${level} ${count}`)
+  }
+  t.strictSame(await countsOf({}), ['debug 6', 'info 5', 'warning 4', 'error 1', 'critical 0'])
+  t.strictSame(await countsOf({ errors: 12, warnings: 34 }), [
+    'debug 6',
+    'info 5',
+    'warning 46',
+    'error 12',
+    'critical 0',
+  ])
+})
+
+t.test('of a context with many names the first are told', async t => {
+  const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
+  const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
+  const { lines } = await createLoggerPanel().toView(createSubject({ logger }))
+  t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
+})
+
+t.test('the address filters: by level, channel and text, and shows event notifications', async t => {
+  const shown = async (address: string) => {
+    const { lines } = await createLoggerPanel().toView(createLogs({ query: new URLSearchParams(address) }))
+    return (lines as { index?: number; isHidden: boolean }[])
+      .filter(({ isHidden }) => !isHidden)
+      .map(({ index }) => index)
+  }
+  t.strictSame(await shown(''), [0, 1, 2, 4, 5])
+  t.strictSame(await shown('level=warning'), [1, 2, 4])
+  t.strictSame(await shown('level=loud'), [0, 1, 2, 4, 5])
+  t.strictSame(await shown('channel=app'), [2, 4, 5])
+  t.strictSame(await shown('level=warning&channel=app&text=DIFFERS+again'), [4])
+  t.strictSame(await shown('events=1'), [0, undefined, 1, 2, 4, undefined, 5])
+  t.strictSame(await shown('events=1&level=info'), [0, 1, 2, 4])
+})
+
+t.test('a sub-request stands where it began, and leads to its own log', async t => {
+  const { show } = await createProfiledKernel(t)
+  const { profile } = createLogs()
+  const request = ['request', 'fedcba', 500, 100, 4]
+  const nested = { ...profile, data: { ...profile.data, events: { spans: [...spans.slice(0, 5), request] } } }
+  const child = { ...profile.summary, token: 'fedcba', controller: 'error_controller', errors: 1, warnings: 2 }
+  const html = await show(createLoggerPanel(), createLogs({ profile: nested, children: [child] }))
+  t.match(
+    html,
+    /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a> has a log of its own/,
+  )
+  t.match(html, '<span class="badge badge-error">1 error</span> <span class="badge badge-warning">2 warnings</span>')
+  const levelOf = async (more: object) => {
+    const { lines } = await createLoggerPanel().toView(
+      createLogs({ profile: nested, children: [{ ...child, ...more }] }),
+    )
+    return (lines as { isSubRequest?: boolean; level: string }[]).find(line => line.isSubRequest)?.level
+  }
+  t.equal(await levelOf({ errors: 0 }), 'warning')
+  t.equal(await levelOf({ errors: 0, warnings: 0 }), 'debug')
+  const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
+  t.match(await show(createLoggerPanel(), createLogs({ profile: sub })), /aaaaaa[^>]*>What its main request has logged/)
+})
+
+t.test('the menu counts errors, else warnings', async t => {
+  const { badge } = createLoggerPanel()
+  const { profile } = createLogs()
+  const badgeOf = (errors: number, warnings: number) =>
+    badge?.({ ...profile, summary: { ...profile.summary, errors, warnings } })
+  t.strictSame(badgeOf(2, 3), { text: '2', level: 'error' })
+  t.strictSame(badgeOf(0, 3), { text: '3', level: 'warning' })
+  t.strictSame(badgeOf(0, 0), { text: '', level: 'plain' })
+})
+
+t.test('the page has every line, and escapes it', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = await show(createLoggerPanel(), createLogs())
+  t.match(html, 'Log Messages')
+  t.match(html, '<tr class="log log-error" id="log-1"')
+  t.match(html, '<i id="log-3"></i>')
+  t.match(html, /<tr [^>]*data-events="1" hidden>/)
+  t.match(html, '<span class="level level-error">error</span>')
+  t.match(html, '<time datetime="2026-11-20T23:15:09.042Z">23:15:09.042</time>')
+  t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
+  t.match(html, 'a.ts:3')
+  t.match(html, '9 records between')
+  t.match(html, 'The context was not kept')
+})
+
+t.test('where nothing was logged the page says how to', async t => {
+  const { show } = await createProfiledKernel(t)
+  const panel = createLoggerPanel()
+  const empty = createSubject({})
+  t.notOk(panel.hasContent(empty.profile))
+  t.ok(panel.hasContent(createLogs().profile))
+  t.match(await show(panel, empty), 'Nothing was logged')
+  t.match(await show(panel, createSubject({ events: { spans } })), 'Notified event')
+})
+
+t.test('records that make no sense are left out', async t => {
+  const { profile } = createLogs()
+  const damaged = [null, 'text', { level: 'loud', message: 'x' }, { level: 'info' }, { level: 'info', message: 'kept' }]
+  const data = { logger: { records: damaged, dropped: {} } }
+  const summary = { ...profile.summary, time: Number.MAX_SAFE_INTEGER }
+  const view = await createLoggerPanel().toView(createLogs({ profile: { ...profile, data, summary } }))
+  t.hasStrict(view.lines, [
+    { index: 4, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' },
+  ])
+  t.equal((view.lines as unknown[]).length, 1)
+})

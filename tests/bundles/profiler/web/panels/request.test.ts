@@ -1,0 +1,260 @@
+import { type Test, t } from 'tap'
+import { requestPanel } from '#bundles/profiler/web/panels/request.ts'
+import type { Application } from '#kernel/bundle.ts'
+import { ExceptionEvent, RequestEvent, RequestType, ResponseEvent } from '#kernel/events.ts'
+import { HttpError } from '#lib/errors/http-error.ts'
+import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
+import { plainEquals } from '#tests/support/html.ts'
+import { createProfiledKernel, type ProfiledInit } from '#tests/support/profiled-kernel.ts'
+
+class Noted extends Event {
+  static readonly eventName = 'noted'
+}
+
+interface Origin {
+  readonly how: string
+  readonly who: string
+  readonly link: string
+  readonly subLink: string
+  readonly earlier: readonly Origin[]
+}
+
+type Rows = readonly { readonly name: string; readonly origin: Origin | false }[]
+
+/** Asks for `/page`, and says who has set what. */
+async function ask(t: Test, register: (app: Application) => void, handlers: ProfiledInit['handlers'] = {}) {
+  const kernel = await createProfiledKernel(t, {
+    register,
+    handlers: {
+      '/page': () => Response.html('page', { headers: { 'x-own': '1', 'x-gone': '1', 'x-both': '1' } }),
+      ...handlers,
+    },
+  })
+  const { profile } = await kernel.storedOf(await kernel.client.get('/page'))
+  const view = await requestPanel.toView({ ...createSubject({}), profile })
+  const find = (rows: unknown, wanted: string) =>
+    (rows as Rows).find(({ name }) => name.toLowerCase() === wanted)?.origin
+  const { request } = view as { request: { attributes: Rows } }
+  const html = plainEquals(await kernel.show('request', profile))
+  const events = plainEquals(await kernel.show('events', profile))
+  return {
+    view,
+    html,
+    headerOf: (name: string) => find(view.headers, name),
+    attributeOf: (name: string) => find(request.attributes, name),
+    /** The row that a link leads to. */
+    rowOf: (link: string) => {
+      const [, anchor] = link.split('#')
+      return new RegExp(`<li id="${anchor}".*?class="name">(?:<[^>]*>)?([^<]*)`).exec(events)?.[1]?.trim()
+    },
+  }
+}
+
+t.test('who has set a header', async t => {
+  const { headerOf, html, rowOf, view } = await ask(t, ({ dispatcher }) => {
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-first', '1'), 5, 'First.onResponse')
+    dispatcher.on(
+      ResponseEvent,
+      function second({ response: { headers } }) {
+        headers.set('x-first', '2')
+        headers.set('x-both', '2')
+        headers.delete('x-gone')
+      },
+      4,
+    )
+  })
+  const link = (origin: Origin | false | undefined) => (origin ? rowOf(origin.link) : undefined)
+
+  t.match(
+    headerOf('x-own'),
+    { how: 'the response of', link: /^\/_profiler\/\w{6}\?panel=events#controller$/, subLink: '' },
+    'the controller',
+  )
+  t.match(link(headerOf('x-own')), /./)
+  t.hasStrict(headerOf('x-robots-tag'), { how: '', who: 'RobotsListener.onResponse', earlier: [] }, 'a listener')
+  t.equal(link(headerOf('x-robots-tag')), 'RobotsListener.onResponse')
+  t.hasStrict(
+    headerOf('x-first'),
+    { how: 'changed by', who: 'second', earlier: [{ who: 'First.onResponse' }] },
+    'a second one',
+  )
+  t.hasStrict(headerOf('x-both'), { how: 'changed by', who: 'second', earlier: [{ how: 'the response of' }] })
+  t.hasStrict(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
+  t.match(
+    html,
+    /Removed: <code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\/_profiler\/\w{6}\?panel=events#span-\d+">second</,
+  )
+  t.match(
+    html,
+    /<tr id="header-x-robots-tag">.*<a href="\/_profiler\/\w{6}\?panel=events#span-\d+">RobotsListener.onResponse<\/a>/,
+  )
+  t.match(html, 'before: <span class="soft set">set by</span> <a href')
+})
+
+t.test('a header that came with the response of a listener, or was replaced with it', async t => {
+  const early = await ask(t, ({ dispatcher }) => {
+    const answer = (event: RequestEvent) => {
+      if (event.isMainRequest && event.request.path === '/page')
+        event.respond(Response.html('', { headers: { 'x-a': '1' } }))
+    }
+    dispatcher.on(RequestEvent, answer, 500, 'Early.onRequest')
+  })
+  t.hasStrict(early.headerOf('x-a'), { how: 'the response of', who: 'Early.onRequest' })
+
+  const replaced = await ask(t, ({ dispatcher }) => {
+    dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-lost', '1'), 10, 'First.onResponse')
+    const replace = (event: ResponseEvent) => {
+      event.response = Response.html('', { headers: { 'x-a': '1' } })
+    }
+    dispatcher.on(ResponseEvent, replace, 9, 'Replacer.onResponse')
+  })
+  t.hasStrict(replaced.headerOf('x-a'), { how: 'the response of', who: 'Replacer.onResponse' })
+  t.strictSame(replaced.view.removedHeaders, [])
+})
+
+t.test('of an error page, the kernel adds the headers of the error, and the rest is from a sub-request', async t => {
+  const fail = () => {
+    throw new HttpError(418, 'short and stout', { headers: { 'x-tea': 'green' } })
+  }
+  const own = await ask(
+    t,
+    ({ dispatcher }) => {
+      const answer = (event: ExceptionEvent) => event.respond(Response.html('sorry', { headers: { 'x-sorry': '1' } }))
+      dispatcher.on(ExceptionEvent, answer, 10, 'Sorry.onException')
+    },
+    { '/page': fail },
+  )
+  t.hasStrict(own.headerOf('x-tea'), { how: '', who: 'the kernel' })
+  const { link } = own.headerOf('x-tea') as Origin
+  t.equal(own.rowOf(link), 'kernel.response')
+  t.hasStrict(own.headerOf('x-sorry'), { who: 'Sorry.onException', subLink: '' })
+
+  const { headerOf } = await ask(t, () => {}, { '/page': fail })
+  t.match(headerOf('content-type'), {
+    who: 'ErrorListener.onException',
+    subLink: /^\/_profiler\/[0-9a-f]{6}\?panel=request#header-content-type$/,
+  })
+})
+
+t.test('who has set an attribute', async t => {
+  const { attributeOf } = await ask(
+    t,
+    ({ dispatcher }) => {
+      dispatcher.on(ResponseEvent, ({ request }) => request.attributes.set('shared', 2), 0, 'Late.onResponse')
+    },
+    {
+      '/page': async (request: Request) => {
+        request.attributes.set('shared', 1)
+        request.attributes.set('mine', 1)
+        return Response.html('page')
+      },
+    },
+  )
+  t.hasStrict(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
+  t.match(attributeOf('mine'), { who: /^controller /, link: /^\/_profiler\/\w{6}\?panel=events#controller$/ })
+  t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
+  t.hasStrict(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
+})
+
+t.test('attributes of a sub-request came with it; what a controller dispatches is heard meanwhile', async t => {
+  const kernel = await createProfiledKernel(t, {
+    register: ({ dispatcher, kernel, routes }) => {
+      dispatcher.on(Noted, () => undefined, 0, 'hear')
+      const controller = async (request: Request) => {
+        await dispatcher.dispatch(new Noted())
+        return kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub)
+      }
+      routes.add({ name: 'outer', path: '/outer', controller })
+    },
+  })
+  const response = await kernel.client.get('/outer')
+  const html = plainEquals(await kernel.show('request', await kernel.storedOf(response, 'x-previous-debug-token')))
+  t.match(html, 'Parent Request</td>')
+  const outer = plainEquals(await kernel.show('request', await kernel.storedOf(response)))
+  t.match(outer, /its sub-request<\/a>/)
+  t.match(outer, 'Sub Request</td>')
+  const main = await kernel.storedOf(await kernel.client.get('/missing-x'), 'x-previous-debug-token')
+  t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">.*whoever made the sub-request/)
+  const events = await kernel.show('events', await kernel.storedOf(response))
+  t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
+  t.match(
+    events,
+    /<small[^>]*>tests\/bundles\/profiler\/panels\/request.test.[jt]s:\d+<\/small>/,
+    'where it was registered',
+  )
+})
+
+t.test('the section of relatives is named after what there is', async t => {
+  const { profile } = createSubject({})
+  const sub = { ...profile, summary: { ...profile.summary, parent: 'fedcba' } }
+  const labelOf = async (shown: typeof profile, children: (typeof profile.summary)[]) =>
+    (await requestPanel.toView(createSubject({}, { profile: shown, children }))).relativesLabel
+  t.equal(await labelOf(profile, []), 'Sub Requests')
+  t.equal(await labelOf(sub, []), 'Parent Request')
+  t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub Requests')
+})
+
+t.test('the length of a body is computed by the server, but that of a stream', async t => {
+  const headers = [['content-length', '5']]
+  const originOf = async (response: object) => {
+    const view = await requestPanel.toView(createSubject({ response: { headers, ...response } }))
+    return (view.headers as Rows)[0]?.origin
+  }
+  t.hasStrict(await originOf({ isStreamed: false }), { who: 'the server', link: '' })
+  t.equal(await originOf({ isStreamed: true }), false)
+})
+
+t.test('where it is not known, nobody is named', async t => {
+  const spans = [
+    [null, 'kernel.request', 0, 10],
+    [0, 'A.onRequest', 0, 5, 0, 0, ['set header a', 'and 10 more']],
+  ]
+  const pairs = [
+    ['a', '1'],
+    ['set-cookie', 'b=c'],
+    ['set-cookie', 'd=e'],
+    ['not an id', 'f'],
+  ]
+  const data = { events: { spans }, response: { headers: pairs }, request: { attributes: pairs } }
+  const view = await requestPanel.toView(createSubject(data))
+  t.hasStrict(view.headers, [
+    { id: 'header-a', origin: { who: 'A.onRequest' } },
+    { id: '', origin: false },
+    { id: 'header-set-cookie', origin: false },
+    { id: '', origin: false },
+  ])
+  t.hasStrict(view.request, {
+    attributes: [{ origin: false }, { origin: false }, { origin: false }, { origin: false }],
+  })
+  const { show } = await createProfiledKernel(t)
+  t.match(await show('request', createSubject(data)), '<td class="set-by"></td>')
+  t.match((await requestPanel.toView(createSubject({ response: { headers: pairs } }))).headers, [{ origin: false }])
+  const hostile = [[1, '', 0, 5, 0, 0, ['removed header x']]]
+  t.hasStrict(
+    (await requestPanel.toView(createSubject({ events: { spans: [[null, 'kernel.response', 0, 10], ...hostile] } })))
+      .removedHeaders,
+    [{ by: { who: 'the controller' } }],
+  )
+})
+
+t.test('long values are folded, JSON is indented, and the request can be made again', async t => {
+  const headers = [
+    ['x-json', JSON.stringify({ a: 'b'.repeat(60) })],
+    ['x-short', '{"a":1}'],
+    ['x-like', `{no json ${'-'.repeat(60)}`],
+    ['x-long', 'word '.repeat(300)],
+    ['x-lines', JSON.stringify(Array.from({ length: 40 }, (_, at) => at))],
+  ]
+  const { show } = await createProfiledKernel(t)
+  const html = await show('request', createSubject({ request: { headers } }))
+  t.match(html, /<pre>\{\n {2}&quot;a&quot;: &quot;b+&quot;\n\}<\/pre>/)
+  t.match(html, '<pre>{&quot;a&quot;:1}</pre>')
+  t.match(html, /<td><pre>\{no json -+<\/pre><\/td>/)
+  t.match(html, /<details class="long"><summary><code>word word [^<]+ …<\/code> <small>1,500 characters<\/small>/)
+  t.match(html, '<summary><code>[0,1,2')
+  t.match(html, '<pre id="curl">curl &#x27;http://localhost:8000/somewhere?q&#x3D;1&#x27;')
+  t.match(html, /data-copy="curl"/)
+})

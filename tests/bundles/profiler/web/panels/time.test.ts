@@ -1,0 +1,318 @@
+import { t } from 'tap'
+import { findChildren } from '#bundles/profiler/insight/relatives.ts'
+import type { Profile } from '#bundles/profiler/profile.ts'
+import { timePanel } from '#bundles/profiler/web/panels/time.ts'
+import type { TimelineView } from '#bundles/profiler/web/panels/timeline/timeline.ts'
+import { currentRequest, defineController } from '#kernel/controller.ts'
+import { RequestType } from '#kernel/events.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { plainEquals, toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const spans = [
+  [null, 'kernel.request', 0, 1000],
+  [8, 'SessionListener.onRequest', 10, 200],
+  [null, 'kernel.controller', 1050, 20],
+  [null, 'kernel.controller_arguments', 1100, 10],
+  [null, 'custom.event', 1200, 600],
+  [0, 'listen', 1210, 500, 4, 2],
+  ['request', 'bcd234', 1900, 1000],
+  [null, 'kernel.response', 3110, 1800],
+  [-1000, 'SessionListener.onResponse', 3200, 800],
+  [null, 'kernel.finish_request', 4950, 10],
+  [null, 'kernel.terminate', 9000, 500],
+  [0, 'Mailer.onTerminate', 9010, 450],
+]
+
+const measured = [
+  {
+    name: 'query',
+    category: 'database',
+    periods: [
+      [1150, 30],
+      [1300, 200],
+    ],
+    dropped: 3,
+    isRunning: false,
+  },
+  { name: 'open', category: 'default', periods: [[4000, 10]], isRunning: true },
+]
+
+const data = {
+  events: { spans, dropped: 0 },
+  time: { measured, dropped: 2 },
+  templates: {
+    renders: [
+      { name: 'page', parent: -1, start: 2.95, duration: 0.1 },
+      { name: 'part', parent: 0, start: 2.96, duration: 0.01, hasFailed: true },
+      { name: 'part', parent: 0, start: 2.98, duration: 0.02 },
+    ],
+  },
+  http: {
+    calls: [
+      { method: 'GET', url: 'https://shop.test/a', start: 1.2, end: 2.2, status: 200 },
+      { method: 'GET', url: 'https://shop.test/a', start: 1.3, status: 0 },
+      { method: 'PUT', url: 'https://shop.test/b', start: 1.25, end: 1.3, error: 'refused' },
+    ],
+  },
+  logger: {
+    records: [
+      { level: 'info', at: 1, message: 'nothing' },
+      { level: 'warning', at: 1500, message: 'slow' },
+      { level: 'critical', at: 2000, message: 'down' },
+    ],
+  },
+  memory: {
+    wall: 9,
+    peak: 96 * 1024 * 1024,
+    cpu: { user: 1, system: 0.5 },
+    loop: { idle: 4.5 },
+    pauses: { count: 2, first: [{ start: 0.5, duration: 0.1 }, { start: 3 }] },
+  },
+}
+
+const inner = createProfile(
+  {
+    events: { spans: [[null, 'kernel.request', 100, 300]] },
+    logger: { records: [{ level: 'error', at: 50, message: 'within' }] },
+  },
+  { token: 'bcd234', parent: 'abc123', controller: 'inner', duration: 0.9 },
+)
+
+const findInner = async ({ summary }: Profile) => (summary.token === 'abc123' ? [inner] : [])
+const subject = createSubject(data, { findChildren: findInner })
+
+async function view(shown: typeof subject): Promise<TimelineView> {
+  const { timeline } = await timePanel.toView(shown)
+  return timeline as TimelineView
+}
+
+const depthOf = (className: string) => Number(/depth-(\d)/.exec(className)?.[1])
+const all = { ...subject, query: new URLSearchParams({ threshold: '0' }) }
+
+t.test('everything that took time is a row within what it lies in, that of sub-requests too', async t => {
+  const { lines } = await view(all)
+  t.strictSame(
+    lines.map(({ className, duration, name, ownTime }) => [depthOf(className), name, duration, ownTime]),
+    [
+      [0, 'GET /somewhere?q=1', '5.000 ms', '0.040 ms'],
+      [1, 'kernel.request', '1.000 ms', '0.800 ms'],
+      [2, 'SessionListener.onRequest', '0.200 ms', ''],
+      [1, 'controller.get_callable', '0.050 ms', ''],
+      [1, 'kernel.controller', '0.020 ms', ''],
+      [1, 'controller.get_arguments', '0.030 ms', ''],
+      [1, 'kernel.controller_arguments', '0.010 ms', ''],
+      [1, 'controller', '2.000 ms', '0.270 ms'],
+      [2, 'query', '0.230 ms', ''],
+      [2, 'custom.event', '0.600 ms', '0.000 ms'],
+      [3, 'GET shop.test/a', '1.000 ms', ''],
+      [3, 'listen', '0.500 ms', '0.040 ms'],
+      [4, 'PUT shop.test/b', '0.050 ms', ''],
+      [4, 'GET shop.test/a', '3.700 ms', ''],
+      [2, 'Sub-Request inner', '1.000 ms', '0.700 ms'],
+      [3, 'kernel.request', '0.300 ms', ''],
+      [2, 'page', '0.100 ms', '0.070 ms'],
+      [3, 'part', '0.030 ms', ''],
+      [1, 'kernel.response', '1.800 ms', '0.990 ms'],
+      [2, 'SessionListener.onResponse', '0.800 ms', ''],
+      [2, 'open', '0.010 ms', ''],
+      [1, 'kernel.finish_request', '0.010 ms', ''],
+      [1, 'response.send', '4.040 ms', ''],
+      [1, 'kernel.terminate', '0.500 ms', '0.050 ms'],
+      [2, 'Mailer.onTerminate', '0.450 ms', ''],
+    ],
+  )
+})
+
+t.test('rows lead to the thing, and say what went wrong', async t => {
+  const { lines } = await view(all)
+  const find = (name: string) => lines.filter(line => line.name === name)
+  const record = '/_profiler/abc123?panel='
+  t.hasStrict(find('listen'), [{ link: `${record}events#span-5`, problem: 'threw', isBad: true }])
+  t.hasStrict(find('part'), [{ link: `${record}templates#render-1`, problem: 'failed', times: '2 times' }])
+  t.match(find('GET shop.test/a'), [
+    { link: `${record}http#call-0`, note: '200', problem: '' },
+    { link: `${record}http#call-1`, note: '', problem: 'was not over', isBad: false, className: /is-open/ },
+  ])
+  t.hasStrict(find('PUT shop.test/b'), [{ problem: 'failed' }])
+  t.hasStrict(find('Sub-Request inner'), [{ link: '/_profiler/bcd234?panel=time' }])
+  t.hasStrict(find('kernel.request'), [
+    { detail: '0.000 ms to 1.000 ms' },
+    { link: '/_profiler/bcd234?panel=events#span-0', detail: '2.000 ms to 2.300 ms' },
+  ])
+  t.hasStrict(find('query'), [{ link: '', note: 'database', detail: '1.150 ms to 1.500 ms' }])
+  t.hasStrict(find('open'), [{ note: '', problem: 'was not stopped' }])
+})
+
+t.test('there is a lane for each category, one for warnings, and one for the garbage collector', async t => {
+  const { lanes, marks, moreMarks, pauseCount, pauses, pauseTime } = await view(subject)
+  t.strictSame(
+    lanes.map(({ category, duration }) => [category, duration]),
+    [
+      ['kernel', '7.760 ms'],
+      ['event', '0.600 ms'],
+      ['listener', '1.950 ms'],
+      ['controller', '2.000 ms'],
+      ['template', '0.100 ms'],
+      ['http', '3.800 ms'],
+      ['stopwatch', '0.240 ms'],
+      ['request', '1.000 ms'],
+    ],
+  )
+  t.hasStrict(marks, [
+    { isError: false, title: 'warning at 1.500 ms: slow', link: '/_profiler/abc123?panel=logger#log-1' },
+    { isError: true, title: 'critical at 2.000 ms: down', link: '/_profiler/abc123?panel=logger#log-2' },
+    { isError: true, title: 'error at 1.950 ms: within', link: '/_profiler/bcd234?panel=logger#log-0' },
+  ])
+  t.equal(moreMarks, 0)
+  t.strictSame({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.100 ms', pauses: 2 })
+})
+
+t.test('a threshold and categories are chosen in the address', async t => {
+  const hidden = async (parameters: string) => {
+    const { folded, lines } = await view({ ...subject, query: new URLSearchParams(parameters) })
+    return { folded, names: lines.filter(({ isHidden }) => isHidden).map(({ name }) => name) }
+  }
+  t.strictSame(await hidden('threshold=0'), { folded: 0, names: [] })
+  const usual = await hidden('')
+  t.strictSame(await hidden('threshold=7&show=nope'), usual, 'what makes no sense is not there')
+  t.strictSame(usual, { folded: 0, names: [] }, 'of a short request all can be seen')
+  const long = await hidden('threshold=1')
+  t.equal(long.folded, 17)
+  t.equal(long.names.length, 17)
+  t.notOk(long.names.includes('controller'))
+  const calls = await hidden('threshold=0&show=http&show=event')
+  t.equal(calls.folded, 0)
+  t.equal(calls.names.length, 25 - 5)
+  const view1 = await timePanel.toView({ ...subject, query: new URLSearchParams('threshold=1&show=http') })
+  t.hasStrict(view1.thresholds, [{ isChosen: false }, {}, {}, { value: '1', isChosen: true }, {}, {}])
+  t.match((view1.timeline as TimelineView).lanes, [
+    { isShown: false },
+    {},
+    {},
+    {},
+    {},
+    { category: 'http', isShown: true },
+  ])
+})
+
+t.test('a long record has its longest rows, as long as not all are asked for', async t => {
+  const many = Array.from({ length: 400 }, (_, index) => [null, `event.${index}`, index * 10, index === 7 ? 0 : 9])
+  const periods = Array.from({ length: 50 }, (_, index) => [index * 90, 10])
+  const watched = Array.from({ length: 200 }, (_, index) => ({ name: `query ${index}`, periods }))
+  const records = Array.from({ length: 70 }, () => ({ level: 'warning', at: 9, message: 'w'.repeat(500) }))
+  const long = createSubject({ events: { spans: many }, time: { measured: watched }, logger: { records } })
+  const { lines, moreMarks, omitted } = await view(long)
+  t.equal(lines.length, 90)
+  t.equal(omitted, 511)
+  t.equal(moreMarks, 40)
+  t.ok(
+    lines.every(({ own }) => own.length <= 10),
+    'bars are joined when there are too many',
+  )
+  const { lines: every } = await view({ ...long, query: new URLSearchParams('rows=all') })
+  t.equal(every.length, 601)
+  const { show } = await createProfiledKernel(t)
+  const html = await show(timePanel, long)
+  t.ok(html.length < 50_000, `${html.length} characters are little enough for the page to be below 60 kB`)
+  t.match(toText(html), '511 shorter rows are left out: show all')
+  t.match(plainEquals(html), 'href="/_profiler/abc123?panel=time&amp;rows=all"')
+  t.match(await show(timePanel, { ...long, query: new URLSearchParams('rows=all') }), 'name="rows"')
+})
+
+t.test('what had not returned lasts until the record was made', async t => {
+  const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
+  t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'was not over' })
+  const within = [
+    [null, 'kernel.request', 0, null],
+    [0, 'Hanging.onRequest', 10, null],
+    ['request', 'no token', 20, null, 1],
+  ]
+  const { lines } = await view(createSubject({ events: { spans: within } }))
+  t.hasStrict(lines.slice(1), [
+    { name: 'kernel.request', duration: '5.000 ms', problem: 'was not over' },
+    { name: 'Hanging.onRequest', duration: '4.990 ms' },
+    { name: 'Sub-Request', link: '' },
+  ])
+  const late = createSubject({ events: { spans: [[null, 'kernel.controller_arguments', 0, null]] } })
+  t.equal((await view(late)).lines.length, 2, 'the gap begins where the event ends')
+})
+
+t.test('what is done after the response is in a part of its own, drawn smaller when it is long', async t => {
+  const afterOf = async (duration: number) => {
+    const after = [
+      [null, 'kernel.finish_request', 4900, 50],
+      [null, 'kernel.terminate', 6000, duration],
+    ]
+    return (await view(createSubject({ events: { spans: after } }))).after
+  }
+  t.strictSame(await afterOf(1500), { x: '80%', width: '20%', end: '' })
+  t.strictSame(await afterOf(60_000), { x: '70%', width: '30%', end: '66.0 ms' })
+  t.equal(await afterOf(0), false)
+})
+
+t.test('the metrics tell the whole, its parts, and what of it was waited', async t => {
+  const { profile } = subject
+  const viewWith = (subRequests: number) =>
+    timePanel.toView({ ...subject, profile: { ...profile, summary: { ...profile.summary, subRequests } } })
+  t.match((await viewWith(0)).metrics, [{}, {}, {}, {}, {}, { name: 'Sub-Requests, with nested ones' }])
+  const { metrics } = await viewWith(1)
+  t.strictSame(metrics, [
+    { name: 'Total execution time', value: '5.000 ms' },
+    { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
+    { name: 'Controller', value: '2.000 ms' },
+    { name: 'Templates, with those of sub-requests', value: '0.100 ms' },
+    { name: 'Outgoing HTTP', value: '3 in 3.800 ms' },
+    { name: 'Sub-Requests', value: '1 in 1.000 ms' },
+    { name: 'On CPU', value: '1.500 ms (16.7 % of 9.000 ms)' },
+    { name: 'Waiting', value: '4.500 ms (50.0 % of 9.000 ms)' },
+    { name: 'Heap at the end', value: '12.0 MiB' },
+    { name: 'Peak memory usage of the process', value: '96.0 MiB' },
+  ])
+})
+
+t.test('the page shows everything, with bars that no strict policy forbids', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = plainEquals(await show(timePanel, { ...all, parent: subject.profile.summary }))
+  t.match(html, '5 more measurements')
+  t.match(html, 'The shaded part is after the response')
+  t.match(html, '<tr class="of-controller depth-1" data-us="2000"><th scope="row">')
+  t.match(html, '<rect class="in" x="')
+  t.match(html, '/_profiler/abc123?panel=time')
+  t.match(html, '<option value="0" selected>0 ms</option>')
+  t.notMatch(html, /style=|<script/)
+})
+
+t.test('without any data there is the request itself', async t => {
+  const { show } = await createProfiledKernel(t)
+  t.ok(timePanel.hasContent(createSubject({}).profile))
+  const { lines } = await view(createSubject({}))
+  t.hasStrict(lines, [{ name: 'GET /somewhere?q=1', own: [{ x: '0%', width: '100%' }], bars: [] }])
+  const text = toText(await show(timePanel, createSubject({})))
+  t.notMatch(text, 'after the response')
+  t.match(await show(timePanel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
+})
+
+t.test('a page of the profiler finds the sub-requests of a record, and theirs', async t => {
+  const { client, profileOf, storage } = await createProfiledKernel(t, {
+    register({ kernel, routes }) {
+      const add = (name: string, answer: (request: Request) => unknown) =>
+        routes.add({ name, path: `/${name}`, controller: defineController(name, [currentRequest], answer) })
+      const forward = (target: string) => (request: Request) =>
+        kernel.handle(request.duplicate({ method: 'GET', target }), RequestType.Sub, false)
+      add('outer', forward('/middle'))
+      add('middle', forward('/innermost'))
+      add('innermost', () => Response.html('<body>here</body>'))
+    },
+  })
+  const profile = await profileOf(await client.get('/outer'))
+  const { token } = profile.summary
+  const { text: page } = await client.get(`/_profiler/${token}?panel=time&threshold=0`)
+  t.match(page, /of-request depth-2.*of-request depth-4.*of-controller depth-5/s)
+  t.match(toText(page), /Sub-Request middle .* Sub-Request innermost/)
+  t.ok(page.length < 60_000)
+  const gone = { search: () => storage.search({ limit: 9 }), find: async () => undefined }
+  t.strictSame(await findChildren(gone, profile), [], 'records that are gone meanwhile')
+})

@@ -1,0 +1,193 @@
+import { Readable } from 'node:stream'
+import { t } from 'tap'
+import { findBodyEnd, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
+import type { RequestHandler } from '#kernel/controller.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+
+const page = '<body>page</body>'
+const policy = { 'content-security-policy': "default-src 'none'" }
+
+/** Answers with HTML. */
+function html(headers: Record<string, string> = {}, body: string | Uint8Array = page, status = 200): RequestHandler {
+  return () => new Response(body, { status, headers: { 'content-type': 'text/html; charset=UTF-8', ...headers } })
+}
+
+const pages: Readonly<Record<string, RequestHandler>> = {
+  '/html': html(),
+  '/untyped': () => new Response(page),
+  '/xhtml': html({ 'content-type': 'application/xhtml+xml' }),
+  '/inline': html({ 'content-disposition': 'inline; filename="attachment.html"' }),
+  '/failed': html({}, page, 500),
+  '/bytes': html({}, Buffer.from(page)),
+  '/plain-bytes': html({ 'content-type': 'text/html' }, new Uint8Array(Buffer.from(page))),
+  '/spaced': html({}, '<BODY>page</BODY\n>'),
+}
+
+const others: Readonly<Record<string, RequestHandler>> = {
+  '/text': () => Response.text(page),
+  '/fragment': html({}, '<p>text</p>'),
+  '/download': html({ 'content-disposition': 'Attachment' }),
+  '/encoded': html({ 'content-encoding': 'gzip' }, Buffer.from(page)),
+  '/part': html({ 'content-range': 'bytes 0-16/100' }, page, 206),
+  '/signed': html({ 'content-digest': 'sha-256=:eA==:' }),
+  '/streamed': () => Response.stream(Readable.from([page]), { headers: { 'content-type': 'text/html' } }),
+  '/bodiless': () => new Response(null, { headers: { 'content-type': 'text/html' } }),
+  '/empty': html({}, page, 204),
+  '/choices': html({}, page, 300),
+  '/utf-16': html({ 'content-type': 'text/html; charset=utf-16' }, Buffer.from(page, 'utf16le')),
+  '/huge': html({}, Buffer.concat([Buffer.alloc(1024 * 1024, 32), Buffer.from(page)])),
+}
+
+const tagged =
+  /^(.*)<script type="module" async="" fetchpriority="low" src="(\/_profiler\/assets\/[0-9a-f]{8}\/toolbar\.js)" data-profiler-toolbar="\/_wdt\/([0-9a-f]{6})"><\/script>(<\/body\s*>)$/is
+
+t.test('a page gets one tag before its end, and it names the record', async t => {
+  const { client } = await createProfiledKernel(t, { handlers: pages })
+  for (const path of Object.keys(pages)) {
+    const { headers, text } = await client.get(path)
+    const [, before, script = '', token] = tagged.exec(text) ?? []
+    t.match(before, /^<body>page$/i, path)
+    t.equal(token, headers.get('x-debug-token'))
+    t.equal((await client.get(script)).status, 200)
+    t.ok(text.length - page.length < 1024)
+  }
+})
+
+t.test('whatever is no page, or would be wrong with a tag, is left as it is', async t => {
+  const { client } = await createProfiledKernel(t, { handlers: others })
+  for (const path of Object.keys(others)) {
+    const { headers, text } = await client.get(path)
+    t.notMatch(text, '_wdt', path)
+    t.ok(headers.has('x-debug-token'), 'it is recorded nevertheless')
+  }
+})
+
+t.test('where nothing is said of its type, a response is taken for a page', async t => {
+  t.equal(findPage(createRequest(), new Response(page)), page)
+})
+
+t.test('who asks decides, too', async t => {
+  const { client, app } = await createProfiledKernel(t, {
+    handlers: { '/html': html(policy) },
+    register({ routes }) {
+      routes.add({ name: 'format', path: '/format', defaults: { _format: 'json' }, controller: html() })
+    },
+  })
+  for (const headers of [
+    { 'x-requested-with': 'XMLHttpRequest' },
+    { 'x-profiler-toolbar': 'OFF' },
+    { 'x-profiler': 'off' },
+    { 'sec-fetch-dest': 'iframe' },
+    { 'x-forwarded-for': '127.0.0.1' },
+    { host: 'site.example' },
+  ] as Record<string, string>[]) {
+    const answer = await client.get('/html', { headers })
+    t.equal(answer.text, page, JSON.stringify(headers))
+    t.equal(answer.headers.get('content-security-policy'), policy['content-security-policy'])
+  }
+  t.equal((await client.get('/format')).text, page)
+  t.match((await client.get('/html', { headers: { 'sec-fetch-dest': 'document' } })).text, '_wdt')
+  t.match((await client.get('/html', { headers: { 'sec-fetch-dest': 'empty' } })).text, '_wdt', 'a page may be fetched')
+
+  const request = createRequest('/html', { remoteAddress: '::1' })
+  const sub = await app.kernel.handle(request.duplicate(), RequestType.Sub)
+  t.equal(sub.body, page, 'what is part of a page has none of its own')
+})
+
+t.test('an error page has a toolbar; the pages of the profiler have none', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers, text } = await client.get('/nowhere')
+  t.match(text, `data-profiler-toolbar="/_wdt/${headers.get('x-debug-token')}"`)
+  t.notMatch((await client.get(`/_profiler/${headers.get('x-debug-token')}`)).text, 'data-profiler-toolbar')
+})
+
+t.test('lengths are right, also of what HEAD is told', async t => {
+  const kernel = await createProfiledKernel(t, { handlers: { '/html': html({ 'content-length': '17' }, `é${page}`) } })
+  const { url } = await serveKernel(t, kernel)
+  const answer = await fetch(`${url}/html`)
+  const length = String((await answer.arrayBuffer()).byteLength)
+  t.equal(answer.headers.get('content-length'), length)
+  t.ok(Number(length) > 100)
+  const head = await fetch(`${url}/html`, { method: 'HEAD' })
+  t.equal(head.headers.get('content-length'), length)
+})
+
+t.test('an etag says no more than that the page means the same', async t => {
+  const handlers = {
+    '/strong': html({ etag: '"one"' }),
+    '/weak': html({ etag: 'W/"one"' }),
+    '/fragment': html({ etag: '"one"' }, 'text'),
+  }
+  const { client } = await createProfiledKernel(t, { handlers })
+  t.equal((await client.get('/strong')).headers.get('etag'), 'W/"one"')
+  t.equal((await client.get('/weak')).headers.get('etag'), 'W/"one"')
+  t.equal((await client.get('/fragment')).headers.get('etag'), '"one"', 'what was not changed is the same')
+})
+
+t.test('a policy of the page is extended for its origin, and the tag carries its nonce', async t => {
+  const { client } = await createProfiledKernel(t, {
+    handlers: {
+      '/none': html(policy),
+      '/inline': html({ 'content-security-policy': "default-src 'unsafe-inline'" }),
+      '/sandbox': html({ 'content-security-policy': 'sandbox' }),
+      '/fragment': html(policy, 'text'),
+    },
+  })
+  const policyOf = async (path: string, host = 'localhost:8000') => {
+    const { headers, text } = await client.get(path, { headers: { host } })
+    return {
+      policy: String(headers.get('content-security-policy')),
+      nonce: / nonce="([\w-]{22})"/.exec(text)?.[1],
+      text,
+    }
+  }
+  const first = await policyOf('/none')
+  const sources = 'http://localhost:8000/_profiler/assets/ http://localhost:8000/_wdt/'
+  t.equal(first.policy, `default-src 'none'; script-src 'nonce-${first.nonce}'; connect-src ${sources}`)
+  t.not((await policyOf('/none')).nonce, first.nonce, 'each page has its own')
+
+  for (const host of ['[::1]:8000', '127.0.0.2']) {
+    const { policy } = await policyOf('/inline', host)
+    const isRefused = host === '127.0.0.2'
+    t.equal(policy.includes("'self'"), !isRefused, `a source list cannot name ${host}`)
+  }
+  const named = await policyOf('/inline', '127.0.0.1')
+  t.match(named.policy, "script-src 'unsafe-inline' http://127.0.0.1/_profiler/assets/;")
+  t.equal(named.nonce, undefined)
+  t.match(named.text, '_wdt')
+
+  t.equal((await policyOf('/sandbox')).policy, 'sandbox')
+  t.equal((await policyOf('/sandbox')).text, page)
+  t.equal((await policyOf('/fragment')).policy, policy['content-security-policy'], 'without a tag nothing is needed')
+})
+
+t.test('why a page has no toolbar stands in its log', async t => {
+  const { client, profileOf } = await createProfiledKernel(t, {
+    handlers: { '/sandbox': html({ 'content-security-policy': 'sandbox' }) },
+  })
+  const { data } = await profileOf(await client.get('/sandbox'))
+  t.match(JSON.stringify(data.logger), 'The page has no toolbar: its policy puts the page in a sandbox.')
+})
+
+t.test('the last end of a body is found from behind as from the front', async t => {
+  const slow = (text: string) => Array.from(text.matchAll(/<\/body\s*>/gi)).at(-1)?.index
+  const parts = ['</body>', '</BODY >', '</html>', '<body>', '</', 'é', 'text', '</body']
+  for (let round = 0; round < 500; round++) {
+    const text = Array.from(
+      { length: round % 7 },
+      (_, at) => parts[(round * 31 + at * 17 + at * at) % parts.length],
+    ).join('')
+    const at = findBodyEnd(text)
+    t.equal(at, slow(text), text)
+    const bytes = Buffer.from(text)
+    const byte = findBodyEnd(bytes)
+    t.equal(byte === undefined, at === undefined)
+    if (at !== undefined && byte !== undefined) {
+      t.equal(Buffer.from(insertTag(bytes, byte, '<hr>')).toString(), insertTag(text, at, '<hr>'))
+    }
+  }
+})

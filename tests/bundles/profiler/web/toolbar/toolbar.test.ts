@@ -1,0 +1,248 @@
+import fc from 'fast-check'
+import { type Test, t } from 'tap'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { Profile, ProfileSummary } from '#bundles/profiler/profile.ts'
+import { Pass } from '#bundles/profiler/record/pass.ts'
+import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
+import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
+import { RequestType } from '#kernel/events.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { Response } from '#lib/http/response.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
+import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { serveKernel } from '#tests/support/test-server.ts'
+
+async function createFragments(t: Test) {
+  const { app } = await createProfiledKernel(t)
+  return async (profile: Profile, children: readonly ProfileSummary[] = [], facts = {}) =>
+    plainEquals(
+      await app.view.render(
+        'profiler/toolbar',
+        toToolbarView({ profile, facts, children, findings: findFindings(profile) }),
+      ),
+    )
+}
+
+t.test('the toolbar of a page says what became of it, and links to the panels', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers } = await client.get('/star-photo-booth')
+  const token = headers.get('x-debug-token')
+  const fragment = await client.get(`/_wdt/${token}`)
+  t.equal(fragment.status, 200)
+  t.match(fragment.headers.get('content-security-policy'), "default-src 'none'")
+  t.equal(fragment.headers.has('x-debug-token'), false, 'it is not recorded itself')
+  const text = plainEquals(fragment.text)
+  t.match(toText(text), /Response 200 .*Time [\d.]+ m?s.*\d+ templates.*Memory [\d.]+ MiB.*Record/)
+  for (const panel of ['request', 'time', 'templates', 'memory'])
+    t.match(text, `href="/_profiler/${token}?panel=${panel}"`)
+  t.match(text, `href="/_profiler/${token}"`)
+  t.match(text, /Sinfonietta<\/dt> <dd>\d/)
+})
+
+t.test('the toolbar of an error names what was thrown, logged, and where it was forwarded to', async t => {
+  const { client } = await createProfiledKernel(t)
+  const { headers } = await client.get('/boom')
+  const [token, previous] = [headers.get('x-debug-token'), headers.get('x-previous-debug-token')]
+  const text = toText(plainEquals((await client.get(`/_wdt/${token}`)).text))
+  t.match(text, /Response 500 @boom/)
+  t.match(text, /Exception Error/)
+  t.match(text, /1 error/)
+  t.match(text, `Forwarded to error_controller · ${previous}`)
+  t.match(text, /1 sub-request/)
+})
+
+t.test('there is an empty 404 for what is not known, and for whom the profiler is not there', async t => {
+  const { client } = await createProfiledKernel(t)
+  for (const token of ['ffffff', 'empty', '%3Cb%3E']) {
+    const { bytes, headers, status } = await client.get(`/_wdt/${token}`)
+    t.strictSame([status, bytes.length, headers.has('x-debug-token')], [404, 0, false], token)
+  }
+  const known = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
+  for (const headers of [{ 'x-forwarded-for': '127.0.0.1' }, { origin: 'http://evil.example' }] as Record<
+    string,
+    string
+  >[]) {
+    t.match((await client.get(`/_wdt/${known}`, { headers })).text, /not found/i)
+  }
+})
+
+t.test('who asks before the record is made waits for it', async t => {
+  const kernel = await createProfiledKernel(t, {
+    register({ collectors }) {
+      const collect = () => new Promise(resolve => setTimeout(() => resolve('late'), 50))
+      collectors.push({ name: 'slow', collect })
+    },
+  })
+  const { url } = await serveKernel(t, kernel)
+  const { headers } = await fetch(`${url}/star-photo-booth`)
+  const fragment = await fetch(`${url}/_wdt/${headers.get('x-debug-token')}`)
+  t.equal(fragment.status, 200)
+})
+
+t.test('the page that a redirect leads to knows the way', async t => {
+  const { client, profileOf } = await createProfiledKernel(t, {
+    handlers: {
+      '/one': () => Response.redirect('/two?secret=hunter2'),
+      '/two': () => Response.redirect('/three#part', 303),
+      '/three': () => Response.html('<body>there</body>'),
+      '/away': () => Response.redirect('http://other.example/three'),
+      '/nowhere': () => new Response(null, { status: 302, headers: { location: 'http://[' } }),
+      '/choices': () => new Response(null, { status: 300 }),
+    },
+  })
+  const one = await client.post('/one')
+  const two = await client.follow(one)
+  const three = await client.get('/three')
+  const { data, summary } = await profileOf(three)
+  const token = (answer: typeof one) => String(answer.headers.get('x-debug-token'))
+  t.strictSame(data.redirects, [
+    { token: token(one), status: 302, method: 'POST', url: 'http://localhost/one' },
+    { token: token(two), status: 303, method: 'GET', url: 'http://localhost/two?secret=******' },
+  ])
+  const fragment = plainEquals((await client.get(`/_wdt/${summary.token}`)).text)
+  t.match(toText(fragment), /Redirected 303 from \/two\?secret=\*+ /)
+  t.match(fragment, `href="/_profiler/${token(one)}"`)
+  t.equal((await profileOf(await client.get('/three'))).data.redirects, undefined, 'it is told once')
+  for (const path of ['/away', '/nowhere', '/choices']) await client.get(path)
+  t.equal((await profileOf(await client.get('/three'))).data.redirects, undefined)
+  t.strictSame([...three.headers.getAll('set-cookie'), ...one.headers.getAll('set-cookie')], [], 'without a cookie')
+})
+
+t.test('redirects are remembered for a moment, for their client, and not too many', async t => {
+  const recent = new RecentRedirects(new Redactor({}))
+  const pass = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
+    const created = new Pass('abc123', createRequest(target, { headers }), RequestType.Main, undefined)
+    return Object.assign(created, { time })
+  }
+  const arrive = (...values: Parameters<typeof pass>) => {
+    const arrived = pass(...values)
+    recent.note(arrived, Response.text('there'))
+    return recent.collect(arrived)
+  }
+  recent.note(pass('/from'), Response.redirect('/to'))
+  t.equal(arrive('/to', { 'user-agent': 'another' }), undefined)
+  t.equal(arrive('/to?other'), undefined)
+  t.hasStrict(arrive('/to'), [{ url: 'http://localhost/from' }])
+  recent.note(pass('/from'), Response.redirect('/to'))
+  t.equal(arrive('/to', {}, Date.now() + 6000), undefined, 'too late')
+
+  for (let n = 0; n <= 100; n++) recent.note(pass('/from'), Response.redirect(`/to/${n}`))
+  t.equal(arrive('/to/0'), undefined)
+  t.hasStrict(arrive('/to/1'), [{ status: 302 }])
+
+  for (let n = 0; n < 20; n++) recent.note(pass(`/circle/${n}`), Response.redirect(`/circle/${n + 1}`))
+  t.equal(arrive('/circle/20')?.length, 10)
+})
+
+t.test('everything that stands out is told', async t => {
+  const show = await createFragments(t)
+  const render = (name: string, parent = -1) => ({ name, parent, start: 0, duration: 2 })
+  const call = (end: number, more: object) => ({ method: 'GET', url: 'https://api.example/', start: 0, end, ...more })
+  const log = (level: string) => ({ at: 1, level, channel: 'app', message: `a ${level}`, context: {} })
+  const data = {
+    templates: { renders: [render('page'), render('part', 0)], omitted: 3 },
+    http: { calls: [call(3, { status: 200 }), call(4, { status: 503 }), call(1, { error: 'refused' })] },
+    logger: { records: [log('info'), log('warning'), log('critical')] },
+    exception: { exceptions: [{ name: 'Error', message: 'm'.repeat(1000) }] },
+    memory: { heap: { before: 1024, after: 2048, limit: 4096 }, pauses: { count: 2, total: 1.5 } },
+  }
+  const init: ProfileInit = {
+    duration: 1500,
+    calls: 3,
+    errors: 1,
+    warnings: 1,
+    exception: 'Error',
+    outcome: 'aborted',
+    children: ['aaaaaa', 'bbbbbb'],
+    route: null,
+    controller: null,
+    contentType: null,
+  }
+  const child = createProfile({}, { token: 'aaaaaa', parent: 'abc123', controller: null }).summary
+  const html = await show(createProfile(data, init), [child], { config: { environment: 'dev' } })
+  const text = toText(html)
+  t.match(text, /no route/)
+  t.match(text, /Outcome The client left/)
+  t.match(text, /1 error, 1 warning/)
+  t.match(text, /warning a warning .*critical a critical/)
+  t.match(html, 'href="/_profiler/abc123?panel=logger#log-1"')
+  t.match(text, /1\.50 s/)
+  t.match(text, /5 templates/)
+  t.match(html, 'href="/_profiler/abc123?panel=templates#render-0"')
+  t.match(text, /3 outgoing calls/)
+  t.match(text, /503 GET https:\/\/api\.example\/ · 4\.000 ms/)
+  t.match(text, /– GET/)
+  t.match(html, 'href="/_profiler/abc123?panel=http#call-2"')
+  t.match(text, /2 sub-requests .*no controller · 5\.000 ms · aaaaaa .*– bbbbbb/)
+  t.match(text, /Before 1\.0 KiB Limit 4\.0 KiB Garbage collection 2 runs, 1\.500 ms/)
+  t.match(text, /m{299}…/)
+  t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=time"')
+  for (const name of ['environment', 'Sinfonietta']) t.equal(text.includes(name), false)
+})
+
+t.test('only warnings are no error; successful calls neither', async t => {
+  const show = await createFragments(t)
+  const html = await show(createProfile({ http: { calls: [{ status: 200 }] } }, { warnings: 2, calls: 1 }))
+  t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=logger"')
+  t.match(html, 'toolbar-link-plain" href="/_profiler/abc123?panel=http"')
+})
+
+t.test('a forwarded request whose record is gone keeps its token', async t => {
+  const show = await createFragments(t)
+  const headers = [['X-Previous-Debug-Token', 'dddddd']]
+  t.match(toText(await show(createProfile({ response: { headers } }))), 'Forwarded to dddddd')
+})
+
+const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'{{token}}'
+
+t.test('whatever a record says stays text', async t => {
+  const show = await createFragments(t)
+  const make = (text: string) => {
+    const data = {
+      exception: { exceptions: [{ name: text, message: text }] },
+      redirects: [{ token: text, status: 302, method: text, url: text }],
+      http: { calls: [{ method: text, url: text, status: 500 }] },
+      templates: { renders: [{ name: text, parent: -1, duration: 1 }] },
+      logger: { records: [{ at: 1, level: 'error', channel: text, message: text, context: {} }] },
+      response: { headers: [['x-previous-debug-token', text]] },
+    }
+    const init = {
+      method: text,
+      url: text,
+      route: text,
+      controller: text,
+      contentType: text,
+      exception: text,
+      errors: 1,
+    }
+    const facts = { config: { environment: text }, server: { versions: { node: text, sinfonietta: text } } }
+    return show(createProfile(data, { ...init, children: [text] }), [], facts)
+  }
+  t.strictSame(skeletonOf(await make(hostile)), skeletonOf(await make('plain')))
+})
+
+t.test('a damaged record has a toolbar nevertheless', async t => {
+  const show = await createFragments(t)
+  const names = ['exception', 'redirects', 'http', 'templates', 'logger', 'response', 'memory', 'events']
+  const damaged = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
+  const inner = fc.record({
+    redirects: fc.array(fc.jsonValue()),
+    templates: fc.record({
+      renders: fc.array(fc.record({ duration: fc.jsonValue(), parent: fc.jsonValue() })),
+      omitted: fc.jsonValue(),
+    }),
+    http: fc.record({
+      calls: fc.array(fc.record({ start: fc.jsonValue(), end: fc.jsonValue(), status: fc.jsonValue() })),
+    }),
+    exception: fc.record({ exceptions: fc.array(fc.jsonValue()) }),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(damaged, inner), async data => {
+      const html = await show(createProfile(data as Profile['data'], { errors: 1, exception: 'Error', calls: 1 }))
+      return html.includes('toolbar-item-record') && !html.includes('NaN')
+    }),
+    { numRuns: 300 },
+  )
+})
