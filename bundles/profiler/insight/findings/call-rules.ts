@@ -11,7 +11,7 @@ const urlLength = 120
 /** Finds outgoing requests that were sent again and again: the very same, or those that differ in a value only. */
 export const repeatedCallsRule: FindingRule<Profile> = {
   name: 'repeated-calls',
-  title: 'Outgoing request repeated',
+  title: 'HTTP client call repeated',
   find(profile) {
     const { alike, same } = findRepeated(readCalls(profile).calls)
     return [
@@ -56,7 +56,7 @@ const leastSaving = 50
 /** Finds outgoing requests of one listener or controller that were sent one after another, and perhaps need not be. */
 export const sequentialCallsRule: FindingRule<Profile> = {
   name: 'sequential-calls',
-  title: 'Outgoing requests one after another',
+  title: 'HTTP client calls in sequence',
   find(profile) {
     const { calls } = readCalls(profile)
     const { alike, same } = findRepeated(calls)

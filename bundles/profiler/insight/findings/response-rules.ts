@@ -8,7 +8,7 @@ import type { Profile } from '../../profile.ts'
 /** Finds pages that say of themselves, in contradiction to what is known of them, how they may be cached. */
 export const uncacheableResponseRule: FindingRule<Profile> = {
   name: 'uncacheable-response',
-  title: 'Response that caches cannot use',
+  title: 'Uncacheable response',
   find({ data, summary }) {
     const { contentType, method, parent, status } = summary
     // Data is often made anew each time, on purpose.

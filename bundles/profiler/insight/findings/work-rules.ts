@@ -44,7 +44,7 @@ const changing: ReadonlySet<string> = new Set(['set', 'delete', 'clear', 'flash'
 /** Finds sessions that were begun for a client that has none, and left empty. */
 export const needlessSessionRule: FindingRule<Profile> = {
   name: 'needless-session',
-  title: 'Session begun for nothing',
+  title: 'Unneeded session',
   find({ data, summary }) {
     const { attributes, flashes, metadata, uses } = asObject(data.session)
     const known = asObjects(uses)
