@@ -6,7 +6,7 @@ import { FileProfileStorage } from '../../dist/bundles/profiler/store/file-profi
 import { measureFunctions } from '../measure-functions.js'
 
 /** @typedef {import('../report.js').Claim} Claim */
-/** @typedef {import('../../dist/bundles/profiler/profile.js').ProfileSummary} ProfileSummary */
+/** @typedef {import('../../dist/bundles/profiler/profile/profile.js').ProfileSummary} ProfileSummary */
 /** @typedef {import('../../dist/bundles/profiler/store/profile-storage.js').ProfileQuery} ProfileQuery */
 
 const counts = { '10,000': 10_000, '100,000': 100_000 }

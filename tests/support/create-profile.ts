@@ -1,4 +1,5 @@
-import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
 import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
@@ -33,7 +34,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     subRequests: 0,
     ...changes,
   }
-  return { schemaVersion, summary, children, data, failures }
+  return toProfile({ schemaVersion, summary, children, data, failures })
 }
 
 /** What of a record is not as usual. */
@@ -43,8 +44,8 @@ export interface RecordInit extends ProfileInit {
 
 /** Makes the record of such a profile. */
 export function createRecord({ data = {}, ...init }: RecordInit = {}): ProfileRecord {
-  const profile = createProfile(data, init)
-  return { summary: profile.summary, text: JSON.stringify(profile) }
+  const { collectors, process, processData, ...document } = createProfile(data, init)
+  return { summary: document.summary, text: JSON.stringify(document) }
 }
 
 /** Makes what a panel is given of such a profile. */

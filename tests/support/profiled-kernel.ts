@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import type { ProfileStorage, StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import {

@@ -1,8 +1,8 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
 import { type FormPart, readFormParts, serializeForm } from '../profile/form-body.ts'
 import { formatText } from '../profile/format-value.ts'
+import type { Profile } from '../profile/profile.ts'
 import { asList, asObject, asObjects } from '../profile/read-soft.ts'
-import type { Profile } from '../profile.ts'
 
 /**
  * Writes the curl command that makes a recorded request again, an option a line. What was

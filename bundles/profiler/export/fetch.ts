@@ -1,7 +1,7 @@
 import { serializeForm } from '../profile/form-body.ts'
 import { formatText } from '../profile/format-value.ts'
+import type { Profile } from '../profile/profile.ts'
 import { asList, asObject, asObjects } from '../profile/read-soft.ts'
-import type { Profile } from '../profile.ts'
 
 /**
  * Writes the JavaScript that makes a recorded request again with `fetch()`, for Node and for a browser's console. What

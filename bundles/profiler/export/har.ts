@@ -3,8 +3,8 @@ import { statusText } from '../../../lib/http/response.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
 import { serializeForm } from '../profile/form-body.ts'
 import { formatMoment, formatText } from '../profile/format-value.ts'
+import type { Profile } from '../profile/profile.ts'
 import { asList, asObject, asObjects } from '../profile/read-soft.ts'
-import type { Profile } from '../profile.ts'
 
 /** An HTTP archive (HAR 1.2). */
 export interface Har {

@@ -2,7 +2,8 @@ import type { Severity } from '../../../kernel/profiler-contract.ts'
 import { type Finding, linkToFinding, tellProblem } from '../insight/findings/finding.ts'
 import type { RecordSubject } from '../insight/relatives.ts'
 import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../profile/links.ts'
-import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { JsonObject } from '../profile/schema.ts'
 
 /** A record as programs read it; `docs/reference/profile.md` describes it, field by field. */
 export interface PublicRecord extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
@@ -12,7 +13,7 @@ export interface PublicRecord extends Pick<Profile, 'schemaVersion' | 'summary' 
   /** What each collector has told of the request, by its name. */
   readonly data: Profile['data']
   /** What each collector has told of the process, by its name. */
-  readonly process: ProcessFacts
+  readonly process: JsonObject
   /** What could be better about the request, the worst first. */
   readonly findings: readonly PublicFinding[]
   readonly links: RecordLinks

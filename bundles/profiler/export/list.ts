@@ -2,7 +2,7 @@ import type { ListRequest, ListResult } from '../insight/list-request.ts'
 import { formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import { listDataLink, listLink, recordDataLink } from '../profile/links.ts'
-import { type ProfileSummary, schemaVersion } from '../profile.ts'
+import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
 /** What a search finds, as programs read it; `docs/reference/profile.md` describes it. */

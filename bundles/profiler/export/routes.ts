@@ -2,7 +2,7 @@ import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/route-
 import { formatCount, formatDuration, formatShare } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import { recordDataLink, routesDataLink, routesLink } from '../profile/links.ts'
-import { schemaVersion } from '../profile.ts'
+import { schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
 /** How the requests of all routes went, as programs read it; `docs/reference/profile.md` describes it. */

@@ -1,6 +1,6 @@
 import { toTarget } from '../profile/format.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import { asObject, readHeader } from '../profile/read-soft.ts'
-import type { ProfileSummary } from '../profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 
 /** What browsers and crawlers ask for by themselves. */

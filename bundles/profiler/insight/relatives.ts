@@ -1,4 +1,4 @@
-import type { Profile, ProfileSummary } from '../profile.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Finding } from './findings/finding.ts'
 

@@ -1,4 +1,4 @@
-import type { Outcome, ProfileSummary } from '../profile.ts'
+import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 import { isBrowserProbe, mainRequests } from './latest.ts'
 import { parseListRequest } from './list-request.ts'

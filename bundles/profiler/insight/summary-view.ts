@@ -8,7 +8,7 @@ import {
   toTarget,
 } from '../profile/format.ts'
 import { listLink, recordLink } from '../profile/links.ts'
-import type { Outcome, ProfileSummary } from '../profile.ts'
+import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { isBrowserProbe } from './latest.ts'
 
 /** How much something wants to be looked at. */

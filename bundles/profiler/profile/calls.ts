@@ -1,5 +1,5 @@
-import type { Profile } from '../profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
+import type { Profile } from './profile.ts'
 import { asNumber, asObject, asObjects, asOptionalNumber, asText } from './read-soft.ts'
 
 /** An outgoing HTTP request of a profile. Times are in milliseconds from the start of the pass. */

@@ -1,5 +1,5 @@
 import type { SourceExcerpt } from '../../../lib/stack/source-excerpts.ts'
-import type { Profile } from '../profile.ts'
+import type { Profile } from './profile.ts'
 import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText, asTexts } from './read-soft.ts'
 
 /** Whose code it is: beside those of a stack, the garbage collector. */

@@ -1,5 +1,5 @@
-import type { Profile } from '../profile.ts'
 import { coveredTime, type EventNode, type EventTree, ownTime, readEventTree } from './event-tree.ts'
+import type { Profile } from './profile.ts'
 import { asNumber, asObject } from './read-soft.ts'
 
 /** A line of the story of a pass. Times are microseconds since it began. */

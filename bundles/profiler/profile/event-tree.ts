@@ -1,4 +1,4 @@
-import type { Profile } from '../profile.ts'
+import type { Profile } from './profile.ts'
 import { asList, asNumber, asObject, asText } from './read-soft.ts'
 
 /** How a span ended, as bits: its event was stopped; an error was thrown. */

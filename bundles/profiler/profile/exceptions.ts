@@ -1,5 +1,5 @@
-import type { Profile } from '../profile.ts'
 import type { RecordedException, RecordedExcerpt, RecordedFrame } from '../record/collectors/exception.ts'
+import type { Profile } from './profile.ts'
 import { asNumber, asObject, asObjects, asOptionalNumber, asText, asTexts } from './read-soft.ts'
 
 /** How an exception has come to be in the list. */

@@ -1,7 +1,7 @@
 import type { Route } from '../../../lib/routing/route.ts'
-import type { ProfileSummary } from '../profile.ts'
-import { isToken } from '../store/parse-summary.ts'
 import { toTarget } from './format.ts'
+import type { ProfileSummary } from './profile.ts'
+import { isToken } from './schema.ts'
 
 /** Below this path is all that the profiler shows. */
 export const home = '/_profiler/'

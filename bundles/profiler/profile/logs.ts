@@ -1,6 +1,6 @@
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
-import type { Profile } from '../profile.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
+import type { Profile } from './profile.ts'
 import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
 
 /** A log record of a profile. */

@@ -19,7 +19,7 @@ import {
   type ProfileSummary,
   schemaVersion,
 } from './profile.ts'
-import { check, isObject, isToken, type JsonObject, type Schema } from './schema.ts'
+import { check, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
 import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
 
 type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
@@ -79,8 +79,11 @@ const documentSchema: Schema<ProfileDocument> = v.object({
   summary: summarySchema,
   children: v.array(token),
   data: check.object,
-  failures: v.record(v.string(), v.string()),
+  failures: v.pipe(check.object, v.record(v.string(), v.string())),
 })
+
+/** Bytes of the longest profile that is written and read. */
+export const sizeLimit: number = 4 * 1024 * 1024
 
 /** Far deeper than anything that is recorded, and far from where walking through it would overflow the stack. */
 const depthLimit = 100
@@ -91,12 +94,12 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
 }
 
 /**
- * Parses the stored text of a profile, and of the process that recorded it (`{}` where it is not known). `undefined` when
- * the profile is damaged, too deep, or of another schema version; damage of what a collector recorded costs that part only.
+ * Parses the stored text of a profile, and of the process that recorded it (nothing by default). `undefined` when
+ * the profile is damaged, too long, too deep, or of another schema version; damage of what a collector recorded costs that part only.
  */
-export function parseProfile(text: string, processText: string): Profile | undefined {
-  const document = parse(documentSchema, parseObject(text))
-  return document && toProfile(document, parseObject(processText))
+export function parseProfile(text: string, processText = ''): Profile | undefined {
+  const document = parse(documentSchema, parseBounded(text))
+  return document && toProfile(document, parseBounded(processText))
 }
 
 /** Makes a profile of the document that is stored of it, and of what is stored of its process. */
@@ -129,14 +132,7 @@ function parse<Data>(schema: Schema<Data>, value: unknown): Data | undefined {
   return result.success ? result.output : undefined
 }
 
-/** The object that a text of JSON contains; an empty one when it is damaged or too deep. */
-function parseObject(text: string): JsonObject {
-  if (measureJsonDepth(text) > depthLimit) return {}
-  try {
-    // A byte order mark before it does not matter.
-    const value: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text)
-    return isObject(value) ? value : {}
-  } catch {
-    return {}
-  }
+/** The object that a text of JSON contains; `undefined` when it is damaged, too long or too deep. */
+function parseBounded(text: string): JsonObject | undefined {
+  return text.length > sizeLimit || measureJsonDepth(text) > depthLimit ? undefined : parseJsonObject(text)
 }

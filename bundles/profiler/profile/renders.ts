@@ -1,4 +1,4 @@
-import type { Profile } from '../profile.ts'
+import type { Profile } from './profile.ts'
 import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
 
 /** One call of a template. Times are in milliseconds, its start from that of the pass. */

@@ -26,6 +26,16 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Parses text that should be a JSON object; `undefined` when it is not. A byte order mark before it does not matter. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether a value is a token: six lower-case hexadecimal digits. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[0-9a-f]{6}$/.test(value)

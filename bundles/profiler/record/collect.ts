@@ -3,7 +3,7 @@ import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { roundTime } from '../profile/format.ts'
-import { type Profile, type ProfileSummary, schemaVersion } from '../profile.ts'
+import { type ProfileDocument, type ProfileSummary, schemaVersion } from '../profile/profile.ts'
 import type { ProfileRecord } from '../store/profile-storage.ts'
 import type { CollectedData, Pass } from './pass.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
@@ -96,7 +96,7 @@ export function createRecord(
   redactor: Redactor,
 ): ProfileRecord {
   const children = pass.children.map(({ token }) => token)
-  const profile: Profile = {
+  const profile: ProfileDocument = {
     schemaVersion,
     summary: { ...summary, outcome: pass.outcome, subRequests: children.length },
     children,

@@ -1,7 +1,7 @@
 import type { Request } from '../../../lib/http/request.ts'
+import type { Profile } from '../profile/profile.ts'
 import { asList, asObject } from '../profile/read-soft.ts'
-import type { Profile } from '../profile.ts'
-import { isToken } from '../store/parse-summary.ts'
+import { isToken } from '../profile/schema.ts'
 import type { Pass } from './pass.ts'
 
 /** Which requests become profiles. */

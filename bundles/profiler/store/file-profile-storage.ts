@@ -1,8 +1,7 @@
+import { isToken } from '../profile/schema.ts'
 import { DirectoryWatch } from './directory-watch.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
 import type { IndexEntry } from './index-entry.ts'
-import { parseFacts } from './parse-profile.ts'
-import { isToken } from './parse-summary.ts'
 import { type OnProblem, ProblemReporter } from './problem-reporter.ts'
 import { ProfileCatalog } from './profile-catalog.ts'
 import { diskPatience, ProfileFinder } from './profile-finder.ts'
@@ -128,8 +127,8 @@ export class FileProfileStorage implements ProfileStorage {
   async find(token: string): Promise<StoredProfile | undefined> {
     const found = await this.#finder.find(token)
     if (found === undefined) return undefined
-    const { entry, profile, text } = found
-    return { profile, facts: parseFacts(text.facts), isPinned: this.#catalog.pins.find(entry) !== undefined }
+    const { entry, profile } = found
+    return { profile, facts: profile.processData, isPinned: this.#catalog.pins.find(entry) !== undefined }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {

@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 
 /** A stretch of bytes in a file: where it begins, and how long it is without the end of its line. */
 export interface Span {

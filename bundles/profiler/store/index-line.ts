@@ -1,7 +1,7 @@
-import type { ProfileSummary } from '../profile.ts'
+import { parseSummary } from '../profile/parse-profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import { isObject, parseJsonObject } from '../profile/schema.ts'
 import type { Span } from './index-entry.ts'
-import { isObject, parseJsonObject } from './parse-json-object.ts'
-import { parseSummary } from './parse-summary.ts'
 
 /** A line of an index: what the list shows of a profile, and where in the segment the profile stands. */
 export interface IndexLine {

@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter } from './profile-storage.ts'
 
 /** Makes the test whether a summary meets a condition. A field that is `null` is written as an empty text. */

@@ -1,5 +1,5 @@
-import type { ProfileSummary } from '../profile.ts'
-import { parseFacts, parseProfile } from './parse-profile.ts'
+import { parseProfile } from '../profile/parse-profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type {
   ProfileQuery,
   ProfileRecord,
@@ -45,8 +45,8 @@ export class MemoryProfileStorage implements ProfileStorage {
 
   async find(token: string): Promise<StoredProfile | undefined> {
     const known = this.#kept.get(token)
-    const profile = known && parseProfile(known.text)
-    return profile && known && { profile, facts: parseFacts(known.facts), isPinned: known.isPinned }
+    const profile = known && parseProfile(known.text, known.facts)
+    return profile && known && { profile, facts: profile.processData, isPinned: known.isPinned }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Profile } from '../profile.ts'
+import { parseProfile } from '../profile/parse-profile.ts'
+import type { Profile } from '../profile/profile.ts'
+import { isToken } from '../profile/schema.ts'
 import type { FileSystem } from './file-system.ts'
 import type { IndexEntry, RecordText } from './index-entry.ts'
-import { parseProfile } from './parse-profile.ts'
-import { isToken } from './parse-summary.ts'
 import type { ProfileCatalog } from './profile-catalog.ts'
 import { readRecord } from './read-record.ts'
 import { within } from './within.ts'
@@ -61,7 +61,7 @@ export class ProfileFinder {
 
   async #read(entry: IndexEntry): Promise<FoundProfile | undefined> {
     const text = entry.version.text ?? (await this.#readPlace(entry))
-    const profile = text && parseProfile(text.record)
+    const profile = text && parseProfile(text.record, text.facts)
     // What stands there may be another one's.
     return profile?.summary.token === entry.token && text ? { entry, profile, text } : undefined
   }

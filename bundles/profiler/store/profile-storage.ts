@@ -1,4 +1,5 @@
-import type { ProcessFacts, Profile, ProfileSummary } from '../profile.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { JsonObject } from '../profile/schema.ts'
 
 /** A profile to be kept: its summary for the index, and all of it as one line of masked JSON. */
 export interface ProfileRecord {
@@ -9,7 +10,7 @@ export interface ProfileRecord {
 /** A profile as it was kept, with the facts of the process that it was made in. */
 export interface StoredProfile {
   readonly profile: Profile
-  readonly facts: ProcessFacts
+  readonly facts: JsonObject
   readonly isPinned: boolean
 }
 

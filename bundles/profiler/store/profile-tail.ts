@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { IndexEntry } from './index-entry.ts'
 
 /** Told of profiles as they are kept. */

@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import { matchFilter } from './match-filter.ts'
 import type { ProfileQuery, ProfileSearchResult } from './profile-storage.ts'
 import { sortFirst } from './sort-first.ts'

@@ -1,4 +1,4 @@
-import type { ProfileSummary } from '../profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileQuery } from './profile-storage.ts'
 
 /** The field to sort by, and the direction. */

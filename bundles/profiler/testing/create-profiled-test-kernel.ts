@@ -7,7 +7,7 @@ import {
 import type { Request } from '../../../lib/http/request.ts'
 import { Inspector } from '../insight/findings/inspector.ts'
 import { findRelatives } from '../insight/relatives.ts'
-import type { Profile } from '../profile.ts'
+import type { Profile } from '../profile/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
 import { findPass } from '../record/pass.ts'
 import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'

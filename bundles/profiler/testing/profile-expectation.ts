@@ -3,7 +3,7 @@ import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.
 import type { LogLevel } from '../../../lib/log/logger.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import type { RecordSubject } from '../insight/relatives.ts'
-import type { Profile } from '../profile.ts'
+import type { Profile } from '../profile/profile.ts'
 import {
   checkLogged,
   checkRendered,

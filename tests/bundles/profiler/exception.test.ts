@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { ExceptionData, RecordedException } from '#bundles/profiler/record/collectors/exception.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createExceptionPanel } from '#bundles/profiler/web/panels/exception.ts'

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { GcWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Pass } from '#bundles/profiler/record/pass.ts'
 import { startUsage } from '#bundles/profiler/record/usage-trace.ts'

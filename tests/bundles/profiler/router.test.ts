@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { RouterData } from '#bundles/profiler/record/collectors/router.ts'
 import { createRouterPanel, rebuildRequest } from '#bundles/profiler/web/panels/router.ts'
 import { Redactor } from '#lib/redact/redactor.ts'

@@ -1,6 +1,6 @@
 import { findRelatives, type RecordSubject } from '../../insight/relatives.ts'
-import type { Profile } from '../../profile.ts'
-import { isToken } from '../../store/parse-summary.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { isToken } from '../../profile/schema.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
 import { hasContent } from '../../web/pages/panel-page.ts'
 import { findRecord as find, latest, missing } from '../find-profile.ts'

@@ -5,9 +5,9 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatSize, formatText, formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asList, asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
-import type { Profile } from '../../profile.ts'
 
 /** Reads what was sent in the body of a request, as far as it was kept: its fields one by one. */
 export function readRequestBody({ data }: Profile): Map<string, string> {

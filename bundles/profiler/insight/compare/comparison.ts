@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { asObject } from '../../profile/read-soft.ts'
-import type { Profile, ProfileSummary } from '../../profile.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import {
   type ListenerUse,

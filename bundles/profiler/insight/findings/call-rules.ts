@@ -3,8 +3,8 @@ import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asNumber } from '../../profile/read-soft.ts'
-import type { Profile } from '../../profile.ts'
 
 const urlLength = 120
 

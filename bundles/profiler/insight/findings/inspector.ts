@@ -1,6 +1,6 @@
 import type { FindingRule, RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import { flattenError } from '../../../../lib/errors/flat-error.ts'
-import type { Profile } from '../../profile.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
 import type { Finding } from './finding.ts'
 import { insecureCookieRule, uncacheableResponseRule, uncompressedResponseRule } from './response-rules.ts'

@@ -2,8 +2,8 @@ import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contr
 import { isCompressible } from '../../../../lib/http/compression.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import { formatBytes } from '../../profile/format.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asNumber, asObject, asText, readHeader } from '../../profile/read-soft.ts'
-import type { Profile } from '../../profile.ts'
 
 /** Finds pages that say of themselves, in contradiction to what is known of them, how they may be cached. */
 export const uncacheableResponseRule: FindingRule<Profile> = {

@@ -4,9 +4,9 @@ import { type EventNode, ownTime, readEventTree } from '../../profile/event-tree
 import { formatCount, formatDuration, formatShare } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
-import type { Profile } from '../../profile.ts'
 
 /**
  * Milliseconds of CPU time at a stretch: all others wait so long, and notice it. What a process does only once, such as

@@ -1,9 +1,9 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { formatCount, formatDuration } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asNumber, asObject, asObjects, asText, asTexts } from '../../profile/read-soft.ts'
 import { type Render, readRenders } from '../../profile/renders.ts'
-import type { Profile } from '../../profile.ts'
 
 /** A list of fewer items is a page's daily work. */
 const leastCount = 50

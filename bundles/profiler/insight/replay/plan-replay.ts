@@ -5,9 +5,9 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readFormParts, serializeForm } from '../../profile/form-body.ts'
 import { formatCount } from '../../profile/format.ts'
 import { formatSize, formatText } from '../../profile/format-value.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asList, asObject, asObjects } from '../../profile/read-soft.ts'
 import { splitUrl } from '../../profile/routes.ts'
-import type { Profile } from '../../profile.ts'
 
 /** How a recorded request can be made once more, or why it cannot. */
 export type ReplayPlan = PossibleReplay | ImpossibleReplay

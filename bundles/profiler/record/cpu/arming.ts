@@ -5,9 +5,9 @@ import { knownMethods } from '../../../../lib/http/request-line.ts'
 import type { RouteCollection } from '../../../../lib/routing/route.ts'
 import { asObject, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { shownRoutes } from '../../profile/routes.ts'
+import { parseJsonObject } from '../../profile/schema.ts'
 import { directoryMode, fileMode } from '../../store/create-file.ts'
 import { nodeFileSystem } from '../../store/file-system.ts'
-import { parseJsonObject } from '../../store/parse-json-object.ts'
 
 /** Which request is sampled: the next one that a route takes, or that asks for a path with a method. */
 export type CpuTarget = { readonly route: string } | { readonly method: string; readonly path: string }

@@ -5,9 +5,9 @@ import { coveredTime, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration } from '../../profile/format.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
-import type { Profile } from '../../profile.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
 /** What was counted, and how it is told. */

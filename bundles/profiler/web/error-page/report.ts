@@ -9,9 +9,10 @@ import { readExceptions } from '../../profile/exceptions.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { recordLink, visitLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
+import { toProfile } from '../../profile/parse-profile.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asObject, asText, asTexts } from '../../profile/read-soft.ts'
 import { readRouteLog } from '../../profile/routes.ts'
-import type { Profile } from '../../profile.ts'
 import { createRecord } from '../../record/collect.ts'
 import { type CollectedData, Pass } from '../../record/pass.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -233,11 +234,11 @@ export function createPreview(request: Request, { collect, profiler, redactor }:
   const pass = profiler.find(failed) ?? createPass(failed)
   // Whoever has replaced it after everyone was told is still at it.
   pass.noteThrown(error)
-  const toProfile = (pass: Pass): Profile => JSON.parse(createRecord(pass, collect(pass), redactor).text)
+  const preview = (pass: Pass): Profile => toProfile(JSON.parse(createRecord(pass, collect(pass), redactor).text))
   const ancestors = ancestorsOf(pass)
   const [main = pass] = ancestors
-  const profile = toProfile(pass)
-  const lineage = [...ancestors.map(toProfile), profile, ...failedWithin(pass).map(toProfile)]
+  const profile = preview(pass)
+  const lineage = [...ancestors.map(preview), profile, ...failedWithin(pass).map(preview)]
   return { profile, lineage, token: main.token !== '' && profiler.keeps(main) ? main.token : '' }
 }
 

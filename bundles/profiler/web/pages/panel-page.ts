@@ -4,7 +4,7 @@ import { HtmlFragment } from '../../../../lib/view/view.ts'
 import { isDirect, planReplay } from '../../insight/replay/plan-replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { recordLink, replayLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile.ts'
+import type { Profile } from '../../profile/profile.ts'
 import type { PanelSubject, ProfilePanel } from '../panels/panel.ts'
 import type { PageServices } from './page-services.ts'
 

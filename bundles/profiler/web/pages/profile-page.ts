@@ -16,7 +16,7 @@ import {
   recordDataLink,
   recordLink,
 } from '../../profile/links.ts'
-import type { Profile, ProfileSummary } from '../../profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
 import { PROFILER_PANEL_UNKNOWN } from './errors.ts'

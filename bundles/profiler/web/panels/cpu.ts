@@ -9,7 +9,7 @@ import {
 } from '../../profile/cpu.ts'
 import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
 import { cpuLink, recordLink } from '../../profile/links.ts'
-import type { ProfileSummary } from '../../profile.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 import { toSpan } from './to-span.ts'

@@ -3,7 +3,7 @@ import type { EventNode, EventTree } from '../../profile/event-tree.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { asList, asNumber, asObject, asText } from '../../profile/read-soft.ts'
-import type { ProcessFacts } from '../../profile.ts'
+import type { JsonObject } from '../../profile/schema.ts'
 
 /** A listener that was called in a pass. */
 export interface CalledListener {
@@ -39,7 +39,7 @@ export interface ListenerTables {
 }
 
 /** Derives who was called, who was not and why, and which events nobody listens to. */
-export function summarizeListeners({ nodes }: EventTree, facts: ProcessFacts): ListenerTables {
+export function summarizeListeners({ nodes }: EventTree, facts: JsonObject): ListenerTables {
   const dispatches = nodes.filter(({ kind }) => kind === 'dispatch')
   const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
   const listeners = readListeners(facts)
@@ -62,7 +62,7 @@ interface KnownListener {
   readonly site: string
 }
 
-function readListeners(facts: ProcessFacts): KnownListener[] {
+function readListeners(facts: JsonObject): KnownListener[] {
   return asList(asObject(asObject(facts).events).listeners)
     .map(asObject)
     .map(({ event, name, priority, site }) => ({

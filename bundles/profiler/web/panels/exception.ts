@@ -1,6 +1,6 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
-import type { Profile } from '../../profile.ts'
+import type { Profile } from '../../profile/profile.ts'
 import type { RecordedExcerpt, RecordedFrame } from '../../record/collectors/exception.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'

@@ -7,8 +7,8 @@ import { formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { describeSubRequest, recordLink } from '../../profile/links.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog } from '../../profile/logs.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { asNumber, asObject, asText } from '../../profile/read-soft.ts'
-import type { Profile, ProfileSummary } from '../../profile.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** Creates the panel of what was logged, with what the event tree says of who was told of which event. */

@@ -1,10 +1,11 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
-import type { ProcessFacts, Profile, ProfileSummary } from '../../profile.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { JsonObject } from '../../profile/schema.ts'
 
 /** What a panel is made of. */
 export interface PanelSubject {
   readonly profile: Profile
-  readonly facts: ProcessFacts
+  readonly facts: JsonObject
   /** The request that this sub-request was made by, when its profile is there. */
   readonly parent: ProfileSummary | undefined
   /** Its sub-requests whose profiles are there. */

@@ -14,8 +14,8 @@ import {
   toValueRow,
   type ValueRow,
 } from '../../profile/format-value.ts'
+import type { Outcome, ProfileSummary } from '../../profile/profile.ts'
 import { asList, asObject, asObjects } from '../../profile/read-soft.ts'
-import type { Outcome, ProfileSummary } from '../../profile.ts'
 import { viewBody } from './body.ts'
 import { createAttributeRows, createHeaderRows, findOrigins, findRemovedHeaders } from './origins.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'

@@ -4,9 +4,9 @@ import { mask } from '../../../../lib/redact/secret-names.ts'
 import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { toRows, toValueRow } from '../../profile/format-value.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { asObject, asObjects, asText, asTexts } from '../../profile/read-soft.ts'
 import { maskNearRoute, type RouteLog, readRouteLog, shownRoutes, splitUrl } from '../../profile/routes.ts'
-import type { Profile, ProfileSummary } from '../../profile.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** What the panel works with. */

@@ -5,14 +5,15 @@ import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { recordLink } from '../../profile/links.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { asNumber } from '../../profile/read-soft.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import type { ProcessFacts, Profile, ProfileSummary } from '../../profile.ts'
+import type { JsonObject } from '../../profile/schema.ts'
 
 /** What a toolbar is about. */
 export interface ToolbarSubject {
   readonly profile: Profile
-  readonly facts: ProcessFacts
+  readonly facts: JsonObject
   /** Those sub-requests whose records are there. */
   readonly children: readonly ProfileSummary[]
   /** What could be better about it, the worst first. */

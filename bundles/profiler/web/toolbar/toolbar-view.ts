@@ -9,9 +9,9 @@ import { formatBytes, formatCount, formatDuration, shorten, toTarget } from '../
 import { formatText } from '../../profile/format-value.ts'
 import { home, recordLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
+import type { Profile } from '../../profile/profile.ts'
 import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import type { Profile } from '../../profile.ts'
 import { type PageRoute, type PageServices, protect } from '../pages/page-services.ts'
 import { cut, item, row, type ToolbarItem, type ToolbarSubject, toTimeItem } from './toolbar-items.ts'
 

@@ -9,7 +9,7 @@ import {
   compareProfiles,
 } from '#bundles/profiler/insight/compare/comparison.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
 const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
 import { type BodyData, RequestCollector, type RequestData } from '#bundles/profiler/record/collectors/request.ts'
 import { ResponseCollector, type ResponseData } from '#bundles/profiler/record/collectors/response.ts'

@@ -1,4 +1,4 @@
-import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile.ts'
+import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
 import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
 
 /** The facts that tests give unless they say else. */

@@ -12,10 +12,10 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     const record = createRecord({ token: 'abcdef' }, { children: ['000001'], failures: { probe: 'It failed.' } })
     storage.append(record, facts)
     const expected = { profile: JSON.parse(record.text), facts: JSON.parse(facts), isPinned: false }
-    t.strictSame(await storage.find('abcdef'), expected)
+    t.hasStrict(await storage.find('abcdef'), expected)
     t.equal(storage.has('abcdef'), true)
     await storage.flush()
-    t.strictSame(await storage.find('abcdef'), expected)
+    t.hasStrict(await storage.find('abcdef'), expected)
     t.strictSame(await storage.search({ limit: 10 }), { summaries: [record.summary], total: 1 })
   },
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { ProfileSummary } from '#bundles/profiler/profile.ts'
+import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { ProfileQuery } from '#bundles/profiler/store/profile-storage.ts'
 import { searchSummaries } from '#bundles/profiler/store/search-summaries.ts'

@@ -5,9 +5,9 @@ import { toTarget } from '../../../profile/format.ts'
 import { describeSubRequest, recordLink } from '../../../profile/links.ts'
 import { readLogs, severityOf } from '../../../profile/logs.ts'
 import { endOf, type Period } from '../../../profile/periods.ts'
+import type { Profile, ProfileSummary } from '../../../profile/profile.ts'
 import { asList, asNumber, asObject, asObjects, asText } from '../../../profile/read-soft.ts'
 import { type Render, readRenders } from '../../../profile/renders.ts'
-import type { Profile, ProfileSummary } from '../../../profile.ts'
 
 /** Something that took time, once or several times, and what happened within it. */
 export interface TimelineSpan {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { linkToFinding, splitProblem, tellProblem, toBadge } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { FindingRule } from '#kernel/profiler-contract.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 

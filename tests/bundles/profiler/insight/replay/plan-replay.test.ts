@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { isDirect, type PossibleReplay, planReplay } from '#bundles/profiler/insight/replay/plan-replay.ts'
 import { createReplayRequest, type ReplayInput } from '#bundles/profiler/insight/replay/replayer.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { readOriginal } from '#bundles/profiler/record/recording-policy.ts'
 import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
 

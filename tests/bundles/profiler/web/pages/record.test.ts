@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap'
 import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'

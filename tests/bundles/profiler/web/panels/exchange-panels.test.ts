@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { formatMoment, formatSize } from '#bundles/profiler/profile/format-value.ts'
-import type { ProcessFacts, Profile, ProfileSummary } from '#bundles/profiler/profile.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
+import type { ProfileDocument, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { configPanel } from '#bundles/profiler/web/panels/config.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
@@ -228,10 +229,9 @@ const summary: ProfileSummary = {
   subRequests: 0,
 }
 
-async function view(changes: Partial<Profile>, relatives: Partial<PanelSubject> = {}) {
-  const profile: Profile = { schemaVersion: 1, summary, children: [], data: {}, failures: {}, ...changes }
-  const facts: ProcessFacts = {}
-  return requestPanel.toView({ ...createSubject({}), profile, facts, ...relatives })
+async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelSubject> = {}) {
+  const profile = toProfile({ schemaVersion: 1, summary, children: [], data: {}, failures: {}, ...changes })
+  return requestPanel.toView({ ...createSubject({}), profile, ...relatives })
 }
 
 /** A multipart form that never says where it ends. */

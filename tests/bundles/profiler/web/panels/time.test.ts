@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
-import type { Profile } from '#bundles/profiler/profile.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import type { TimelineView } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 import { currentRequest, defineController } from '#kernel/controller.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
-import type { Profile, ProfileSummary } from '#bundles/profiler/profile.ts'
+import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { Pass } from '#bundles/profiler/record/pass.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
