@@ -19,11 +19,11 @@ import { CpuSampler } from './record/cpu/cpu-sampler.ts'
 import { findCallSite } from './record/log-trace.ts'
 import { GcWatch, HangWatch, LoopWatch } from './record/loop-watch.ts'
 import { createRenderTracer, observeSessions, watchCrashes } from './record/observers.ts'
-import type { Pass } from './record/pass.ts'
 import { Profiler } from './record/profiler.ts'
 import { ProfilerListener } from './record/profiler-listener.ts'
 import { ListenerSites, ProfilerTracer } from './record/profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './record/recording-policy.ts'
+import type { Trace } from './record/trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './record/watch-calls.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
@@ -70,16 +70,16 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       redactor.reveal(options.revealedNames ?? [])
       let facts: string | undefined
       // With the first request all bundles have added theirs.
-      let all: Collector<Pass>[] | undefined
+      let all: Collector<Trace>[] | undefined
       storage = options.storage ?? createStorage(foundation)
       profiler = new Profiler({
         storage,
         policy,
-        collect: pass => {
+        collect: trace => {
           all ??= [...collectors, ...foundation.collectors.map(collector => masked(collector, redactor))]
-          return collectData(pass, all, redactor)
+          return collectData(trace, all, redactor)
         },
-        collectLate: pass => collectLate(pass, collectors, redactor),
+        collectLate: trace => collectLate(trace, collectors, redactor),
         watchLoop() {
           loop.start()
           hangs.start()
@@ -93,9 +93,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       context.enable()
       const locate = () => findCallSite(foundation.directory)
       const observe = (record: LogRecord) => {
-        const pass = profiler.find(context.current)
-        pass?.logs.add(record, locate)
-        pass?.touch()
+        const trace = profiler.find(context.current)
+        trace?.logs.add(record, locate)
+        trace?.touch()
       }
       watches.push(logger.observe(observe), loop.stop, hangs.stop)
       const isOwn = (controller: unknown) => controllers.has(controller)
@@ -189,7 +189,7 @@ interface ErrorPageParts {
 function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorPageParts): void {
   const early = collectors.filter(({ name }) => earlyCollectors.includes(name))
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
-  const collect = (pass: Pass) => collectData(pass, early, app.redactor)
+  const collect = (trace: Trace) => collectData(trace, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
   const page = loadOnce(async () => new (await import('./web/error-page/error-page.ts')).ErrorPage(parts))
   // What a request takes to fail is not to have it in, nor what a server takes to listen, which is mostly done in this turn.
@@ -199,9 +199,9 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
 }
 
 /** A collector of another bundle: nobody knows whether it masks what it tells. */
-function masked(collector: Collector, redactor: Redactor): Collector<Pass> {
+function masked(collector: Collector, redactor: Redactor): Collector<Trace> {
   const { name } = collector
-  return { name, collect: async pass => redactor.value(name, await collector.collect(pass)) }
+  return { name, collect: async trace => redactor.value(name, await collector.collect(trace)) }
 }
 
 function describeProcess(collectors: readonly ProfileCollector[]): Record<string, unknown> {

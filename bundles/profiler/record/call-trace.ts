@@ -29,7 +29,7 @@ export interface CallOwner {
   touch(): void
 }
 
-/** One outgoing request while it runs. Times are in milliseconds from the start of the pass. */
+/** One outgoing request while it runs. Times are in milliseconds from the start of the request. */
 export class OutgoingCall implements CallStart {
   readonly client: CallStart['client']
   readonly method: string
@@ -112,7 +112,7 @@ export class OutgoingCall implements CallStart {
 
 const callLimit = 200
 
-/** The outgoing requests of one pass, in the order in which they began. */
+/** The outgoing requests of one trace, in the order in which they began. */
 export class CallTrace {
   readonly calls: OutgoingCall[] = []
   /** How many there were in all; more than 200 are only counted. */

@@ -11,9 +11,9 @@ const spanLimit = 1000
 const kernelSpanLimit = 2000
 
 /**
- * The tree of what was dispatched in one pass: each dispatch, each call of a listener, and where a sub-request was
+ * The tree of what was dispatched in one trace: each dispatch, each call of a listener, and where a sub-request was
  * handled. A call lies in the dispatch of its event, always. A dispatch is taken to be made by the call that began last
- * and is not over: true of everything that happens one after another. Where two dispatches of one pass overlap (by
+ * and is not over: true of everything that happens one after another. Where two dispatches of one trace overlap (by
  * `Promise.all`), the second may show up within a call of the first; durations are right nevertheless. To know better,
  * each call would need an asynchronous context of its own, which costs more than everything else here together.
  */
@@ -30,7 +30,7 @@ export class EventTrace {
   #calls: CallSpan[] = []
   #lastDispatch = -1
 
-  /** The actor is whom all of it is done for; `inParent` ends with the pass, in the trace of its parent. */
+  /** The actor is whom all of it is done for; `inParent` ends with the trace, in the trace of its parent. */
   constructor(actor: Actor, attributes: Attributes, inParent?: Span) {
     this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
@@ -90,7 +90,7 @@ export class EventTrace {
     return this.#calls.at(-1)?.toOpenCall()
   }
 
-  /** The pass is handled. */
+  /** The trace is handled. */
   finish(): void {
     this.#inParent?.end(false)
   }

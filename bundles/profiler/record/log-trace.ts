@@ -5,7 +5,7 @@ import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/sta
 
 /** A log record as it is kept. */
 export interface TracedLog {
-  /** Microseconds since the pass began. */
+  /** Microseconds since the request began. */
   readonly at: number
   readonly level: LogLevel
   readonly channel: string
@@ -43,12 +43,12 @@ export class LogTrace {
 
   #latest = Number.NEGATIVE_INFINITY
 
-  /** `start` is the pass's, by `performance.now()`. */
+  /** `start` is the trace's, by `performance.now()`. */
   constructor(start: number) {
     this.#start = start
   }
 
-  /** When the last record was added, in milliseconds since the pass began. */
+  /** When the last record was added, in milliseconds since the request began. */
   get latest(): number {
     return this.#latest / 1000
   }

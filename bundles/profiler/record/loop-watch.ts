@@ -2,7 +2,7 @@ import { constants, type NodeGCPerformanceDetail, type PerformanceEntry, Perform
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { findGap, type Gap } from './event-trace.ts'
-import type { Pass } from './pass.ts'
+import type { Trace } from './trace.ts'
 
 /** Milliseconds between two looks. */
 const interval = 20
@@ -16,13 +16,13 @@ const leastBlock = 50
  * busy with other things.
  */
 export class LoopWatch {
-  readonly #openPasses: () => Iterable<Pass>
+  readonly #openPasses: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
   #looked = 0
   #cpu = 0
 
   /** Finds the main requests that are not kept yet. */
-  constructor(openPasses: () => Iterable<Pass>) {
+  constructor(openPasses: () => Iterable<Trace>) {
     this.#openPasses = openPasses
   }
 
@@ -41,8 +41,8 @@ export class LoopWatch {
   }
 
   #look(): void {
-    const passes = [...this.#openPasses()]
-    if (passes.length === 0) {
+    const traces = [...this.#openPasses()]
+    if (traces.length === 0) {
       this.stop()
       return
     }
@@ -52,7 +52,7 @@ export class LoopWatch {
     // Mostly it is not late.
     if (this.#looked - due < leastBlock) return
     const gap = findGap(due, this.#looked)
-    for (const pass of passes) noteBlock(pass, gap, this.#cpu - before)
+    for (const trace of traces) noteBlock(trace, gap, this.#cpu - before)
   }
 
   #remember(): void {
@@ -63,7 +63,7 @@ export class LoopWatch {
 }
 
 /** As far as the request was in flight. */
-function noteBlock({ start, usage }: Pass, gap: Gap, cpu: number): void {
+function noteBlock({ start, usage }: Trace, gap: Gap, cpu: number): void {
   if (usage === undefined) return
   const from = Math.max(start, gap.start)
   const duration = Math.min(usage.end, gap.end) - from
@@ -83,14 +83,14 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /**
- * Notes the runs of the garbage collector on the passes that it has interrupted. Node tells of a run up to two turns of
+ * Notes the runs of the garbage collector on the traces that it has interrupted. Node tells of a run up to two turns of
  * the event loop later, when a short request is over, but not kept yet.
  */
 export class GcWatch {
-  readonly #openPasses: () => Iterable<Pass>
+  readonly #openPasses: () => Iterable<Trace>
 
   /** Finds the main requests that are not kept yet. */
-  constructor(openPasses: () => Iterable<Pass>) {
+  constructor(openPasses: () => Iterable<Trace>) {
     this.#openPasses = openPasses
   }
 
@@ -102,11 +102,11 @@ export class GcWatch {
   }
 
   #take(runs: readonly GcRun[]): void {
-    for (const pass of this.#openPasses()) for (const run of runs) notePause(pass, run)
+    for (const trace of this.#openPasses()) for (const run of runs) notePause(trace, run)
   }
 }
 
-function notePause({ start, usage }: Pass, { detail, duration, startTime }: GcRun): void {
+function notePause({ start, usage }: Trace, { detail, duration, startTime }: GcRun): void {
   if (usage === undefined || startTime + duration < start || startTime > usage.end) return
   usage.addPause(startTime - start, duration, kinds[detail.kind])
 }
@@ -114,7 +114,7 @@ function notePause({ start, usage }: Pass, { detail, duration, startTime }: GcRu
 /** What the watch works with. */
 export interface HangWatchServices {
   /** Finds the main requests that are not kept yet. */
-  readonly open: () => Iterable<Pass>
+  readonly open: () => Iterable<Trace>
   readonly context: RequestContext
   readonly logger: Logger
   /** Milliseconds after which something is said to hang; 5 seconds by default. */
@@ -125,7 +125,7 @@ export interface HangWatchServices {
 export class HangWatch {
   readonly #services: HangWatchServices
   readonly #limit: number
-  readonly #reported = new WeakSet<Pass>()
+  readonly #reported = new WeakSet<Trace>()
   #timer: NodeJS.Timeout | undefined
 
   constructor(services: HangWatchServices) {
@@ -146,16 +146,16 @@ export class HangWatch {
   }
 
   #look(): void {
-    const passes = [...this.#services.open()]
-    if (passes.length === 0) this.stop()
-    for (const pass of passes) {
-      if (pass.duration !== undefined || pass.elapsed() < this.#limit || this.#reported.has(pass)) continue
-      this.#reported.add(pass)
-      this.#report(pass)
+    const traces = [...this.#services.open()]
+    if (traces.length === 0) this.stop()
+    for (const trace of traces) {
+      if (trace.duration !== undefined || trace.elapsed() < this.#limit || this.#reported.has(trace)) continue
+      this.#reported.add(trace)
+      this.#report(trace)
     }
   }
 
-  #report(main: Pass): void {
+  #report(main: Trace): void {
     const { context, logger } = this.#services
     const { controller, events, request } = findHanging(main)
     const culprit = describe(events.openCall, controller)
@@ -169,12 +169,12 @@ export class HangWatch {
 }
 
 /** The innermost request that is handled still. */
-function findHanging(pass: Pass): Pass {
-  const child = pass.children.findLast(({ duration }) => duration === undefined)
-  return child === undefined ? pass : findHanging(child)
+function findHanging(trace: Trace): Trace {
+  const child = trace.children.findLast(({ duration }) => duration === undefined)
+  return child === undefined ? trace : findHanging(child)
 }
 
-function describe(call: Pass['events']['openCall'], controller: string | undefined): string {
+function describe(call: Trace['events']['openCall'], controller: string | undefined): string {
   if (call !== undefined) return `The listener ${call.listener} of ${call.event}`
   return controller === undefined ? 'An argument of the controller' : `The controller ${controller}`
 }

@@ -6,9 +6,9 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { CallTraces } from '../../../lib/stack/stack-frames.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
-import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
+import type { Trace } from './trace.ts'
 
 /** How many uses are noted of a request; the session itself counts them all. */
 const useLimit = 50
@@ -21,37 +21,37 @@ export function observeSessions(
   const traces = new CallTraces()
   return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
     // A sub-request uses the session of its main request: the use is its own.
-    const pass = profiler.find(context.current) ?? profiler.find(request)
-    if (pass === undefined || pass.sessionUses.length === useLimit) return
-    pass.sessionUses.push({ method, at: pass.elapsed(), frames: traces.framesOf(captureCallSite) })
+    const trace = profiler.find(context.current) ?? profiler.find(request)
+    if (trace === undefined || trace.sessionUses.length === useLimit) return
+    trace.sessionUses.push({ method, at: trace.elapsed(), frames: traces.framesOf(captureCallSite) })
   })
 }
 
-/** Finds the pass that a page is rendered for, by its request when that was passed on. */
-export type FindPass = (request?: Request) => Pass | undefined
+/** Finds the trace that a page is rendered for, by its request when that was passed on. */
+export type FindTrace = (request?: Request) => Trace | undefined
 
-/** Creates what takes note of every page and partial on the pass that it is rendered for. */
-export function createRenderTracer(findPass: FindPass): RenderTracer {
+/** Creates what takes note of every page and partial on the trace that it is rendered for. */
+export function createRenderTracer(findTrace: FindTrace): RenderTracer {
   return {
     begin(name, model, request) {
       // What the profiler shows of a request, on an error page, is not the request's own work.
-      const pass = name.startsWith('profiler/') ? undefined : findPass(request)
-      if (pass === undefined) return undefined
-      pass.renders ??= new RenderTrace()
-      const { renders } = pass
-      const render = renders.begin(name, model, pass.elapsed())
+      const trace = name.startsWith('profiler/') ? undefined : findTrace(request)
+      if (trace === undefined) return undefined
+      trace.renders ??= new RenderTrace()
+      const { renders } = trace
+      const render = renders.begin(name, model, trace.elapsed())
       if (render === undefined) return undefined
       return hasFailed => {
         if (hasFailed) render.hasFailed = true
-        renders.end(render, pass.elapsed())
-        if (!hasFailed) pass.touch()
+        renders.end(render, trace.elapsed())
+        if (!hasFailed) trace.touch()
       }
     },
     beginWait(request) {
-      const pass = findPass(request)
+      const trace = findTrace(request)
       const begin = performance.now()
       return () => {
-        if (pass?.renders !== undefined) pass.renders.waited += performance.now() - begin
+        if (trace?.renders !== undefined) trace.renders.waited += performance.now() - begin
       }
     },
   }

@@ -7,8 +7,8 @@ import type { SpanRow } from '../profile/event-tree.ts'
 import { roundTime } from '../profile/format.ts'
 import { recordLink } from '../profile/links.ts'
 import { joinPeriods, totalOf } from '../profile/periods.ts'
-import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
+import type { Trace } from './trace.ts'
 
 /** With Symfony's profiler, after the error was logged and before anyone answers it. */
 const exceptionPriority = 0
@@ -41,10 +41,10 @@ export class ProfilerListener {
 
   onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {
     const { debugGate, profiler } = this.#services
-    const pass = profiler.find(request)
-    if (pass === undefined || !profiler.keeps(pass) || !debugGate.allows(request)) return
-    nameProfile(headers, request, pass.token)
-    if (isMainRequest) headers.append('server-timing', toServerTiming(pass))
+    const trace = profiler.find(request)
+    if (trace === undefined || !profiler.keeps(trace) || !debugGate.allows(request)) return
+    nameProfile(headers, request, trace.token)
+    if (isMainRequest) headers.append('server-timing', toServerTiming(trace))
   }
 }
 
@@ -53,12 +53,12 @@ export class ProfilerListener {
  * known when its response is built. The controller's time includes its templates' and that of the requests it has sent.
  * `profile` names the record: scripts of the same origin can read it, so nothing has to be patched to learn of it.
  */
-export function toServerTiming(pass: Pass): string {
-  const total = pass.elapsed()
-  const controller = findControllerTime(pass.events.rows)
-  const templates = sumOver(pass, templateTime)
-  const http = sumOver(pass, callTime)
-  const metrics = [`profile;desc="${pass.token}"`, toMetric('total', 'Total', total)]
+export function toServerTiming(trace: Trace): string {
+  const total = trace.elapsed()
+  const controller = findControllerTime(trace.events.rows)
+  const templates = sumOver(trace, templateTime)
+  const http = sumOver(trace, callTime)
+  const metrics = [`profile;desc="${trace.token}"`, toMetric('total', 'Total', total)]
   if (controller > 0) {
     metrics.push(toMetric('kernel', 'Kernel and listeners', Math.max(0, total - controller)))
     metrics.push(toMetric('ctrl', 'Controller', controller))
@@ -73,8 +73,8 @@ function toMetric(name: string, description: string, duration: number): string {
 }
 
 /** What is measured of a request and all of its sub-requests. */
-function sumOver(pass: Pass, measure: (pass: Pass) => number): number {
-  return pass.children.reduce((sum, child) => sum + sumOver(child, measure), measure(pass))
+function sumOver(trace: Trace, measure: (trace: Trace) => number): number {
+  return trace.children.reduce((sum, child) => sum + sumOver(child, measure), measure(trace))
 }
 
 const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
@@ -90,15 +90,15 @@ function findControllerTime(rows: readonly SpanRow[]): number {
   return 0
 }
 
-function templateTime({ renders }: Pass): number {
+function templateTime({ renders }: Trace): number {
   return renders?.renders.reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0) ?? 0
 }
 
 /** The time that outgoing requests account for; while several were under way it counts once. */
-function callTime(pass: Pass): number {
-  if (pass.calls === undefined) return 0
-  const now = pass.elapsed()
-  return totalOf(joinPeriods(pass.calls.calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
+function callTime(trace: Trace): number {
+  if (trace.calls === undefined) return 0
+  const now = trace.elapsed()
+  return totalOf(joinPeriods(trace.calls.calls.map(({ end = now, start }) => ({ start, duration: end - start }))))
 }
 
 /**

@@ -17,8 +17,8 @@ import {
 } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
 import { ignoredSpan } from './event-trace.ts'
-import type { Pass } from './pass.ts'
 import type { Profiler } from './profiler.ts'
+import type { Trace } from './trace.ts'
 
 /** What a tracer works with. */
 export interface ProfilerTracerServices {
@@ -32,7 +32,7 @@ export interface ProfilerTracerServices {
 }
 
 /**
- * Follows requests by their events: a pass begins with the first dispatch of its request, and is collected when the last
+ * Follows requests by their events: a trace begins with the first dispatch of its request, and is collected when the last
  * one is over, so that nothing a listener does at the end is missed.
  */
 export class ProfilerTracer implements DispatchTracer {
@@ -59,28 +59,28 @@ export class ProfilerTracer implements DispatchTracer {
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
-    const pass = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#passOf(event)
-    if (pass === undefined) return ignoredSpan
-    if (event instanceof TerminateEvent) pass.sentAt = pass.elapsed()
-    const span = pass.events.beginDispatch(event, listeners)
+    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#traceOf(event)
+    if (trace === undefined) return ignoredSpan
+    if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
+    const span = trace.events.beginDispatch(event, listeners)
     if (!(event instanceof KernelEvent)) return span
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)
         // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
-        if (hasFailed) pass.noteThrown(error)
+        if (hasFailed) trace.noteThrown(error)
         // Only now: until the error page is made, the error that it answers is the last one.
-        for (const skipped of pass.skipped) pass.noteThrown(skipped)
-        this.#take(event, pass)
+        for (const skipped of trace.skipped) trace.noteThrown(skipped)
+        this.#take(event, trace)
       },
     }
   }
 
   beginCall(event: Event, listener: RegisteredListener): Span {
-    const pass = this.#passOf(event)
-    if (pass === undefined) return ignoredSpan
-    if (event instanceof RequestEvent) this.#dismissOwn(pass)
-    const span = pass.events.beginCall(event, listener)
+    const trace = this.#traceOf(event)
+    if (trace === undefined) return ignoredSpan
+    if (event instanceof RequestEvent) this.#dismissOwn(trace)
+    const span = trace.events.beginCall(event, listener)
     if (!(event instanceof KernelEvent)) return span
     // Otherwise the event ends with the failure.
     const isSkipped = event instanceof TerminateEvent || event.request.dispatching?.onFailure !== undefined
@@ -88,35 +88,35 @@ export class ProfilerTracer implements DispatchTracer {
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)
-        if (hasFailed) pass.skipped.push(error)
+        if (hasFailed) trace.skipped.push(error)
       },
     }
   }
 
-  #passOf(event: Event): Pass | undefined {
+  #traceOf(event: Event): Trace | undefined {
     return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
   }
 
   /** Takes note of what an event has brought. */
-  #take(event: KernelEvent, pass: Pass): void {
-    if (event instanceof RequestEvent) this.#dismissOwn(pass)
+  #take(event: KernelEvent, trace: Trace): void {
+    if (event instanceof RequestEvent) this.#dismissOwn(trace)
     // A listener may have replaced it.
-    if (event instanceof ExceptionEvent) pass.noteThrown(event.error)
-    if (event instanceof ControllerArgumentsEvent) pass.controller = event.controller.name
-    else if (event instanceof ResponseEvent) pass.response = event.response
-    else if (event instanceof FinishRequestEvent) this.#finish(pass)
-    else if (event instanceof TerminateEvent) this.#profiler.terminate(pass, event)
+    if (event instanceof ExceptionEvent) trace.noteThrown(event.error)
+    if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
+    else if (event instanceof ResponseEvent) trace.response = event.response
+    else if (event instanceof FinishRequestEvent) this.#finish(trace)
+    else if (event instanceof TerminateEvent) this.#profiler.terminate(trace, event)
   }
 
   /** As soon as it is routed: what is still to come, such as its body, is not worth recording, also where it fails. */
-  #dismissOwn(pass: Pass): void {
-    if (this.#isOwn(pass.request.attributes.get('_controller'))) this.#profiler.dismiss(pass)
+  #dismissOwn(trace: Trace): void {
+    if (this.#isOwn(trace.request.attributes.get('_controller'))) this.#profiler.dismiss(trace)
   }
 
   /** Whatever was open during the request is closed before it is collected. */
-  #finish(pass: Pass): void {
-    pass.events.finish()
-    this.#profiler.finish(pass)
+  #finish(trace: Trace): void {
+    trace.events.finish()
+    this.#profiler.finish(trace)
   }
 }
 

@@ -3,8 +3,8 @@ import { RequestType, type TerminateEvent } from '../../../kernel/events.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
-import { attachPass, detachPass, findPass, Pass, removeFrom, withAncestors } from './pass.ts'
 import { RecordKeeper, type RecordKeeperServices } from './record-keeper.ts'
+import { attachTrace, detachTrace, findTrace, removeFrom, Trace, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 /** What a profiler works with. */
@@ -13,15 +13,15 @@ export interface ProfilerServices extends RecordKeeperServices {
   readonly watchLoop: () => void
 }
 
-/** Looks at a main request before its pass begins, given its token and how many others are in flight; may sample it. */
+/** Looks at a main request before its trace begins, given its token and how many others are in flight; may sample it. */
 export type Inspection = (request: Request, token: string, others: number) => CpuRecording | undefined
 
-/** Makes a profile of each kernel pass that its policy wants, many at once: what is noted of a request lives on its pass. */
+/** Makes a profile of each request that its policy wants, many at once: what is noted of a request lives on its trace. */
 export class Profiler {
   readonly #services: ProfilerServices
   readonly #keeper: RecordKeeper
   // A list, where a set would be expected: see `removeFrom`.
-  readonly #inFlight: Pass[] = []
+  readonly #inFlight: Trace[] = []
   #inspection: Inspection | undefined
 
   constructor(services: ProfilerServices) {
@@ -30,18 +30,18 @@ export class Profiler {
   }
 
   /** The main requests that are not kept yet: those that are handled now, and some that have just ended. */
-  get open(): Iterable<Pass> {
+  get open(): Iterable<Trace> {
     return [...this.#inFlight, ...this.#keeper.ended]
   }
 
-  /** The pass of a request, when it is recorded. */
-  find(request: Request | undefined): Pass | undefined {
-    return request === undefined ? undefined : findPass(request)
+  /** The trace of a request, when it is recorded. */
+  find(request: Request | undefined): Trace | undefined {
+    return request === undefined ? undefined : findTrace(request)
   }
 
-  /** Whether the pass, as far as is known, becomes a profile. */
-  keeps(pass: Pass): boolean {
-    return this.#services.policy.keeps(pass)
+  /** Whether the trace, as far as is known, becomes a profile. */
+  keeps(trace: Trace): boolean {
+    return this.#services.policy.keeps(trace)
   }
 
   /** Resolves when the profile of a token is kept, should it be in the making; after a second in any case. */
@@ -63,7 +63,7 @@ export class Profiler {
   }
 
   /** Begins to record a request; a sub-request is recorded when its parent is. */
-  begin(request: Request, type: RequestType): Pass | undefined {
+  begin(request: Request, type: RequestType): Trace | undefined {
     const { logger, policy } = this.#services
     const parent = this.find(request.parent)
     const isWanted = request.parent === undefined ? policy.wants(request) : parent !== undefined
@@ -76,55 +76,55 @@ export class Profiler {
     // As Symfony marks each of its passes; nothing depends on it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = type === RequestType.Main
-    // Before the pass: its times are those of the request alone.
+    // Before the trace: its times are those of the request alone.
     const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined
-    const pass = new Pass(token, request, type, parent)
-    attachPass(request, pass)
+    const trace = new Trace(token, request, type, parent)
+    attachTrace(request, trace)
     this.#keeper.expect(token)
     if (isMain) {
-      pass.cpu = cpu
-      pass.usage = startUsage(this.#inFlight)
-      this.#inFlight.push(pass)
+      trace.cpu = cpu
+      trace.usage = startUsage(this.#inFlight)
+      this.#inFlight.push(trace)
       this.#services.watchLoop()
     }
-    return pass
+    return trace
   }
 
   /** Ends the recording of a request that becomes no profile: from now on nothing of it is noted or collected. */
-  dismiss(pass: Pass): void {
-    detachPass(pass.request)
-    removeFrom(this.#inFlight, pass)
-    pass.cpu?.stop()
-    this.#keeper.forget(pass.token)
+  dismiss(trace: Trace): void {
+    detachTrace(trace.request)
+    removeFrom(this.#inFlight, trace)
+    trace.cpu?.stop()
+    this.#keeper.forget(trace.token)
   }
 
   /** The request is handled. Of a sub-request it is collected now what its response is like. */
-  finish(pass: Pass): void {
-    pass.duration = pass.elapsed()
-    if (pass.type === RequestType.Main) return
-    pass.outcome = 'complete'
-    this.#keeper.collect(pass)
-    const { main } = pass
-    // Nobody waits for a sub-request that was made by detached work, or by whoever has no pass.
-    if (main.overAt !== undefined || main === pass) void this.#keeper.keepLate(pass)
+  finish(trace: Trace): void {
+    trace.duration = trace.elapsed()
+    if (trace.type === RequestType.Main) return
+    trace.outcome = 'complete'
+    this.#keeper.collect(trace)
+    const { main } = trace
+    // Nobody waits for a sub-request that was made by detached work, or by whoever has no trace.
+    if (main.overAt !== undefined || main === trace) void this.#keeper.keepLate(trace)
   }
 
   /** The response of a main request was sent, or never will be: it is collected now, and kept a little later. */
-  terminate(pass: Pass, { isSent, response, streamError }: TerminateEvent): void {
-    removeFrom(this.#inFlight, pass)
-    pass.response = response
-    pass.outcome = isSent ? 'complete' : 'aborted'
+  terminate(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
+    removeFrom(this.#inFlight, trace)
+    trace.response = response
+    trace.outcome = isSent ? 'complete' : 'aborted'
     if (streamError !== undefined) {
-      pass.outcome = 'stream-failed'
-      pass.noteThrown(streamError)
+      trace.outcome = 'stream-failed'
+      trace.noteThrown(streamError)
     }
-    pass.overAt = pass.elapsed()
+    trace.overAt = trace.elapsed()
     // Nobody awaits what goes on when the client has left: that is no news.
-    if (isSent) pass.onLate = this.#keeper.onLate
-    this.#keeper.collect(pass)
+    if (isSent) trace.onLate = this.#keeper.onLate
+    this.#keeper.collect(trace)
     // A page that was sent need not wait in memory for its record.
-    pass.response = new Response(null, response)
-    this.#keeper.keepSoon(pass)
+    trace.response = new Response(null, response)
+    this.#keeper.keepSoon(trace)
   }
 
   /**
@@ -133,7 +133,7 @@ export class Profiler {
    */
   crash(error: unknown, culprit: Request | undefined): void {
     const lineage = withAncestors(this.find(culprit))
-    for (const pass of lineage) pass.noteThrown(error)
+    for (const trace of lineage) trace.noteThrown(error)
     const mains = new Set([...lineage.slice(-1), ...this.open])
     for (const main of mains) this.#keeper.keepCrashed(main, lineage)
     this.#services.storage.flushNow()

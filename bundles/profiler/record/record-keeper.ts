@@ -5,8 +5,8 @@ import type { Signals } from '../../../lib/signals.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { createRecord } from './collect.ts'
-import { type CollectedData, type Pass, removeFrom, withDescendants } from './pass.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
+import { type CollectedData, removeFrom, type Trace, withDescendants } from './trace.ts'
 
 declare module '../../../lib/signals.ts' {
   interface SignalMap {
@@ -18,10 +18,10 @@ declare module '../../../lib/signals.ts' {
 export interface RecordKeeperServices {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
-  /** Asks the collectors about a pass. */
-  readonly collect: (pass: Pass) => CollectedData
-  /** Brings what was collected of a pass that is over up to date with what was noted since. */
-  readonly collectLate: (pass: Pass) => void
+  /** Asks the collectors about a trace. */
+  readonly collect: (trace: Trace) => CollectedData
+  /** Brings what was collected of a trace that is over up to date with what was noted since. */
+  readonly collectLate: (trace: Trace) => void
   /** The facts of the process as JSON: the same text as long as nothing has changed. */
   readonly facts: () => string
   readonly redactor: Redactor
@@ -38,20 +38,20 @@ const lateDelay = 100
 /** Work that goes on for ever would have its record written anew for ever; so often it is for 25 seconds. */
 const amendmentLimit = 8
 
-/** Keeps the records of passes that are over, each after those of its sub-requests, and adds what is learnt later. */
+/** Keeps the records of traces that are over, each after those of its sub-requests, and adds what is learnt later. */
 export class RecordKeeper {
   readonly #services: RecordKeeperServices
   readonly #awaited = new AwaitedTokens()
   /** Main requests that are over, and not kept yet. */
-  readonly #ended: Pass[] = []
-  readonly #toKeep: Pass[] = []
+  readonly #ended: Trace[] = []
+  readonly #toKeep: Trace[] = []
 
   constructor(services: RecordKeeperServices) {
     this.#services = services
   }
 
   /** The main requests that are over, and not kept yet. */
-  get ended(): readonly Pass[] {
+  get ended(): readonly Trace[] {
     return this.#ended
   }
 
@@ -70,48 +70,48 @@ export class RecordKeeper {
     this.#awaited.settle(token)
   }
 
-  /** Collects what is known of a pass by now, in the place of what was. */
-  collect(pass: Pass): CollectedData {
-    pass.collected = this.#services.collect(pass)
-    return pass.collected
+  /** Collects what is known of a trace by now, in the place of what was. */
+  collect(trace: Trace): CollectedData {
+    trace.collected = this.#services.collect(trace)
+    return trace.collected
   }
 
   /** Keeps a main request that is over, with its sub-requests; not at once. */
-  keepSoon(main: Pass): void {
+  keepSoon(main: Trace): void {
     this.#ended.push(main)
     this.#toKeep.push(main)
     if (this.#toKeep.length === 1) void this.#keepEnded()
   }
 
   /** Keeps a sub-request that nobody waits for, as it has ended when its main request was over. */
-  async keepLate(pass: Pass): Promise<void> {
-    await this.#save(pass)
-    this.#amend(pass.parent)
+  async keepLate(trace: Trace): Promise<void> {
+    await this.#save(trace)
+    this.#amend(trace.parent)
   }
 
   /** Keeps a main request as it is, while the process ends. Those of the lineage have caused that. */
-  keepCrashed(main: Pass, lineage: readonly Pass[]): void {
+  keepCrashed(main: Trace, lineage: readonly Trace[]): void {
     if (!this.#services.policy.keeps(main)) return
-    for (const pass of withDescendants(main)) {
-      if (pass.outcome === 'unfinished' || lineage.includes(pass)) {
-        pass.outcome = 'crashed'
-        this.collect(pass)
+    for (const trace of withDescendants(main)) {
+      if (trace.outcome === 'unfinished' || lineage.includes(trace)) {
+        trace.outcome = 'crashed'
+        this.collect(trace)
       }
-      this.#append(pass)
+      this.#append(trace)
     }
   }
 
   /** What is noted when a request is over is gathered for a while, then added to its record. */
-  readonly onLate = (pass: Pass): void => {
-    if (pass.isAmending || pass.amendments === amendmentLimit) return
-    pass.isAmending = true
+  readonly onLate = (trace: Trace): void => {
+    if (trace.isAmending || trace.amendments === amendmentLimit) return
+    trace.isAmending = true
     const amend = () => {
-      pass.isAmending = false
-      this.#services.collectLate(pass)
-      this.#amend(pass)
+      trace.isAmending = false
+      this.#services.collectLate(trace)
+      this.#amend(trace)
     }
     // Nobody waits for it: a process that is about to end need not.
-    setTimeout(amend, lateDelay * 2 ** pass.amendments++).unref()
+    setTimeout(amend, lateDelay * 2 ** trace.amendments++).unref()
   }
 
   /** Resolves when the profile of a token is kept, should it be in the making; after a second in any case. */
@@ -140,40 +140,40 @@ export class RecordKeeper {
   }
 
   /** Sub-requests are kept before their main request. A promise is only made where a collector is waited for. */
-  #saveAll(main: Pass): Promise<void> | undefined {
+  #saveAll(main: Trace): Promise<void> | undefined {
     let saving: Promise<void> | undefined
-    for (const pass of withDescendants(main)) {
-      saving = saving === undefined ? this.#save(pass) : saving.then(() => this.#save(pass))
+    for (const trace of withDescendants(main)) {
+      saving = saving === undefined ? this.#save(trace) : saving.then(() => this.#save(trace))
     }
     return saving
   }
 
-  #save(pass: Pass): Promise<void> | undefined {
+  #save(trace: Trace): Promise<void> | undefined {
     const { policy } = this.#services
-    const pending = policy.keeps(pass) ? this.#collected(pass).pending : undefined
-    if (pending !== undefined) return pending.then(() => this.#keep(pass))
-    this.#keep(pass)
+    const pending = policy.keeps(trace) ? this.#collected(trace).pending : undefined
+    if (pending !== undefined) return pending.then(() => this.#keep(trace))
+    this.#keep(trace)
     return undefined
   }
 
   /** What was collected while others were waited for, because the request has ended, counts. */
-  #keep(pass: Pass): void {
-    if (this.#services.policy.keeps(pass)) this.#append(pass)
-    this.#awaited.settle(pass.token)
+  #keep(trace: Trace): void {
+    if (this.#services.policy.keeps(trace)) this.#append(trace)
+    this.#awaited.settle(trace.token)
   }
 
-  /** Keeps a profile anew, when it was kept: more is known of its pass now. */
-  #amend(pass: Pass | undefined): void {
-    if (pass?.isSaved) this.#append(pass)
+  /** Keeps a profile anew, when it was kept: more is known of its trace now. */
+  #amend(trace: Trace | undefined): void {
+    if (trace?.isSaved) this.#append(trace)
   }
 
-  #append(pass: Pass): void {
+  #append(trace: Trace): void {
     const { facts, logger, redactor, signals, storage } = this.#services
     try {
-      const record = createRecord(pass, this.#collected(pass), redactor)
-      if (pass.isSaved) storage.amend(record, facts())
+      const record = createRecord(trace, this.#collected(trace), redactor)
+      if (trace.isSaved) storage.amend(record, facts())
       else storage.append(record, facts())
-      pass.isSaved = true
+      trace.isSaved = true
       signals.emit('profile.saved', record.summary)
     } catch (error) {
       // Nobody would catch it: it would end the process.
@@ -182,8 +182,8 @@ export class RecordKeeper {
   }
 
   /** What is told of a sub-request is told when it ends, and kept together with its main request. */
-  #collected(pass: Pass): CollectedData {
-    return pass.collected ?? this.collect(pass)
+  #collected(trace: Trace): CollectedData {
+    return trace.collected ?? this.collect(trace)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Profile } from '../profile/profile.ts'
 import { asList, asObject } from '../profile/read-soft.ts'
 import { isToken } from '../profile/schema.ts'
-import type { Pass } from './pass.ts'
+import type { Trace } from './trace.ts'
 
 /** Which requests become profiles. */
 export interface RecordingOptions {
@@ -53,8 +53,8 @@ export class RecordingPolicy {
     return false
   }
 
-  /** Whether a pass, as far as is known, becomes a profile. */
-  keeps({ main }: Pass): boolean {
+  /** Whether a trace, as far as is known, becomes a profile. */
+  keeps({ main }: Trace): boolean {
     return !this.#onlyExceptions || main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }
 }

@@ -1,6 +1,6 @@
 import { roundTime } from '../profile/format.ts'
 
-/** One call of a template. Times are in milliseconds, its start from that of the pass. */
+/** One call of a template. Times are in milliseconds, its start from that of the trace. */
 export interface TemplateRender {
   readonly name: string
   /** The place in the list of the render that this is a partial of; -1 of a page. */
@@ -17,7 +17,7 @@ export interface TemplateRender {
 const renderLimit = 1000
 const keyLimit = 20
 
-/** The templates that were rendered for one pass, each after the one that called it. */
+/** The templates that were rendered for one trace, each after the one that called it. */
 export class RenderTrace {
   readonly renders: TemplateRender[] = []
   /** How many were rendered and not noted: there were more than 1,000. */

@@ -2,7 +2,7 @@ import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
 
-/** One run of the garbage collector, in milliseconds from the start of the pass. */
+/** One run of the garbage collector, in milliseconds from the start of the request. */
 export interface GcPause {
   readonly start: number
   readonly duration: number
@@ -10,7 +10,7 @@ export interface GcPause {
   readonly kind: string | undefined
 }
 
-/** The runs of the garbage collector while a pass went on. */
+/** The runs of the garbage collector while a trace went on. */
 export interface GcPauses {
   count: number
   /** Milliseconds of all of them. */
@@ -19,7 +19,7 @@ export interface GcPauses {
   readonly first: GcPause[]
 }
 
-/** A time in which the event loop did not turn. Times are in milliseconds, the start from that of the pass. */
+/** A time in which the event loop did not turn. Times are in milliseconds, the start from that of the trace. */
 export interface LoopBlock {
   readonly start: number
   readonly duration: number

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type CallStart, CallTrace, type Carrier, type OutgoingCall } from './call-trace.ts'
-import type { Pass } from './pass.ts'
+import type { Trace } from './trace.ts'
 
 /** The calls of fetch have 27 frames of node's own above that of whoever called it. */
 const stackLimit = 50
@@ -10,18 +10,18 @@ const stackLimit = 50
  * when they begin: what is told of them later comes from a connection, and connections belong to whoever opened them.
  */
 export class CallWatch {
-  readonly #findPass: () => Pass | undefined
+  readonly #findTrace: () => Trace | undefined
   readonly #calls = new WeakMap<object, OutgoingCall | undefined>()
 
-  constructor(findPass: () => Pass | undefined) {
-    this.#findPass = findPass
+  constructor(findTrace: () => Trace | undefined) {
+    this.#findTrace = findTrace
   }
 
-  /** Notes a request on the pass that runs now, if there is one; a request that is known already stays whose it is. */
+  /** Notes a request on the trace that runs now, if there is one; a request that is known already stays whose it is. */
   begin(request: object, describe: () => CallStart): OutgoingCall | undefined {
     if (this.#calls.has(request)) return this.#calls.get(request)
-    const pass = this.#findPass()
-    const call = pass && beginOn(pass, describe())
+    const trace = this.#findTrace()
+    const call = trace && beginOn(trace, describe())
     this.#calls.set(request, call)
     return call
   }
@@ -31,9 +31,9 @@ export class CallWatch {
   }
 }
 
-function beginOn(pass: Pass, start: CallStart): OutgoingCall | undefined {
-  pass.calls ??= new CallTrace()
-  return pass.calls.begin(start, captureOrigin, pass)
+function beginOn(trace: Trace, start: CallStart): OutgoingCall | undefined {
+  trace.calls ??= new CallTrace()
+  return trace.calls.begin(start, captureOrigin, trace)
 }
 
 function captureOrigin(): Error {

@@ -9,7 +9,7 @@ import { Inspector } from '../insight/findings/inspector.ts'
 import { findRelatives } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
-import { findPass } from '../record/pass.ts'
+import { findTrace } from '../record/trace.ts'
 import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { ProfileExpectation } from './profile-expectation.ts'
@@ -54,8 +54,8 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
 
 /** A response does not name its record to everybody; its request knows it in any case. */
 function tokenOf({ headers, request }: ProfiledResponse): string {
-  const pass = request && findPass(request)
-  const token = request === undefined ? headers.get('x-debug-token') : pass?.token
+  const trace = request && findTrace(request)
+  const token = request === undefined ? headers.get('x-debug-token') : trace?.token
   if (token) return token
   const asked = request === undefined ? 'the request' : `${request.method} ${request.url}`
   throw new TypeError(

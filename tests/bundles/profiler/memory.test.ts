@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { GcWatch } from '#bundles/profiler/record/loop-watch.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { startUsage } from '#bundles/profiler/record/usage-trace.ts'
 import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
@@ -112,29 +112,29 @@ t.test('a run of the garbage collector is told by the request that it has interr
 })
 
 t.test('a request that was over before, or began later, is not interrupted', async t => {
-  const open: Pass[] = []
+  const open: Trace[] = []
   t.teardown(new GcWatch(() => open).start())
   const begin = () => {
-    const pass = new Pass('abc123', createRequest(), RequestType.Main, undefined)
-    pass.usage = startUsage(open)
-    open.push(pass)
-    return pass
+    const trace = new Trace('abc123', createRequest(), RequestType.Main, undefined)
+    trace.usage = startUsage(open)
+    open.push(trace)
+    return trace
   }
-  const end = ({ usage }: Pass) => {
+  const end = ({ usage }: Trace) => {
     if (usage !== undefined) usage.end = performance.now()
   }
   const before = begin()
   end(before)
   const over = begin()
   const running = begin()
-  const sub = new Pass('abc124', createRequest(), RequestType.Sub, running)
+  const sub = new Trace('abc124', createRequest(), RequestType.Sub, running)
   open.push(sub)
   collectGarbage()
   end(over)
   const later = begin()
   await turns()
   // Smaller runs may come at any time.
-  const majorOf = ({ usage }: Pass) => usage?.pauses.first.filter(({ kind }) => kind === 'major').length
+  const majorOf = ({ usage }: Trace) => usage?.pauses.first.filter(({ kind }) => kind === 'major').length
   t.equal(majorOf(before), 0)
   t.ok(majorOf(over))
   t.ok(majorOf(running))

@@ -3,7 +3,7 @@ import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { asObject, asObjects } from '#bundles/profiler/profile/read-soft.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRenderTracer } from '#bundles/profiler/record/observers.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { waitForRecord } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -17,14 +17,19 @@ import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-function createPass(): Pass {
-  return new Pass('abc123', createRequest(), RequestType.Main, undefined)
+function createPass(): Trace {
+  return new Trace('abc123', createRequest(), RequestType.Main, undefined)
 }
 
-function viewOf(t: Test, pass: Pass | undefined, files: Record<string, string>, prepare?: (view: View) => void): View {
+function viewOf(
+  t: Test,
+  trace: Trace | undefined,
+  files: Record<string, string>,
+  prepare?: (view: View) => void,
+): View {
   const view = createTraceableView(
     createView(t.testdir(files)),
-    createRenderTracer(() => pass),
+    createRenderTracer(() => trace),
   )
   prepare?.(view)
   view.load()
@@ -32,8 +37,8 @@ function viewOf(t: Test, pass: Pass | undefined, files: Record<string, string>, 
 }
 
 t.test('a page and its partials become a tree', async t => {
-  const pass = createPass()
-  const view = viewOf(t, pass, {
+  const trace = createPass()
+  const view = viewOf(t, trace, {
     'page.hbs': '{{#> layout}}{{> item}}{{/layout}}{{> item}}',
     'layout.hbs': '<{{> @partial-block}}>{{> footer}}',
     'item.hbs': 'i',
@@ -42,7 +47,7 @@ t.test('a page and its partials become a tree', async t => {
   t.equal(view.render('page', { title: 1, text: 2 }), '<i>fi')
   t.equal(view.render('footer', {}), 'f')
   t.strictSame([...view.names()], ['footer', 'item', 'layout', 'page'])
-  const { renders } = pass.renders ?? { renders: [] }
+  const { renders } = trace.renders ?? { renders: [] }
   t.same(
     renders.map(({ name, parent, keys }) => [name, parent, keys]),
     [
@@ -91,21 +96,21 @@ t.test('the profiler traces the view that another bundle has wrapped, as without
 })
 
 t.test('templates of a traced view can be decorated, too', async t => {
-  const pass = createPass()
-  const view = viewOf(t, pass, { 'page.hbs': 'p{{> item}}', 'item.hbs': 'i' }, view =>
+  const trace = createPass()
+  const view = viewOf(t, trace, { 'page.hbs': 'p{{> item}}', 'item.hbs': 'i' }, view =>
     view.decorateTemplates((name, template) => (model, options) => `[${name} ${template(model, options)}]`),
   )
   t.equal(view.render('page', {}), '[page p[item i]]')
-  t.equal(pass.renders?.renders.length, 2)
+  t.equal(trace.renders?.renders.length, 2)
 })
 
 t.test('a template that throws is marked, with its callers; what is rendered next is not its partial', async t => {
-  const pass = createPass()
-  const view = viewOf(t, pass, { 'page.hbs': '{{> fine}}{{> bad}}', 'fine.hbs': '', 'bad.hbs': '{{missing}}' })
+  const trace = createPass()
+  const view = viewOf(t, trace, { 'page.hbs': '{{> fine}}{{> bad}}', 'fine.hbs': '', 'bad.hbs': '{{missing}}' })
   t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
   await view.render('fine', {})
   t.same(
-    pass.renders?.renders.map(({ name, parent, hasFailed }) => [name, parent, hasFailed]),
+    trace.renders?.renders.map(({ name, parent, hasFailed }) => [name, parent, hasFailed]),
     [
       ['page', -1, true],
       ['fine', 0, undefined],
@@ -116,44 +121,44 @@ t.test('a template that throws is marked, with its callers; what is rendered nex
 })
 
 t.test('after a thousand templates they are only counted', async t => {
-  const pass = createPass()
-  const view = viewOf(t, pass, {
+  const trace = createPass()
+  const view = viewOf(t, trace, {
     'page.hbs': '{{#each list}}{{> item}}{{/each}}',
     'item.hbs': '{{> leaf}}',
     'leaf.hbs': '.',
   })
   t.equal(view.render('page', { list: Array(600).fill(0) }), '.'.repeat(600))
-  t.equal(pass.renders?.renders.length, 1000)
-  t.equal(pass.renders?.omitted, 201)
+  t.equal(trace.renders?.renders.length, 1000)
+  t.equal(trace.renders?.omitted, 201)
 })
 
 t.test('of a model no more than twenty names are kept, and none of what is no object', async t => {
-  const pass = createPass()
-  const view = viewOf(t, pass, { 'page.hbs': '', 'outer.hbs': '{{page}}' })
+  const trace = createPass()
+  const view = viewOf(t, trace, { 'page.hbs': '', 'outer.hbs': '{{page}}' })
   await view.render('page', Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`key${index}`, index])))
   // Nobody may do this, and types are only types.
   await view.render('page', null as unknown as Record<string, unknown>)
   t.same(
-    pass.renders?.renders.map(({ keys }) => keys?.length),
+    trace.renders?.renders.map(({ keys }) => keys?.length),
     [20, 0],
   )
 })
 
 t.test('waiting for fragments is measured, also when one fails', async t => {
-  const pass = createPass()
+  const trace = createPass()
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn++) await new Promise(resolve => setTimeout(resolve, 2))
     return 'late'
   }
-  const view = viewOf(t, pass, { 'page.hbs': '{{later}}', 'bad.hbs': '{{fails}}' }, view => {
+  const view = viewOf(t, trace, { 'page.hbs': '{{later}}', 'bad.hbs': '{{fails}}' }, view => {
     view.addHelper('later', () => new HtmlFragment(turns(5)))
     view.addHelper('fails', () => new HtmlFragment(turns(1).then(() => Promise.reject(new Error('no fragment')))))
   })
   t.equal(await view.render('page', {}), 'late')
-  const waited = pass.renders?.waited ?? 0
+  const waited = trace.renders?.waited ?? 0
   t.ok(waited > 5)
   await t.rejects(Promise.resolve(view.render('bad', {})), { message: 'no fragment' })
-  t.ok((pass.renders?.waited ?? 0) > waited)
+  t.ok((trace.renders?.waited ?? 0) > waited)
 })
 
 t.test('without a pass templates are rendered as ever', async t => {

@@ -5,7 +5,7 @@ import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { type SourceExcerpt, SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { type FrameLocation, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 
 /** What was thrown while a request was handled. */
 export interface ExceptionData {
@@ -77,7 +77,7 @@ export class ExceptionCollector implements ProfileCollector {
     this.#sources = new SourceExcerpts(directory, redactor)
   }
 
-  collect({ outcome, response, skipped, thrown }: Pass): ExceptionData | undefined {
+  collect({ outcome, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
     const excerpts: RecordedExcerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {

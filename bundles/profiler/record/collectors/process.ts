@@ -117,14 +117,14 @@ export class ServerCollector implements ProfileCollector {
 /** Tells what the process has used while a main request went on, until its response was sent. */
 export const memoryCollector: ProfileCollector = {
   name: 'memory',
-  collect(pass) {
-    const { usage } = pass
+  collect(trace) {
+    const { usage } = trace
     if (usage === undefined) return undefined
     const { heap, heapLimit, peak, system, user } = usage.readProcess()
     const { active, idle } = performance.eventLoopUtilization(usage.loop)
     usage.end = performance.now()
     return {
-      wall: roundTime(usage.end - pass.start),
+      wall: roundTime(usage.end - trace.start),
       cpu: { user: (user - usage.process.user) / 1000, system: (system - usage.process.system) / 1000 },
       loop: { active: roundTime(active), idle: roundTime(idle) },
       heap: { before: usage.process.heap, after: heap, limit: heapLimit },

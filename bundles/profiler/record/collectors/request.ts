@@ -7,7 +7,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier, type Pairs } from './copy.ts'
 
 /** What a profile tells of a request; what is empty is absent. Names of cookies stand in the headers. */
@@ -32,7 +32,7 @@ export class RequestCollector implements ProfileCollector {
     this.#debugGate = debugGate
   }
 
-  collect({ request }: Pass): RequestData {
+  collect({ request }: Trace): RequestData {
     const redactor = this.#redactor
     const data: RequestDraft = {
       httpVersion: request.httpVersion,

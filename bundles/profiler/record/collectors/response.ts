@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { Body, Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier, type Pairs } from './copy.ts'
 
 /** What a profile tells of a response. */
@@ -22,7 +22,7 @@ export class ResponseCollector implements ProfileCollector {
     this.#redactor = redactor
   }
 
-  collect({ response }: Pass): ResponseData | undefined {
+  collect({ response }: Trace): ResponseData | undefined {
     if (response === undefined) return undefined
     return {
       headers: copyHeaders(response.headers, createCopier(this.#redactor)),

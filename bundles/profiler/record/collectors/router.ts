@@ -7,7 +7,7 @@ import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { maskNearRoute, shownRoutes } from '../../profile/routes.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 
 /** What the router has found. */
 export type RouterData =
@@ -38,16 +38,16 @@ export class RouterCollector implements ProfileCollector {
   }
 
   /** Nothing of what had its controller without being routed (a forward, an error page), or never came that far. */
-  collect(pass: Pass): RouterData | undefined {
-    const { request, thrown } = pass
+  collect(trace: Trace): RouterData | undefined {
+    const { request, thrown } = trace
     const route = request.attributes.get('_route')
     if (typeof route === 'string') return this.#found(route, request)
     for (const error of thrown) {
       const code = readProperty(error, 'code')
-      if (code === KERNEL_NO_ROUTE.code) return this.#missed('not-found', pass)
+      if (code === KERNEL_NO_ROUTE.code) return this.#missed('not-found', trace)
       if (code === KERNEL_METHOD_NOT_ALLOWED.code) {
         const allow = String(readProperty(readProperty(error, 'headers'), 'allow')).split(', ')
-        return { ...this.#missed('method-not-allowed', pass), allow }
+        return { ...this.#missed('method-not-allowed', trace), allow }
       }
     }
     return undefined
@@ -64,12 +64,12 @@ export class RouterCollector implements ProfileCollector {
     return { outcome: 'redirect', route, parameters, location }
   }
 
-  #missed(outcome: 'not-found' | 'method-not-allowed', pass: Pass) {
+  #missed(outcome: 'not-found' | 'method-not-allowed', trace: Trace) {
     // With the first request all bundles have added their routes.
     this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
     const routes = this.#routesToMiss
-    pass.nearest ??= routes.find(pass.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
-    return { outcome, nearest: pass.nearest, total: routes.size }
+    trace.nearest ??= routes.find(trace.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
+    return { outcome, nearest: trace.nearest, total: routes.size }
   }
 }
 

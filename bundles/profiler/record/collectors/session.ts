@@ -5,7 +5,7 @@ import type { SessionMetadata } from '../../../../lib/session/session.ts'
 import { formatFrame } from '../../../../lib/stack/stack-frames.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { NotedSessionUse, Pass } from '../pass.ts'
+import type { NotedSessionUse, Trace } from '../trace.ts'
 import { createCopier } from './copy.ts'
 
 /** What a profile tells of a session: never its id. */
@@ -44,7 +44,7 @@ export class SessionCollector implements ProfileCollector {
     this.#directory = directory + path.sep
   }
 
-  collect({ request, sessionUses }: Pass): SessionData | undefined {
+  collect({ request, sessionUses }: Trace): SessionData | undefined {
     const isStateless = request.attributes.get('_stateless') === true
     const useCount = request.requestedSession?.useCount ?? 0
     if (!isStateless && useCount === 0) return undefined

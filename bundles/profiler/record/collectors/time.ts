@@ -2,7 +2,7 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 
 /** What the application has measured with the stopwatch of a request. */
 export interface TimeData {
@@ -11,7 +11,7 @@ export interface TimeData {
   readonly dropped: number
 }
 
-/** One name of a stopwatch. Times are whole microseconds since the pass began. */
+/** One name of a stopwatch. Times are whole microseconds since the request began. */
 export interface MeasuredEvent {
   readonly name: string
   readonly category: string
@@ -33,7 +33,7 @@ export function createTimeCollector(redactor: Redactor): ProfileCollector {
   const toText = (text: string) => redactor.text(text.slice(0, nameLimit))
   return {
     name: 'time',
-    collect({ request, start }: Pass): TimeData | undefined {
+    collect({ request, start }: Trace): TimeData | undefined {
       const events = request.requestedStopwatch?.events() ?? []
       if (events.length === 0) return undefined
       const measured = events.slice(0, eventLimit).map(event => toMeasured(event, start, toText))
@@ -68,15 +68,15 @@ function toMicroseconds(milliseconds: number): number {
 export const lateCollector: ProfileCollector = {
   name: 'late',
   tellsLate: true,
-  collect(pass) {
-    const { main, outcome } = pass
+  collect(trace) {
+    const { main, outcome } = trace
     if (main.overAt === undefined || outcome !== 'complete') return undefined
-    const since = main.start + main.overAt - pass.start
-    return hasWorked(pass, since) ? { since: roundTime(since) } : undefined
+    const since = main.start + main.overAt - trace.start
+    return hasWorked(trace, since) ? { since: roundTime(since) } : undefined
   },
 }
 
-function hasWorked({ calls, logs, renders }: Pass, since: number): boolean {
+function hasWorked({ calls, logs, renders }: Trace, since: number): boolean {
   if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
   // One that nobody waited for may be under way still; of one that has answered, perhaps nobody reads the rest.
   return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false

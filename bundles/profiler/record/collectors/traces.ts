@@ -8,9 +8,9 @@ import type { OutgoingCall } from '../call-trace.ts'
 import type { ProfileCollector } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
 import type { TracedLog } from '../log-trace.ts'
-import type { Pass } from '../pass.ts'
+import type { Trace } from '../trace.ts'
 
-/** What was dispatched in a pass. */
+/** What was dispatched in a trace. */
 export interface EventsData {
   readonly spans: readonly SpanRow[]
   /** How many spans there was no room for. */
@@ -30,14 +30,14 @@ interface KnownListener {
   readonly site?: string
 }
 
-/** Tells the event tree of a pass; of the process, who listens to what, and where that was said. */
+/** Tells the event tree of a trace; of the process, who listens to what, and where that was said. */
 export function createEventsCollector(
   dispatcher: EventDispatcher,
   siteOf: (listener: Listener) => string | undefined,
 ): ProfileCollector {
   return {
     name: 'events',
-    collect: ({ events }: Pass): EventsData => ({ spans: events.rows, dropped: events.dropped }),
+    collect: ({ events }: Trace): EventsData => ({ spans: events.rows, dropped: events.dropped }),
     describeProcess: (): EventsFacts => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
         dispatcher.listeners(type).map(({ listener, name, priority }): KnownListener => {
@@ -49,7 +49,7 @@ export function createEventsCollector(
   }
 }
 
-/** What was logged in a pass. */
+/** What was logged in a trace. */
 export interface LoggerData {
   readonly records: readonly TracedLog[]
   /** How many records, between the first and the last, were not kept. */
@@ -61,7 +61,7 @@ export function createLoggerCollector(): ProfileCollector {
   return {
     name: 'logger',
     tellsLate: true,
-    collect({ logs }: Pass): LoggerData | undefined {
+    collect({ logs }: Trace): LoggerData | undefined {
       const records = logs.toArray()
       return records.length === 0 ? undefined : { records, dropped: logs.dropped }
     },

@@ -59,10 +59,10 @@ export interface LastResortServices {
 export function decorateLastResort(inner: LastResort, { debugGate, profiler }: LastResortServices): LastResort {
   return (request, errors) => {
     const response = inner(request, errors)
-    const pass = profiler.find(request)
-    if (pass === undefined || !profiler.keeps(pass) || !debugGate().allows(request)) return response
-    nameProfile(response.headers, request, pass.token)
-    const link = `<p><a href="${recordLink(pass.token)}">The profile of this request</a></p>\n</body>`
+    const trace = profiler.find(request)
+    if (trace === undefined || !profiler.keeps(trace) || !debugGate().allows(request)) return response
+    nameProfile(response.headers, request, trace.token)
+    const link = `<p><a href="${recordLink(trace.token)}">The profile of this request</a></p>\n</body>`
     response.body = String(response.body).replace('</body>', link)
     return response
   }

@@ -14,8 +14,8 @@ import type { Profile } from '../../profile/profile.ts'
 import { asObject, asText, asTexts } from '../../profile/read-soft.ts'
 import { readRouteLog } from '../../profile/routes.ts'
 import { createRecord } from '../../record/collect.ts'
-import { type CollectedData, Pass } from '../../record/pass.ts'
 import type { Profiler } from '../../record/profiler.ts'
+import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/exception.ts'
 
@@ -210,7 +210,7 @@ function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
 export interface PreviewServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
   /** Asks the collectors about a pass that is not over. */
-  readonly collect: (pass: Pass) => CollectedData
+  readonly collect: (trace: Trace) => CollectedData
   readonly redactor: Redactor
 }
 
@@ -231,32 +231,32 @@ export interface Preview {
 export function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
   const failed = request.parent ?? request
   const error = request.attributes.get('exception')
-  const pass = profiler.find(failed) ?? createPass(failed)
+  const trace = profiler.find(failed) ?? createPass(failed)
   // Whoever has replaced it after everyone was told is still at it.
-  pass.noteThrown(error)
-  const preview = (pass: Pass): Profile => toProfile(JSON.parse(createRecord(pass, collect(pass), redactor).text))
-  const ancestors = ancestorsOf(pass)
-  const [main = pass] = ancestors
-  const profile = preview(pass)
-  const lineage = [...ancestors.map(preview), profile, ...failedWithin(pass).map(preview)]
+  trace.noteThrown(error)
+  const preview = (trace: Trace): Profile => toProfile(JSON.parse(createRecord(trace, collect(trace), redactor).text))
+  const ancestors = ancestorsOf(trace)
+  const [main = trace] = ancestors
+  const profile = preview(trace)
+  const lineage = [...ancestors.map(preview), profile, ...failedWithin(trace).map(preview)]
   return { profile, lineage, token: main.token !== '' && profiler.keeps(main) ? main.token : '' }
 }
 
-function createPass(request: Request): Pass {
-  const pass = new Pass('', request, request.isMainRequest ? RequestType.Main : RequestType.Sub, undefined)
+function createPass(request: Request): Trace {
+  const trace = new Trace('', request, request.isMainRequest ? RequestType.Main : RequestType.Sub, undefined)
   const controller = request.attributes.get('_controller')
   const name = readProperty(controller, 'name')
-  if (typeof name === 'string' && name !== '') pass.controller = name
-  return pass
+  if (typeof name === 'string' && name !== '') trace.controller = name
+  return trace
 }
 
 /** The main request first. */
-function ancestorsOf({ parent }: Pass): Pass[] {
+function ancestorsOf({ parent }: Trace): Trace[] {
   return parent === undefined ? [] : [...ancestorsOf(parent), parent]
 }
 
 /** The sub-request that was made last, when it is over and has answered nothing: its error went on to whoever made it. */
-function failedWithin({ children }: Pass): Pass[] {
+function failedWithin({ children }: Trace): Trace[] {
   const last = children.findLast(({ duration }) => duration !== undefined)
   return last === undefined || last.response !== undefined ? [] : [last, ...failedWithin(last)]
 }

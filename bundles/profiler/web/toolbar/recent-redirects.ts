@@ -1,8 +1,8 @@
 import type { Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { ProfileCollector } from '../../record/collect.ts'
-import type { Pass } from '../../record/pass.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
+import type { Trace } from '../../record/trace.ts'
 
 /** A response that has sent its client on. */
 export interface Redirect {
@@ -28,49 +28,49 @@ export class RecentRedirects implements ProfileCollector {
   readonly #redactor: Redactor
   /** Clients that are about to come, by what is known of their next request; in the order in which they were sent. */
   readonly #expected = new Map<string, { readonly chain: readonly Redirect[]; readonly until: number }>()
-  readonly #chains = new WeakMap<Pass, readonly Redirect[]>()
+  readonly #chains = new WeakMap<Trace, readonly Redirect[]>()
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor
   }
 
   /** Takes note of how a request came about, and of where its response leads. */
-  note(pass: Pass, response: Response): void {
-    const { request } = pass
+  note(trace: Trace, response: Response): void {
+    const { request } = trace
     // Nobody follows those of a replay.
     if (request.attributes.has(replayAttribute)) return
-    const chain = this.#take(pass)
+    const chain = this.#take(trace)
     const location = response.headers.get('location')
     if (!response.isRedirect || location === null || !URL.canParse(location, request.url)) return
     const { status } = response
-    const redirect = { token: pass.token, status, method: request.method, url: this.#redactor.text(request.url) }
+    const redirect = { token: trace.token, status, method: request.method, url: this.#redactor.text(request.url) }
     const target = new URL(location, request.url)
     target.hash = ''
     const until = Date.now() + patience
-    this.#expected.set(keyOf(pass, target.href), { chain: [...chain, redirect].slice(-chainLimit), until })
+    this.#expected.set(keyOf(trace, target.href), { chain: [...chain, redirect].slice(-chainLimit), until })
     const [oldest] = this.#expected.keys()
     if (this.#expected.size > expectedLimit && oldest !== undefined) this.#expected.delete(oldest)
   }
 
   /** The redirects that have led to a request, the first one first; `undefined` when there were none. */
-  collect(pass: Pass): readonly Redirect[] | undefined {
-    return this.#chains.get(pass)
+  collect(trace: Trace): readonly Redirect[] | undefined {
+    return this.#chains.get(trace)
   }
 
-  #take(pass: Pass): readonly Redirect[] {
+  #take(trace: Trace): readonly Redirect[] {
     // As good as always; the key is long.
     if (this.#expected.size === 0) return []
-    const key = keyOf(pass, pass.request.url)
+    const key = keyOf(trace, trace.request.url)
     const expected = this.#expected.get(key)
     if (expected === undefined) return []
     this.#expected.delete(key)
     // What counts is when it came: it may have taken long.
-    if (pass.time > expected.until) return []
-    this.#chains.set(pass, expected.chain)
+    if (trace.time > expected.until) return []
+    this.#chains.set(trace, expected.chain)
     return expected.chain
   }
 }
 
-function keyOf({ request }: Pass, url: string): string {
+function keyOf({ request }: Trace, url: string): string {
   return `${request.clientIp}\n${request.headers.get('user-agent') ?? ''}\n${url}`
 }

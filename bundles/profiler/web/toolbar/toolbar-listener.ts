@@ -39,11 +39,11 @@ export class ToolbarListener {
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
     const { profiler, redirects } = this.#services
-    const pass = isMainRequest ? profiler.find(request) : undefined
+    const trace = isMainRequest ? profiler.find(request) : undefined
     // Its client was told of the profile: so there will be one, and the gate is open. As Symfony does.
-    if (pass === undefined || response.headers.get('x-debug-token') !== pass.token) return
-    redirects.note(pass, response)
-    this.#addTo(response, request, pass.token)
+    if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
+    redirects.note(trace, response)
+    this.#addTo(response, request, trace.token)
   }
 
   #addTo(response: Response, request: Request, token: string): void {

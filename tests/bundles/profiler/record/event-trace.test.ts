@@ -16,7 +16,7 @@ class Inner extends Event {
   static readonly eventName = 'inner'
 }
 
-/** A dispatcher whose events all belong to one pass. */
+/** A dispatcher whose events all belong to one trace. */
 function createTraced(): { dispatcher: TraceableEventDispatcher; trace: EventTrace; request: Request } {
   const request = createRequest()
   const trace = new EventTrace({ token: 'abc123', start: performance.now() }, request.attributes)

@@ -5,9 +5,9 @@ import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/colle
 import { type BodyData, RequestCollector, type RequestData } from '#bundles/profiler/record/collectors/request.ts'
 import { ResponseCollector, type ResponseData } from '#bundles/profiler/record/collectors/response.ts'
 import type { SessionData } from '#bundles/profiler/record/collectors/session.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
 import { toServerTiming } from '#bundles/profiler/record/profiler-listener.ts'
 import { RenderTrace } from '#bundles/profiler/record/render-trace.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { RequestType } from '#kernel/events.ts'
@@ -25,10 +25,10 @@ import { serveKernel } from '#tests/support/test-server.ts'
 
 const redactor = new Redactor()
 
-function passOf(request: Request, response?: Response): Pass {
-  const pass = new Pass('abcdef', request, RequestType.Main, undefined)
-  pass.response = response
-  return pass
+function passOf(request: Request, response?: Response): Trace {
+  const trace = new Trace('abcdef', request, RequestType.Main, undefined)
+  trace.response = response
+  return trace
 }
 
 function collectRequest(request: Request, isAllowed = true): RequestData {
@@ -249,11 +249,11 @@ t.test('the response', async t => {
   t.test(
     'times are kept as the profiler tells them; those of the application are masked like anything else',
     async t => {
-      const pass = passOf(createRequest())
-      pass.renders = new RenderTrace()
-      const render = pass.renders.begin('page', {}, 1)
-      if (render !== undefined) pass.renders.end(render, 2.5)
-      const told = toServerTiming(pass)
+      const trace = passOf(createRequest())
+      trace.renders = new RenderTrace()
+      const render = trace.renders.begin('page', {}, 1)
+      if (render !== undefined) trace.renders.end(render, 2.5)
+      const told = toServerTiming(trace)
       t.match(told, /Total.*Templates/)
       const response = new Response(null, { headers: { 'server-timing': told } })
       const own = 'profile;desc="abcdef", total;desc="Total";dur=1'

@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { HangWatch } from '#bundles/profiler/record/loop-watch.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RequestType } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
-function begin(target: string, parent?: Pass): Pass {
+function begin(target: string, parent?: Trace): Trace {
   const type = parent === undefined ? RequestType.Main : RequestType.Sub
-  return new Pass('aaaaaa', createRequest(target), type, parent)
+  return new Trace('aaaaaa', createRequest(target), type, parent)
 }
 
 /** A listener is called that does not end. */
-function callListener(pass: Pass, name: string): void {
-  const event = createRequestEvent({ request: pass.request })
+function callListener(trace: Trace, name: string): void {
+  const event = createRequestEvent({ request: trace.request })
   const listener = { listener: () => undefined, name, priority: 0 }
-  pass.events.beginDispatch(event, [listener])
-  pass.events.beginCall(event, listener)
+  trace.events.beginDispatch(event, [listener])
+  trace.events.beginCall(event, listener)
 }
 
-function watch(t: Test, open: Pass[], limit = 25) {
+function watch(t: Test, open: Trace[], limit = 25) {
   const context = new RequestContext()
   context.enable()
   const { logger, records } = createRecorder()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
 import { LoopWatch } from '#bundles/profiler/record/loop-watch.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { startUsage, type UsageTrace } from '#bundles/profiler/record/usage-trace.ts'
 import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
@@ -9,26 +9,26 @@ import { toil } from '#tests/support/flawed-bundle.ts'
 import { until } from '#tests/support/until.ts'
 
 /** A pass of a main request that has begun to do something. */
-function begin(token: string): Pass {
-  const pass = new Pass(token, createRequest(), RequestType.Main, undefined)
-  pass.usage = startUsage([])
-  pass.events.now()
-  return pass
+function begin(token: string): Trace {
+  const trace = new Trace(token, createRequest(), RequestType.Main, undefined)
+  trace.usage = startUsage([])
+  trace.events.now()
+  return trace
 }
 
-function blocksOf({ usage }: Pass): UsageTrace['blocks'] {
+function blocksOf({ usage }: Trace): UsageTrace['blocks'] {
   return usage?.blocks ?? []
 }
 
 /** Those that are not of a machine which was busy with something else. */
-function ownBlocksOf(pass: Pass): UsageTrace['blocks'] {
-  return blocksOf(pass).filter(({ cpu }) => cpu >= 90)
+function ownBlocksOf(trace: Trace): UsageTrace['blocks'] {
+  return blocksOf(trace).filter(({ cpu }) => cpu >= 90)
 }
 
 t.test('who is active first after the event loop was blocked was at work', async t => {
   const open = [begin('aaaaaa'), begin('bbbbbb')]
-  const [culprit, victim] = open as [Pass, Pass]
-  const sub = new Pass('cccccc', createRequest(), RequestType.Sub, culprit)
+  const [culprit, victim] = open as [Trace, Trace]
+  const sub = new Trace('cccccc', createRequest(), RequestType.Sub, culprit)
   const over = begin('dddddd')
   open.push(sub, over)
   if (over.usage !== undefined) over.usage.end = performance.now()
@@ -49,12 +49,12 @@ t.test('who is active first after the event loop was blocked was at work', async
   t.equal(blocks.length, 1)
   t.equal(ownBlocksOf(culprit).length, 1)
   t.ok(blocks.every(({ cpu, duration, start }) => cpu <= duration && start >= 0))
-  for (const pass of [over, late]) t.strictSame(ownBlocksOf(pass), [], pass.token)
+  for (const trace of [over, late]) t.strictSame(ownBlocksOf(trace), [], trace.token)
 })
 
 t.test('nobody is named when the first to be active has just begun, or nobody is', async t => {
   const open = [begin('aaaaaa')]
-  const [waiting] = open as [Pass]
+  const [waiting] = open as [Trace]
   const watch = new LoopWatch(() => open)
   t.teardown(watch.stop)
   watch.start()
@@ -69,7 +69,7 @@ t.test('nobody is named when the first to be active has just begun, or nobody is
 
 t.test('a time in which requests only wait is none, and a machine that sleeps burns no CPU time', async t => {
   const open = [begin('aaaaaa')]
-  const [waiting] = open as [Pass]
+  const [waiting] = open as [Trace]
   const watch = new LoopWatch(() => open)
   t.teardown(watch.stop)
   watch.start()

@@ -8,9 +8,9 @@ import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { summarize } from '#bundles/profiler/record/collect.ts'
-import type { CollectedData, Pass } from '#bundles/profiler/record/pass.ts'
 import { Profiler } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
+import type { CollectedData, Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
@@ -194,21 +194,21 @@ t.test('what listeners of kernel.terminate log, behind a server, is in the profi
 })
 
 t.test('a record is amended eight times, at most, and never when the client has left', async t => {
-  const { profiler } = createBareProfiler(pass => ({
-    summary: summarize(pass, new Redactor()),
+  const { profiler } = createBareProfiler(trace => ({
+    summary: summarize(trace, new Redactor()),
     data: {},
     failures: {},
     pending: undefined,
   }))
   const countAmendments = async (isSent: boolean) => {
-    const pass = profiler.begin(createRequest('/'), RequestType.Main)
-    if (pass === undefined) throw new Error('It is recorded.')
-    profiler.terminate(pass, createTerminateEvent({ isSent }))
+    const trace = profiler.begin(createRequest('/'), RequestType.Main)
+    if (trace === undefined) throw new Error('It is recorded.')
+    profiler.terminate(trace, createTerminateEvent({ isSent }))
     await profiler.whenIdle()
     return Array.from({ length: 10 }, () => {
-      pass.touch()
-      pass.isAmending = false
-      return pass.amendments
+      trace.touch()
+      trace.isAmending = false
+      return trace.amendments
     })
   }
   t.strictSame(await countAmendments(true), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
@@ -515,7 +515,7 @@ t.test(
 
 /** A profiler on its own, whose collector is told by the test. */
 function createBareProfiler(
-  collect: (pass: Pass) => CollectedData,
+  collect: (trace: Trace) => CollectedData,
   storage = new MemoryProfileStorage(),
   policy = new RecordingPolicy(),
 ) {
@@ -536,22 +536,22 @@ function createBareProfiler(
 
 t.test('what is collected late of a request that is not over does not replace what is known when it is', async t => {
   const gate = createGate()
-  const { profiler, storage } = createBareProfiler(pass => {
-    const isOver = pass.duration !== undefined
-    const summary = summarize(pass, new Redactor())
+  const { profiler, storage } = createBareProfiler(trace => {
+    const isOver = trace.duration !== undefined
+    const summary = summarize(trace, new Redactor())
     return { summary, data: { isOver }, failures: {}, pending: isOver ? undefined : gate.opened }
   })
   const request = createRequest('/main')
   const sub = request.duplicate()
   const main = profiler.begin(request, RequestType.Main)
-  const pass = profiler.begin(sub, RequestType.Sub)
-  if (main === undefined || pass === undefined) throw new Error('Both are recorded.')
+  const trace = profiler.begin(sub, RequestType.Sub)
+  if (main === undefined || trace === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
   profiler.terminate(main, createTerminateEvent())
-  profiler.finish(pass)
+  profiler.finish(trace)
   gate.open()
   await profiler.whenIdle()
-  const { profile } = (await storage.find(pass.token)) ?? {}
+  const { profile } = (await storage.find(trace.token)) ?? {}
   t.hasStrict(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
 })
 
@@ -568,25 +568,25 @@ t.test('profiles are kept in var/profiler, and what is wrong there is logged', a
 })
 
 t.test('a profile that cannot be made is logged, and costs nothing else', async t => {
-  const { profiler, records, storage } = createBareProfiler(pass => ({
-    summary: summarize(pass, new Redactor()),
+  const { profiler, records, storage } = createBareProfiler(trace => ({
+    summary: summarize(trace, new Redactor()),
     data: { big: 1n },
     failures: {},
     pending: undefined,
   }))
-  const pass = profiler.begin(createRequest('/'), RequestType.Main)
-  if (pass === undefined) throw new Error('It is recorded.')
-  profiler.crash(new Error('x'), pass.request)
-  profiler.terminate(pass, createTerminateEvent())
+  const trace = profiler.begin(createRequest('/'), RequestType.Main)
+  if (trace === undefined) throw new Error('It is recorded.')
+  profiler.crash(new Error('x'), trace.request)
+  profiler.terminate(trace, createTerminateEvent())
   await profiler.whenIdle()
   t.hasStrict(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
-  t.notOk(storage.has(pass.token))
+  t.notOk(storage.has(trace.token))
   t.strictSame([...profiler.open], [])
 })
 
 t.test('where only exceptions are recorded, a crash is kept of the request that has caused it, and of no other', t => {
   const { profiler, storage } = createBareProfiler(
-    pass => ({ summary: summarize(pass, new Redactor()), data: {}, failures: {}, pending: undefined }),
+    trace => ({ summary: summarize(trace, new Redactor()), data: {}, failures: {}, pending: undefined }),
     undefined,
     new RecordingPolicy({ onlyExceptions: true }),
   )

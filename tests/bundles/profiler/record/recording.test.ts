@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import { collectData } from '#bundles/profiler/record/collect.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
 import { drawToken } from '#bundles/profiler/record/profiler.ts'
 import { AwaitedTokens } from '#bundles/profiler/record/record-keeper.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -70,7 +70,7 @@ t.test('a client that may not see debug output cannot hide its requests', async 
 })
 
 t.test('a collector that fails, at once or later, costs its own data only', async t => {
-  const pass = new Pass('abcdef', createRequest(), RequestType.Main, undefined)
+  const trace = new Trace('abcdef', createRequest(), RequestType.Main, undefined)
   const collectors = [
     { name: 'plain', collect: () => ({ a: 1 }) },
     { name: 'nothing', collect: () => undefined },
@@ -83,11 +83,11 @@ t.test('a collector that fails, at once or later, costs its own data only', asyn
     },
     { name: 'rejected', collect: () => Promise.reject('broken later') },
   ]
-  const { data, failures, pending } = collectData(pass, collectors, new Redactor())
+  const { data, failures, pending } = collectData(trace, collectors, new Redactor())
   await pending
   t.strictSame(data, { plain: { a: 1 }, later: 'later' })
   t.strictSame(failures, { broken: 'broken at once', rejected: 'broken later' })
-  t.equal(collectData(pass, collectors.slice(0, 2), new Redactor()).pending, undefined)
+  t.equal(collectData(trace, collectors.slice(0, 2), new Redactor()).pending, undefined)
 })
 
 t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {

@@ -1,42 +1,42 @@
 import { t } from 'tap'
 import { createTimeCollector } from '#bundles/profiler/record/collectors/time.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 
 const collector = createTimeCollector(new Redactor({ API_KEY: 'a-long-api-key' }))
 
-function createPass(): Pass {
-  return new Pass('0a1b2c', createRequest(), 'main', undefined)
+function createPass(): Trace {
+  return new Trace('0a1b2c', createRequest(), 'main', undefined)
 }
 
 t.test('a stopwatch that nobody has asked for tells nothing, and is not made', async t => {
-  const pass = createPass()
-  t.equal(collector.collect(pass), undefined)
-  t.equal(pass.request.requestedStopwatch, undefined)
+  const trace = createPass()
+  t.equal(collector.collect(trace), undefined)
+  t.equal(trace.request.requestedStopwatch, undefined)
 })
 
 t.test('times are whole microseconds since the pass began', async t => {
-  const pass = createPass()
-  const { stopwatch } = pass.request
+  const trace = createPass()
+  const { stopwatch } = trace.request
   const before = performance.now()
   stopwatch.start('work', 'batch')
   await new Promise(resolve => setTimeout(resolve, 5))
   stopwatch.stop('work')
-  const { measured } = collector.collect(pass) as { measured: { periods: [number, number][]; duration: number }[] }
+  const { measured } = collector.collect(trace) as { measured: { periods: [number, number][]; duration: number }[] }
   t.match(measured, [{ name: 'work', category: 'batch', periods: [[Number, Number]], dropped: 0, isRunning: false }])
   const [start, duration] = measured[0]?.periods[0] ?? [0, 0]
-  t.ok(Number.isInteger(start) && start >= Math.floor((before - pass.start) * 1000))
+  t.ok(Number.isInteger(start) && start >= Math.floor((before - trace.start) * 1000))
   t.ok(duration > 3000)
   t.equal(measured[0]?.duration, duration)
 })
 
 t.test('many names and many periods are cut and counted; long names and secrets are not kept', async t => {
-  const pass = createPass()
-  const { stopwatch } = pass.request
+  const trace = createPass()
+  const { stopwatch } = trace.request
   for (let started = 0; started < 60; started++) stopwatch.start('a-long-api-key')()
   for (let named = 0; named < 210; named++) stopwatch.start(`${named} ${'x'.repeat(500)}`)
-  const data = collector.collect(pass) as { measured: { name: string; periods: unknown[] }[] }
+  const data = collector.collect(trace) as { measured: { name: string; periods: unknown[] }[] }
   t.hasStrict(data, { dropped: 11, measured: [{ name: '******', dropped: 10 }, { isRunning: true }] })
   t.equal(data.measured.length, 200)
   t.equal(data.measured[0]?.periods.length, 50)

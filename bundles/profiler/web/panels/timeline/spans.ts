@@ -77,11 +77,11 @@ export async function createPassSpans(profile: Profile, findChildren: ChildFinde
     periods: [{ start: 0, duration: handled }],
   })
   const logs: LogMark[] = []
-  const waiting: Pass[] = [{ profile, holder: root, frame: { token: asText(token), offset: 0, handled } }]
-  for (const pass of waiting) {
-    const children = new Map((await findChildren(pass.profile)).map(child => [child.summary.token, child]))
-    logs.push(...readLogMarks(pass.profile, pass.frame))
-    for (const [token, { span, start }] of fill(pass, children)) {
+  const waiting: Trace[] = [{ profile, holder: root, frame: { token: asText(token), offset: 0, handled } }]
+  for (const trace of waiting) {
+    const children = new Map((await findChildren(trace.profile)).map(child => [child.summary.token, child]))
+    logs.push(...readLogMarks(trace.profile, trace.frame))
+    for (const [token, { span, start }] of fill(trace, children)) {
       const child = children.get(token)
       if (child === undefined || waiting.length === passLimit) continue
       const handled = asNumber(child.summary.duration) * 1000
@@ -91,14 +91,14 @@ export async function createPassSpans(profile: Profile, findChildren: ChildFinde
   return { root, logs }
 }
 
-interface Pass {
+interface Trace {
   readonly profile: Profile
   readonly holder: TimelineSpan
   readonly frame: PassFrame
 }
 
 /** Puts what was recorded of a pass into its span; gives its sub-requests by their tokens. */
-function fill({ frame, holder, profile }: Pass, children: ReadonlyMap<string, Profile>): EventSpans['requests'] {
+function fill({ frame, holder, profile }: Trace, children: ReadonlyMap<string, Profile>): EventSpans['requests'] {
   const summaries = [...children.values()].map(({ summary }) => summary)
   const { requests, roots } = createEventSpans(readEventTree(profile), frame, summaries)
   holder.children.push(...roots)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.ts'
-import { Pass } from '#bundles/profiler/record/pass.ts'
+import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { RequestType } from '#kernel/events.ts'
@@ -112,27 +112,27 @@ t.test('the page that a redirect leads to knows the way', async t => {
 
 t.test('redirects are remembered for a moment, for their client, and not too many', async t => {
   const recent = new RecentRedirects(new Redactor({}))
-  const pass = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
-    const created = new Pass('abc123', createRequest(target, { headers }), RequestType.Main, undefined)
+  const trace = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
+    const created = new Trace('abc123', createRequest(target, { headers }), RequestType.Main, undefined)
     return Object.assign(created, { time })
   }
-  const arrive = (...values: Parameters<typeof pass>) => {
-    const arrived = pass(...values)
+  const arrive = (...values: Parameters<typeof trace>) => {
+    const arrived = trace(...values)
     recent.note(arrived, Response.text('there'))
     return recent.collect(arrived)
   }
-  recent.note(pass('/from'), Response.redirect('/to'))
+  recent.note(trace('/from'), Response.redirect('/to'))
   t.equal(arrive('/to', { 'user-agent': 'another' }), undefined)
   t.equal(arrive('/to?other'), undefined)
   t.hasStrict(arrive('/to'), [{ url: 'http://localhost/from' }])
-  recent.note(pass('/from'), Response.redirect('/to'))
+  recent.note(trace('/from'), Response.redirect('/to'))
   t.equal(arrive('/to', {}, Date.now() + 6000), undefined, 'too late')
 
-  for (let n = 0; n <= 100; n++) recent.note(pass('/from'), Response.redirect(`/to/${n}`))
+  for (let n = 0; n <= 100; n++) recent.note(trace('/from'), Response.redirect(`/to/${n}`))
   t.equal(arrive('/to/0'), undefined)
   t.hasStrict(arrive('/to/1'), [{ status: 302 }])
 
-  for (let n = 0; n < 20; n++) recent.note(pass(`/circle/${n}`), Response.redirect(`/circle/${n + 1}`))
+  for (let n = 0; n < 20; n++) recent.note(trace(`/circle/${n}`), Response.redirect(`/circle/${n + 1}`))
   t.equal(arrive('/circle/20')?.length, 10)
 })
 

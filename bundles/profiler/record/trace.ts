@@ -19,20 +19,20 @@ const thrownLimit = 10
 /** A use of a session, while its request is recorded. */
 export interface NotedSessionUse {
   readonly method: SessionMethod
-  /** Milliseconds since the start of the pass. */
+  /** Milliseconds since the start of the request. */
   readonly at: number
   /** Where, innermost call first. */
   readonly frames: readonly StackFrame[]
 }
 
-/** One kernel pass while it is recorded: what tracers and listeners note of it until its profile is made. */
-export class Pass implements CollectedRequest {
+/** One request while it is recorded: what tracers and listeners note of it until its profile is made. */
+export class Trace implements CollectedRequest {
   readonly token: string
   readonly request: Request
   readonly type: RequestType
-  readonly parent: Pass | undefined
+  readonly parent: Trace | undefined
   /** Its sub-requests, in the order in which they began. */
-  readonly children: Pass[] = []
+  readonly children: Trace[] = []
   /** When it began, in milliseconds since 1970. */
   readonly time: number = Date.now()
   /** When it began, by `performance.now()`; all times of its notes are relative to it. */
@@ -57,7 +57,7 @@ export class Pass implements CollectedRequest {
    */
   overAt: number | undefined
   /** Told of what is noted when it is over; only of a main request. */
-  onLate: ((pass: Pass) => void) | undefined
+  onLate: ((trace: Trace) => void) | undefined
   /** How often its record was amended by that. */
   amendments = 0
   /** Whether its record is about to be. */
@@ -81,7 +81,7 @@ export class Pass implements CollectedRequest {
   /** The first uses of the session on behalf of this very request. */
   readonly sessionUses: NotedSessionUse[] = []
 
-  constructor(token: string, request: Request, type: RequestType, parent: Pass | undefined) {
+  constructor(token: string, request: Request, type: RequestType, parent: Trace | undefined) {
     this.token = token
     this.request = request
     this.type = type
@@ -92,7 +92,7 @@ export class Pass implements CollectedRequest {
   }
 
   /** The main request that it belongs to. */
-  get main(): Pass {
+  get main(): Trace {
     return this.parent === undefined ? this : this.parent.main
   }
 
@@ -118,53 +118,53 @@ export class Pass implements CollectedRequest {
 }
 
 /**
- * Where a request carries its pass. A WeakMap of requests would do the same, but its values survive the garbage collector's
+ * Where a request carries its trace. A WeakMap of requests would do the same, but its values survive the garbage collector's
  * quick rounds, each with all that is noted on it: that costs as much as all recording together.
  */
-const passKey: unique symbol = Symbol('pass')
+const traceKey: unique symbol = Symbol('trace')
 
 interface Recorded {
-  [passKey]?: Pass
+  [traceKey]?: Trace
 }
 
 /** Lets a request be followed from now on. */
-export function attachPass(request: Request, pass: Pass): void {
+export function attachTrace(request: Request, trace: Trace): void {
   const recorded: Request & Recorded = request
-  recorded[passKey] = pass
+  recorded[traceKey] = trace
 }
 
 /** Lets a request be followed no more: its events, logs and calls belong to no profile. */
-export function detachPass(request: Request): void {
+export function detachTrace(request: Request): void {
   const recorded: Request & Recorded = request
-  delete recorded[passKey]
+  delete recorded[traceKey]
 }
 
-/** The pass of a request, when it is recorded. */
-export function findPass(request: Request): Pass | undefined {
+/** The trace of a request, when it is recorded. */
+export function findTrace(request: Request): Trace | undefined {
   const recorded: Request & Recorded = request
-  return recorded[passKey]
+  return recorded[traceKey]
 }
 
 /**
- * Removes a pass, wherever it stands. V8's sets leave tables behind that know their successors: one that has got old keeps
- * all the later ones, with every pass in them, from the garbage collector's quick rounds, which doubles what those cost.
+ * Removes a trace, wherever it stands. V8's sets leave tables behind that know their successors: one that has got old keeps
+ * all the later ones, with every trace in them, from the garbage collector's quick rounds, which doubles what those cost.
  */
-export function removeFrom(passes: Pass[], pass: Pass): void {
-  const at = passes.indexOf(pass)
-  if (at !== -1) passes.splice(at, 1)
+export function removeFrom(traces: Trace[], trace: Trace): void {
+  const at = traces.indexOf(trace)
+  if (at !== -1) traces.splice(at, 1)
 }
 
-/** A pass, its parent, and so on up to its main request. */
-export function withAncestors(pass: Pass | undefined): Pass[] {
-  return pass === undefined ? [] : [pass, ...withAncestors(pass.parent)]
+/** A trace, its parent, and so on up to its main request. */
+export function withAncestors(trace: Trace | undefined): Trace[] {
+  return trace === undefined ? [] : [trace, ...withAncestors(trace.parent)]
 }
 
 /** Children before their parents: whoever reads backwards sees a parent first. */
-export function withDescendants(pass: Pass): Pass[] {
-  return pass.children.length === 0 ? [pass] : [...pass.children.flatMap(withDescendants), pass]
+export function withDescendants(trace: Trace): Trace[] {
+  return trace.children.length === 0 ? [trace] : [...trace.children.flatMap(withDescendants), trace]
 }
 
-/** What collectors have told of a pass; what some of them are still about to tell is there when `pending` resolves. */
+/** What collectors have told of a trace; what some of them are still about to tell is there when `pending` resolves. */
 export interface CollectedData {
   readonly summary: ProfileSummary
   readonly data: Record<string, unknown>
