@@ -1,6 +1,6 @@
 import type { Severity } from '../../../kernel/profiler-contract.ts'
 import { type Finding, linkToFinding, tellProblem } from '../insight/findings/finding.ts'
-import type { RecordSubject } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
@@ -55,7 +55,7 @@ export interface RecordLinks {
 }
 
 /** Makes the public shape of a record; with a panel, only the data which that shows is in it. */
-export function toJson(subject: RecordSubject, panel?: string): PublicRecord {
+export function toJson(subject: ShownProfile, panel?: string): PublicRecord {
   const { children, facts, findings, isPinned, parent, profile } = subject
   const { data, failures, schemaVersion, summary } = profile
   const { token } = summary

@@ -1,4 +1,4 @@
-import type { RecordSubject } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import { asText } from '../profile/read-soft.ts'
 
 /** What a reader does not see, or sees elsewhere than it stands: control characters and those that turn the direction. */
@@ -68,5 +68,5 @@ export interface Section {
   /** What is said when it has no blocks, where that is news. */
   readonly nothing?: string
   /** Its blocks, the headings (from level 2) among them; none where nothing was recorded. `limit` is that of its lists. */
-  write(subject: RecordSubject, limit: number): readonly string[]
+  write(subject: ShownProfile, limit: number): readonly string[]
 }

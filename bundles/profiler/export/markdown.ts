@@ -1,5 +1,5 @@
 import { statusText } from '../../../lib/http/response.ts'
-import type { RecordSubject } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import { formatBytes, formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
@@ -38,7 +38,7 @@ const limits = { record: 100, panel: 1000 } as const
  * Writes a record, or one panel of it, as Markdown for people and coding agents. Whatever was recorded stands in code
  * spans and code blocks, and cannot become a heading, a link or HTML; long texts and lists are cut, and say so.
  */
-export function toMarkdown(subject: RecordSubject, panel?: string): string {
+export function toMarkdown(subject: ShownProfile, panel?: string): string {
   const parts = panel === undefined ? writeRecord(subject) : writePanel(subject, panel)
   const failures = Object.entries(subject.profile.failures)
   const notes = toList(
@@ -50,7 +50,7 @@ export function toMarkdown(subject: RecordSubject, panel?: string): string {
   return `${all.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeRecord(subject: RecordSubject): string[] {
+function writeRecord(subject: ShownProfile): string[] {
   const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
   const others = Object.keys(subject.profile.data).filter(name => !known.has(name))
   return [
@@ -60,7 +60,7 @@ function writeRecord(subject: RecordSubject): string[] {
 }
 
 /** One without a section of its own is shown as data. */
-function writePanel(subject: RecordSubject, panel: string): string[] {
+function writePanel(subject: ShownProfile, panel: string): string[] {
   const section = sections.find(section => section.panel === panel)
   const names = collectorsOfPanel(panel)
   const parts = section?.write(subject, limits.panel) ?? [
@@ -79,7 +79,7 @@ function writeTitle({ method, status, url }: ProfileSummary): string {
   return `# ${status === 0 ? 'No response' : `${status} ${statusText(status)}`}: ${toSpan(`${method} ${url}`)}`
 }
 
-function writeSummary({ children, isPinned, parent, profile }: RecordSubject): string {
+function writeSummary({ children, isPinned, parent, profile }: ShownProfile): string {
   const { summary } = profile
   const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
   const relate = (token: string, found: ProfileSummary | undefined) =>

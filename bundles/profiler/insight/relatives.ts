@@ -136,12 +136,12 @@ export function groupByParent(summaries: readonly ProfileSummary[]): ListedProfi
   return [...rows.values()]
 }
 
-/** A record that is to be rendered, with what is known of those it belongs to. */
-export interface RecordSubject extends StoredProfile {
-  /** What was found in it, the worst first. */
+/** A profile that is to be shown, with its relatives and findings: for panels, exports, the toolbar and tools. */
+export interface ShownProfile extends StoredProfile {
+  /** What the rules found in it, the worst first. */
   readonly findings: readonly Finding[]
-  /** The request that this sub-request was made by, when its record is there. */
+  /** The request that made this sub-request, when its profile is stored. */
   readonly parent: ProfileSummary | undefined
-  /** Its sub-requests whose records are there. */
+  /** Its sub-requests whose profiles are stored. */
   readonly children: readonly ProfileSummary[]
 }

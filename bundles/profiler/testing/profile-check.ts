@@ -1,4 +1,4 @@
-import type { RecordSubject } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 
 /**
  * A claim about a request, to be held against its record. `ProfileExpectation.satisfied` takes those of your own: for what
@@ -10,7 +10,7 @@ export interface ProfileCheck {
   /** The panel that shows what it is about; the whole record is shown unless told else. */
   readonly panel?: string
   /** Looks whether it is so. */
-  examine(subject: RecordSubject): Examination
+  examine(subject: ShownProfile): Examination
 }
 
 /** What came of a check. */

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import type { EventClass } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { LogLevel } from '../../../lib/log/logger.ts'
 import { toMarkdown } from '../export/markdown.ts'
-import type { RecordSubject } from '../insight/relatives.ts'
+import type { ShownProfile } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import {
   checkLogged,
@@ -29,11 +29,11 @@ export class ProfileExpectation {
   readonly profile: Profile
   /** Its sub-requests, in the order in which they began. */
   readonly subRequests: readonly ProfileExpectation[]
-  readonly #subject: RecordSubject
+  readonly #subject: ShownProfile
   readonly #affirmed: ProfileExpectation | undefined
 
   /** `affirmed` is what this one is the opposite of. */
-  constructor(subject: RecordSubject, subRequests: readonly ProfileExpectation[], affirmed?: ProfileExpectation) {
+  constructor(subject: ShownProfile, subRequests: readonly ProfileExpectation[], affirmed?: ProfileExpectation) {
     this.profile = subject.profile
     this.subRequests = subRequests
     this.#subject = subject

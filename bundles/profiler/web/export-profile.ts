@@ -9,7 +9,7 @@ import { toFetch } from '../export/fetch.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
-import { findChildren, type RecordSubject } from '../insight/relatives.ts'
+import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { type DataForm, type ExportKind, recordLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
@@ -21,7 +21,7 @@ import type { ProfilePanel } from './panels/panel.ts'
 /** Writes a record as the text of a file. */
 export function writeRecord(
   kind: ExportKind | DataForm,
-  record: RecordSubject,
+  record: ShownProfile,
   services: HtmlFileServices,
 ): string | Promise<string> {
   const { profile } = record
@@ -56,7 +56,7 @@ export interface HtmlFileServices {
  * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
  * Control characters are written as escapes.
  */
-export async function toHtmlFile(subject: RecordSubject, services: HtmlFileServices): Promise<string> {
+export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServices): Promise<string> {
   const { assets, logger, storage, view } = services
   const { stylesheet } = assets
   const { profile } = subject

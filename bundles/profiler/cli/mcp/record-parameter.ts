@@ -1,4 +1,4 @@
-import { findRelatives, type RecordSubject } from '../../insight/relatives.ts'
+import { findRelatives, type ShownProfile } from '../../insight/relatives.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { isToken } from '../../profile/schema.ts'
 import type { StoredProfile } from '../../store/profile-storage.ts'
@@ -26,7 +26,7 @@ export async function findStored(word: string, { profiler, storage }: ToolServic
 }
 
 /** Finds the record that was named, with those that belong to it. @throws ToolError */
-export async function findSubject(word: string, services: ToolServices): Promise<RecordSubject> {
+export async function findSubject(word: string, services: ToolServices): Promise<ShownProfile> {
   const found = await findStored(word, services)
   const findings = services.inspector.inspect(found.profile)
   return { ...found, findings, ...(await findRelatives(services.storage, found.profile)) }

@@ -1,6 +1,6 @@
 import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { tellProblem } from '../../insight/findings/finding.ts'
-import type { RecordSubject } from '../../insight/relatives.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import { coveredTime, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
@@ -144,11 +144,7 @@ function namesOf(profile: Profile, kind: EventNode['kind']): string[] {
   return readEventTree(profile).nodes.flatMap(node => (node.kind === kind ? [node.name] : []))
 }
 
-function whyNotCalled(
-  listener: string,
-  isWanted: (name: string) => boolean,
-  { facts, profile }: RecordSubject,
-): string {
+function whyNotCalled(listener: string, isWanted: (name: string) => boolean, { facts, profile }: ShownProfile): string {
   const registered = [...new Set(asObjects(asObject(facts.events).listeners).map(({ name }) => asText(name)))]
   if (!registered.some(isWanted)) {
     const nearest = nearestNames(listener, registered)

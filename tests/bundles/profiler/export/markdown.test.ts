@@ -5,7 +5,7 @@ import { type Test, t } from 'tap'
 import { listToJson, listToMarkdown } from '#bundles/profiler/export/list.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
-import type { RecordSubject } from '#bundles/profiler/insight/relatives.ts'
+import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { disarm, hostileTexts } from '#tests/support/hostile-texts.ts'
 import { changeTree, type Json, mergeTrees } from '#tests/support/json-tree.ts'
@@ -50,7 +50,7 @@ function structureOf(markdown: string): string[] {
 }
 
 /** Everything that is recorded of requests that have much to tell, in one record. */
-async function createRichSubject(t: Test): Promise<RecordSubject> {
+async function createRichSubject(t: Test): Promise<ShownProfile> {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
   const tokens = (await askRichly(url)).map(({ token }) => token)
@@ -61,7 +61,7 @@ async function createRichSubject(t: Test): Promise<RecordSubject> {
   assert(first)
   const merged = stored.map(({ profile }) => JSON.parse(JSON.stringify(profile)) as Json).reduce(mergeTrees)
   const { summary } = first.profile
-  const profile = { ...(merged as unknown as RecordSubject['profile']), children: ['abcdef', summary.token] }
+  const profile = { ...(merged as unknown as ShownProfile['profile']), children: ['abcdef', summary.token] }
   return { ...first, profile, parent: summary, children: [summary], findings: [] }
 }
 
@@ -70,13 +70,13 @@ const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|chil
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
-function plant(subject: RecordSubject, manner: 'after' | 'instead', text: string): RecordSubject {
+function plant(subject: ShownProfile, manner: 'after' | 'instead', text: string): ShownProfile {
   const change = (value: string | number, place: string) => {
     if (isFixed.test(place) && !/^\{profile\.data\.(?:demo|session)/.test(place)) return undefined
     if (isChecked.test(place) || /summary$/.test(place) || typeof value === 'number') return undefined
     return manner === 'instead' ? text : `${value}${text}`
   }
-  return changeTree(JSON.parse(JSON.stringify(subject)), change) as unknown as RecordSubject
+  return changeTree(JSON.parse(JSON.stringify(subject)), change) as unknown as ShownProfile
 }
 
 t.test('whatever was recorded, the structure of a record is the same', async t => {
@@ -103,8 +103,8 @@ t.test('whatever was recorded, the structure of a record is the same', async t =
   const check = (text: string) => {
     for (const manner of ['after', 'instead'] as const) {
       const [armed, disarmed] = [text, tame(text)].map(text => plant(subject, manner, text)) as [
-        RecordSubject,
-        RecordSubject,
+        ShownProfile,
+        ShownProfile,
       ]
       for (const panel of panels) {
         const found = structureOf(toMarkdown(armed, panel))
@@ -114,7 +114,7 @@ t.test('whatever was recorded, the structure of a record is the same', async t =
           `${manner} ${panel} ${JSON.stringify(text)}`,
         )
       }
-      const list = (subject: RecordSubject) => {
+      const list = (subject: ShownProfile) => {
         const result = { summaries: [subject.profile.summary], total: 2, pinned: new Set<string>() }
         const { summary } = subject.profile
         return listToMarkdown(
