@@ -215,7 +215,7 @@ t.test('the body', async t => {
       ],
       files: [{ field: 'doc', name: 'cv.txt', type: 'text/plain', size: 7 }],
     })
-    t.notMatch(JSON.stringify(stored.profile), /hunter2|sinfonietta-|\/tmp/)
+    t.notMatch(JSON.stringify(stored.profile.data), /hunter2|sinfonietta-|\/tmp/)
   })
 })
 

@@ -20,7 +20,7 @@ t.test('a listener is known by where it was registered, as a function or as a me
   })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
-    /^tests\/bundles\/profiler\/recording\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
+    /^tests\/.+\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
       String(sites.find(listener, process.cwd())),
     )
   dispatcher.on(Noted, () => undefined)

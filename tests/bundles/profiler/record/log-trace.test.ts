@@ -74,7 +74,7 @@ t.test('only of warnings and above it is asked where they come from, and not of 
 t.test('a call site is the innermost code of the application, relative to the project', async t => {
   const { stackTraceLimit } = Error
   const site = findCallSite(process.cwd())
-  t.match(site, { file: /^tests\/bundles\/profiler\/recording\/log-trace\.test\.[tj]s$/, line: Number })
+  t.match(site, { file: /^tests\/.+\/log-trace\.test\.[tj]s$/, line: Number })
   t.equal(Error.stackTraceLimit, stackTraceLimit)
   const named = (function logging() {
     return findCallSite(process.cwd())

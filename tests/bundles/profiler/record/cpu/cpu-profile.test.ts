@@ -16,7 +16,7 @@ import { until } from '#tests/support/until.ts'
 // From Node 22 on, V8 may compile the loop of a function into its caller while it runs, and names the caller.
 setFlagsFromString('--no-use-osr')
 
-const program = path.join(import.meta.dirname, '../../../fixtures/busy-site.js')
+const program = path.join(import.meta.dirname, '../../../../fixtures/busy-site.js')
 
 async function open(t: Test, init: Parameters<typeof createProfiledKernel>[1] = {}) {
   const armFile = path.join(t.testdir(), 'armed.json')

@@ -182,7 +182,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
   t.match(
     events,
-    /<small[^>]*>tests\/bundles\/profiler\/panels\/request.test.[jt]s:\d+<\/small>/,
+    /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/,
     'where it was registered',
   )
 })
