@@ -3,19 +3,19 @@ import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 export const BODY_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
   'BODY_TOO_LARGE',
   413,
-  'The request body is larger than the %s bytes that are accepted here.',
+  'The request body is larger than the limit of %s bytes.',
 )
 
 export const BODY_FIELDS_TOO_MANY: CodedErrorClass<[limit: number, kind: 'fields' | 'files']> = defineError(
   'BODY_FIELDS_TOO_MANY',
   413,
-  'The form has more than the %s %s that are accepted.',
+  'The form has more than the limit of %s %s.',
 )
 
 export const BODY_FIELDS_TOO_LARGE: CodedErrorClass<[limit: number]> = defineError(
   'BODY_FIELDS_TOO_LARGE',
   413,
-  'The text fields of the form are together larger than the %s bytes that are accepted.',
+  'The text fields of the form are together larger than the limit of %s bytes.',
 )
 
 export const BODY_TRUNCATED: CodedErrorClass<[]> = defineError(
@@ -27,13 +27,13 @@ export const BODY_TRUNCATED: CodedErrorClass<[]> = defineError(
 export const BODY_TYPE_UNSUPPORTED: CodedErrorClass<[sent: string, expected: string]> = defineError(
   'BODY_TYPE_UNSUPPORTED',
   415,
-  'The request body has the content type "%s"; expected is %s.',
+  'The request body has the content type "%s". Send %s.',
 )
 
 export const BODY_ENCODING_UNSUPPORTED: CodedErrorClass<[encoding: string]> = defineError(
   'BODY_ENCODING_UNSUPPORTED',
   415,
-  'The request body has the content encoding "%s"; send it unencoded.',
+  'The request body has the content encoding "%s". Send it without an encoding.',
 )
 
 export const BODY_TEXT_INVALID: CodedErrorClass<[]> = defineError(

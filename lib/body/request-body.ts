@@ -164,7 +164,7 @@ export class RequestBody {
   /** Gives the source to its one reader. */
   #claim(source: BodySource): BodySource {
     if (this.#isDisposed) throw new BODY_UNAVAILABLE(['the request is over'])
-    if (this.#wasRead) throw new BODY_UNAVAILABLE(['it was read in another form before'])
+    if (this.#wasRead) throw new BODY_UNAVAILABLE(['it was already read in another form'])
     const encoding = source.contentEncoding?.trim().toLowerCase() ?? ''
     if (encoding !== '' && encoding !== 'identity') {
       // RFC 9110, 15.5.16

@@ -9,7 +9,7 @@ export const HTTP_TARGET_INVALID: CodedErrorClass<[reason: string]> = defineErro
 export const HTTP_TARGET_TOO_LONG: CodedErrorClass<[length: number, limit: number]> = defineError(
   'HTTP_TARGET_TOO_LONG',
   414,
-  'The request target has %s characters; at most %s are accepted.',
+  'The request target has %s characters; the limit is %s.',
 )
 
 export const HTTP_HOST_INVALID: CodedErrorClass<[host: string]> = defineError(
@@ -21,7 +21,7 @@ export const HTTP_HOST_INVALID: CodedErrorClass<[host: string]> = defineError(
 export const HTTP_HOST_FOREIGN: CodedErrorClass<[host: string]> = defineError(
   'HTTP_HOST_FOREIGN',
   400,
-  'The host "%s" is not served here.',
+  'The host "%s" is not one of this server.',
 )
 
 export const HTTP_HOST_REPEATED: CodedErrorClass<[]> = defineError(
@@ -39,13 +39,13 @@ export const HTTP_HOST_CONFLICT: CodedErrorClass<[target: string, header: string
 export const HTTP_METHOD_UNKNOWN: CodedErrorClass<[method: string, known: string]> = defineError(
   'HTTP_METHOD_UNKNOWN',
   501,
-  'The method "%s" is not implemented; known are %s.',
+  'The method "%s" is not implemented. Implemented are %s.',
 )
 
 export const HTTP_METHOD_REFUSED: CodedErrorClass<[method: string]> = defineError(
   'HTTP_METHOD_REFUSED',
   405,
-  'The method "%s" is never answered.',
+  'The method "%s" is not supported.',
 )
 
 export const HTTP_FORWARDING_CONFLICT: CodedErrorClass<[header: string]> = defineError(
@@ -81,7 +81,7 @@ export const HTTP_REDIRECT_INVALID: CodedErrorClass<[location: string, reason: s
 export const HTTP_JSON_INVALID: CodedErrorClass<[type: string]> = defineError(
   'HTTP_JSON_INVALID',
   500,
-  'Response.json() got a value without a form in JSON (%s): pass null for no value, or use Response.empty() for no body.',
+  'Response.json() got a value that JSON cannot represent (%s). Pass null for no value, or use Response.empty() for no body.',
 )
 
 export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(
@@ -93,19 +93,19 @@ export const HTTP_STREAM_USED: CodedErrorClass<[]> = defineError(
 export const HTTP_TRANSFER_CODING_UNSUPPORTED: CodedErrorClass<[coding: string]> = defineError(
   'HTTP_TRANSFER_CODING_UNSUPPORTED',
   501,
-  'The transfer coding "%s" is not understood here; send "chunked", once and with HTTP/1.1, or a Content-Length.',
+  'The transfer coding "%s" is not supported. Send "chunked" once, with HTTP/1.1, or a Content-Length.',
 )
 
 export const HTTP_HEADERS_TOO_MANY: CodedErrorClass<[count: number, limit: number]> = defineError(
   'HTTP_HEADERS_TOO_MANY',
   431,
-  'The request has %s header fields; at most %s are accepted.',
+  'The request has %s header fields; the limit is %s.',
 )
 
 export const HTTP_VERSION_UNSUPPORTED: CodedErrorClass<[version: string]> = defineError(
   'HTTP_VERSION_UNSUPPORTED',
   505,
-  'HTTP/%s is not spoken here; send HTTP/1.1.',
+  'HTTP/%s is not supported. Send HTTP/1.1.',
 )
 
 export const HTTP_ASSETS_UNREADABLE: CodedErrorClass<[name: string, directory: string, reason: string]> = defineError(

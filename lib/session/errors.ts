@@ -9,13 +9,13 @@ export const SESSION_STATELESS: CodedErrorClass<[]> = defineError(
 export const SESSION_VALUE_INVALID: CodedErrorClass<[name: string, path: string, reason: string]> = defineError(
   'SESSION_VALUE_INVALID',
   500,
-  'The session cannot keep "%s": %s is %s. It keeps what JSON can say.',
+  'The session cannot store "%s": %s is %s. Store values that JSON can represent.',
 )
 
 export const SESSION_TOO_LARGE: CodedErrorClass<[size: number, limit: number]> = defineError(
   'SESSION_TOO_LARGE',
   500,
-  'The session has %s bytes; at most %s are kept. Keep large values elsewhere, and their keys in the session.',
+  'The session has %s bytes; the limit is %s. Store large values elsewhere, and their keys in the session.',
 )
 
 export const SESSION_STORE_FAILED: CodedErrorClass<[task: string]> = defineError(

@@ -16,11 +16,11 @@ import {
   stringifyRecord,
 } from './session-store.ts'
 
-/** Where sessions are kept. */
+/** The folder of the sessions, and its limits. */
 export interface FileSessionStoreOptions {
-  /** Made, for the owner alone, with the first session. */
+  /** Created with the first session, with access for the owner only. */
   readonly directory: string
-  /** Called when a sweep in the background has failed, or has removed sessions early because there were too many. */
+  /** Called when a sweep in the background has failed, or has removed sessions early because of the limits. */
   readonly warn: (message: string, context: Readonly<Record<string, unknown>>) => void
   readonly limits?: SessionLimits
   /** Milliseconds since 1970. */
@@ -28,10 +28,10 @@ export interface FileSessionStoreOptions {
 }
 
 /**
- * Keeps each session in a file of its own, for the owner alone. Files are named by the hash of the id: no id is ever a
- * path, and no id can be read from a listing. What is damaged or foreign, and what a symbolic link points to, is no
- * session. What has expired, and what is over the limits, is swept in the background of a write: at first, then every ten
- * minutes, and earlier when the store may be over its limits. So there may be a tenth more for the time of a sweep.
+ * Stores each session in its own file, readable by the owner only. The name of a file is the hash of the id: no id becomes
+ * a path, and a listing of the folder shows no id. Damaged files, other files and symbolic links are no sessions. Expired
+ * sessions and sessions above the limits are swept in the background of a write: the first, then every ten minutes, and
+ * earlier when the limits may be exceeded. So the store may exceed its limits by a tenth for the time of a sweep.
  */
 export class FileSessionStore implements SessionStore {
   readonly #directory: string
@@ -87,7 +87,7 @@ export class FileSessionStore implements SessionStore {
     return ignoring(['ENOENT', 'ELOOP'], () => readRegularFile(path.join(this.#directory, file)))
   }
 
-  /** Renamed when complete: nobody ever reads half a session. */
+  /** The complete file is renamed, so that no reader sees half a session. */
   async #writeFile(file: string, text: string): Promise<void> {
     await mkdir(this.#directory, { recursive: true, mode: 0o700 })
     const temporary = path.join(this.#directory, `${file}.${this.#now()}.${randomUUID()}.tmp`)
@@ -118,7 +118,7 @@ export class FileSessionStore implements SessionStore {
         failures.push(error)
       }
     }
-    // One after another, on purpose: requests come first.
+    // One after another, so that requests come first.
     for (const file of files) {
       const session = await this.#describeFile(file).catch(error => void failures.push(error))
       if (session === 'useless') await attemptRemoval(file)
@@ -132,7 +132,7 @@ export class FileSessionStore implements SessionStore {
     return { removed, kept }
   }
 
-  /** Whether the file is a session, or was one of ours and is no longer of use; undefined for any other. */
+  /** The session in a file; `useless` for a damaged, expired or unfinished one; undefined for a file of another kind. */
   async #describeFile(file: string): Promise<KeptSession | 'useless' | undefined> {
     if (sessionFile.test(file)) {
       const text = await this.#readText(file)
@@ -147,20 +147,20 @@ export class FileSessionStore implements SessionStore {
   }
 }
 
-/** `<hash of the id>.json`, and that, the time and something unique while it is being written. */
+/** `<hash of the id>.json`; during the write `<hash>.json.<time>.<random>.tmp`. */
 const sessionFile = /^[0-9a-f]{64}\.json$/
 const temporaryFile = /^[0-9a-f]{64}\.json\.(\d+)\.[0-9a-f-]+\.tmp$/
 
-/** An hour: long after any write has ended, one way or the other. */
+/** An hour, in milliseconds: no write takes as long. */
 const staleAfter = 3_600_000
 
 function fileOf(id: string): string {
   return `${createHash('sha256').update(id).digest('hex')}.json`
 }
 
-/** Undefined for what is no file. */
+/** Undefined for anything but a regular file. */
 async function readRegularFile(file: string): Promise<string | undefined> {
-  // Without O_NONBLOCK, opening a pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe waits for its writer.
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     return (await handle.stat()).isFile() ? await handle.readFile('utf8') : undefined

@@ -1,110 +1,167 @@
 import { isDeepStrictEqual } from 'node:util'
-import { SESSION_VALUE_INVALID } from './errors.ts'
 import type { SessionData, SessionStore } from './session-store.ts'
 
-/** A session between its first use and its end, as one request sees it. Times are milliseconds since 1970. */
-export interface SessionState {
-  /** Under which it will be saved. */
-  id: string
-  /** Under which the store has it. */
-  stored: string | undefined
-  /** What it was before it was invalidated: to be destroyed. */
-  ended: string | undefined
-  createdAt: number
-  lastUsedAt: number
-  contents: SessionContents
-}
-
-/** Where, how long and by which clock sessions are kept. */
+/** The store of a session, its lifetime in seconds, and the clock in milliseconds since 1970. */
 export interface SessionPlace {
   readonly store: SessionStore
-  /** Seconds. */
   readonly lifetime: number
   readonly now: () => number
 }
 
-/** The state of a session that is in no store. */
-export function beginState(id: string, now: number): SessionState {
-  return { id, stored: undefined, ended: undefined, createdAt: now, lastUsedAt: now, contents: new SessionContents() }
+/** Times are milliseconds since 1970; the last use is exact to a minute. The lifetime is in seconds. */
+export interface SessionMetadata {
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly lifetime: number
 }
 
-/** The state of a session that the store has. */
-export function resumeState(id: string, data: SessionData): SessionState {
-  const { createdAt, lastUsedAt } = data
-  return { id, stored: id, ended: undefined, createdAt, lastUsedAt, contents: new SessionContents(data) }
-}
+/** The change of the session's cookie: none, cleared, or set for `maxAge` seconds. */
+export type SessionCookie = 'none' | 'clear' | { readonly id: string; readonly maxAge: number }
 
-/** Whether it goes on under another id than the one it is stored under. */
-export function isMoved({ id, stored }: SessionState): boolean {
-  return stored !== undefined && stored !== id
-}
+/** A session between its first use and its end, as one request sees it. */
+export class SessionState {
+  readonly #place: SessionPlace
+  /** The id under which the session will be saved. */
+  #id: string
+  /** The id under which the store has it. */
+  #storedId: string | undefined
+  /** The id before the session was invalidated; the store still has to destroy it. */
+  #endedId: string | undefined
+  #createdAt: number
+  #lastUsedAt: number
+  #contents: SessionContents
 
-/** Removes the flashes of the type, or all, from the store as it is by now, and hands them over. */
-export async function takeStoredFlashes(
-  state: SessionState,
-  type: string | undefined,
-  place: SessionPlace,
-): Promise<Flashes> {
-  const { stored, contents } = state
-  if (stored === undefined || !contents.hasStoredFlashes(type)) return new Map()
-  return lockSession(place.store, stored, async () => {
-    const data = await place.store.read(stored)
-    const flashes = new Map(Object.entries(data?.flashes ?? {}))
-    const taken = pick(flashes, type)
-    if (data === undefined || taken.size === 0) return taken
-    const kept = [...flashes].filter(([key]) => !taken.has(key))
-    await place.store.write(stored, { ...data, flashes: Object.fromEntries(kept) }, place.lifetime)
-    return taken
-  })
-}
-
-/** Destroys what was invalidated; says whether there was anything. */
-export async function destroyEnded(state: SessionState, { store }: SessionPlace): Promise<boolean> {
-  const { ended } = state
-  if (ended === undefined) return false
-  await lockSession(store, ended, () => store.destroy(ended))
-  state.ended = undefined
-  return true
-}
-
-/**
- * Writes the session if it must be; says whether the client must be told, of a new id or to keep its cookie longer. A
- * session that was only read is written again once a minute, or tenth of its lifetime, has passed since the last use.
- */
-export async function writeState(state: SessionState, place: SessionPlace): Promise<boolean> {
-  const { store, lifetime } = place
-  const { id, stored, contents, createdAt } = state
-  const now = place.now()
-  const write = async (base: SessionData | undefined, lastUsedAt: number): Promise<void> => {
-    const data = { createdAt: base?.createdAt ?? createdAt, lastUsedAt, ...contents.applyTo(base) }
-    await store.write(id, data, lifetime)
-    Object.assign(state, resumeState(id, data))
+  /** `data` is what the store has under the id. Without it the session is new. */
+  constructor(place: SessionPlace, id: string, data?: SessionData) {
+    this.#place = place
+    this.#id = id
+    this.#storedId = data && id
+    this.#createdAt = data?.createdAt ?? place.now()
+    this.#lastUsedAt = data?.lastUsedAt ?? this.#createdAt
+    this.#contents = new SessionContents(data)
   }
 
-  if (stored === undefined) {
-    if (contents.isEmpty) return false
-    await write(undefined, now)
-    return true
+  get id(): string {
+    return this.#id
   }
 
-  const hasNewId = isMoved(state)
-  const isRenewed = hasNewId || now - state.lastUsedAt >= Math.min(60_000, lifetime * 100)
-  if (!contents.isChanged && !isRenewed) return false
-  return lockSession(store, stored, async () => {
-    const base = await store.read(stored)
-    // Ended by another request. What was done under a new id counts nevertheless: a login form sent twice, say.
-    if (base === undefined && !(hasNewId && contents.isChanged)) return false
-    await write(base, isRenewed || base === undefined ? now : base.lastUsedAt)
-    if (hasNewId) await store.destroy(stored)
-    return isRenewed
-  })
+  get contents(): SessionContents {
+    return this.#contents
+  }
+
+  get metadata(): SessionMetadata {
+    return { createdAt: this.#createdAt, lastUsedAt: this.#lastUsedAt, lifetime: this.#place.lifetime }
+  }
+
+  /** Whether there is something to save. */
+  get isChanged(): boolean {
+    return this.#contents.isChanged || this.#endedId !== undefined || this.#hasNewId
+  }
+
+  get #hasNewId(): boolean {
+    return this.#storedId !== undefined && this.#storedId !== this.#id
+  }
+
+  /** Goes on under a new id. */
+  regenerate(id: string): void {
+    this.#id = id
+  }
+
+  /** Drops the contents and begins again under a new id. */
+  invalidate(id: string): void {
+    this.#endedId = this.#storedId ?? this.#endedId
+    this.#storedId = undefined
+    this.#id = id
+    this.#createdAt = this.#place.now()
+    this.#lastUsedAt = this.#createdAt
+    this.#contents = new SessionContents()
+  }
+
+  /** Takes the flashes of a type, or all of them, out of the store and out of this request's contents. */
+  async takeFlashes(type: string | undefined): Promise<Flashes> {
+    const stored = await this.#takeStoredFlashes(type)
+    return this.#contents.takeFlashes(type, stored)
+  }
+
+  async #takeStoredFlashes(type: string | undefined): Promise<Flashes> {
+    const { store, lifetime } = this.#place
+    const id = this.#storedId
+    if (id === undefined || !this.#contents.hasStoredFlashes(type)) return new Map()
+    return lockSession(store, id, async () => {
+      const data = await store.read(id)
+      const flashes = new Map(Object.entries(data?.flashes ?? {}))
+      const taken = pick(flashes, type)
+      if (data === undefined || taken.size === 0) return taken
+      const kept = [...flashes].filter(([key]) => !taken.has(key))
+      await store.write(id, { ...data, flashes: Object.fromEntries(kept) }, lifetime)
+      return taken
+    })
+  }
+
+  /** Destroys an invalidated session and writes the changes. Returns the change of the cookie. */
+  async save(): Promise<SessionCookie> {
+    const { store, lifetime } = this.#place
+    const endedId = this.#endedId
+    if (endedId !== undefined) {
+      await lockSession(store, endedId, () => store.destroy(endedId))
+      this.#endedId = undefined
+    }
+    if (await this.#write()) return { id: this.#id, maxAge: lifetime }
+    return endedId === undefined ? 'none' : 'clear'
+  }
+
+  /**
+   * Writes the session if it has to be. Returns whether the client needs the cookie again: for a new id, or to keep it
+   * longer. A session that was only read is written again once a minute, or a tenth of its lifetime, has passed since the
+   * last use.
+   */
+  async #write(): Promise<boolean> {
+    const { store, lifetime } = this.#place
+    const id = this.#id
+    const storedId = this.#storedId
+    const contents = this.#contents
+    const createdAt = this.#createdAt
+    const now = this.#place.now()
+    const write = async (base: SessionData | undefined, lastUsedAt: number): Promise<void> => {
+      const data = { createdAt: base?.createdAt ?? createdAt, lastUsedAt, ...contents.applyTo(base) }
+      await store.write(id, data, lifetime)
+      this.#resume(id, data)
+    }
+
+    if (storedId === undefined) {
+      if (contents.isEmpty) return false
+      await write(undefined, now)
+      return true
+    }
+
+    const hasNewId = this.#hasNewId
+    const isRenewed = hasNewId || now - this.#lastUsedAt >= Math.min(60_000, lifetime * 100)
+    if (!contents.isChanged && !isRenewed) return false
+    return lockSession(store, storedId, async () => {
+      const base = await store.read(storedId)
+      // Another request has ended the session. Changes under a new id count nevertheless: a login form sent twice, say.
+      if (base === undefined && !(hasNewId && contents.isChanged)) return false
+      await write(base, isRenewed || base === undefined ? now : base.lastUsedAt)
+      if (hasNewId) await store.destroy(storedId)
+      return isRenewed
+    })
+  }
+
+  #resume(id: string, data: SessionData): void {
+    this.#id = id
+    this.#storedId = id
+    this.#endedId = undefined
+    this.#createdAt = data.createdAt
+    this.#lastUsedAt = data.lastUsedAt
+    this.#contents = new SessionContents(data)
+  }
 }
 
 /** Messages by type. */
 export type Flashes = ReadonlyMap<string, readonly unknown[]>
 
-/** The attributes and flashes of a session in use, and what this request has changed about them. Values are JSON. */
-export class SessionContents {
+/** The attributes and flashes of a session, and the changes that this request has made to them. Values are JSON. */
+class SessionContents {
   readonly #attributes: Map<string, unknown>
   /** Names whose values were set or deleted here. */
   readonly #changed = new Set<string>()
@@ -155,12 +212,12 @@ export class SessionContents {
     this.#addedFlashes.set(type, [...(this.#addedFlashes.get(type) ?? []), message])
   }
 
-  /** Whether the store had flashes, of this type or of any, when it was read. */
+  /** Whether the store had flashes of this type, or any at all, when it was read. */
   hasStoredFlashes(type: string | undefined): boolean {
     return type === undefined ? this.#storedFlashes.size > 0 : this.#storedFlashes.has(type)
   }
 
-  /** Removes the flashes of the type, or all; `stored` are those which the store handed over, to this request alone. */
+  /** Removes the flashes of a type, or all. `stored` are those that were taken out of the store. */
   takeFlashes(type: string | undefined, stored: Flashes): Flashes {
     const taken = join(stored, pick(this.#addedFlashes, type))
     for (const flashes of [this.#storedFlashes, this.#addedFlashes]) {
@@ -170,7 +227,7 @@ export class SessionContents {
     return taken
   }
 
-  /** Carries the changes, and nothing else, over to what is stored by now: other requests keep theirs. */
+  /** Applies the changes, and nothing else, to the session that is stored now: changes of other requests stay. */
   applyTo(stored: SessionData | undefined): Pick<SessionData, 'attributes' | 'flashes'> {
     const attributes = new Map(this.#isCleared ? [] : Object.entries(stored?.attributes ?? {}))
     for (const name of this.#changed) {
@@ -183,7 +240,7 @@ export class SessionContents {
 }
 
 /** The flashes of the type, or all. */
-export function pick(flashes: Flashes, type: string | undefined): Flashes {
+function pick(flashes: Flashes, type: string | undefined): Flashes {
   return type === undefined ? flashes : new Map([...flashes].filter(([key]) => key === type))
 }
 
@@ -193,8 +250,8 @@ function join(first: Flashes, second: Flashes): Flashes {
   return joined
 }
 
-/** Runs the task once the earlier ones of this session, in this process, are over; they may have failed. */
-export function lockSession<result>(store: SessionStore, id: string, task: () => Promise<result>): Promise<result> {
+/** Runs a task when the earlier tasks of the session in this process have ended, failed ones included. */
+function lockSession<result>(store: SessionStore, id: string, task: () => Promise<result>): Promise<result> {
   const locks = locksOf(store)
   const result = (locks.get(id) ?? Promise.resolve()).then(task)
   const over: Promise<void> = result.then(ignore, ignore).then(() => {
@@ -204,7 +261,7 @@ export function lockSession<result>(store: SessionStore, id: string, task: () =>
   return result
 }
 
-/** By store, and not by the request's Session: overlapping requests have nothing else in common. */
+/** By store, because overlapping requests share the store, and not the Session. */
 const locksByStore = new WeakMap<SessionStore, Map<string, Promise<void>>>()
 
 function locksOf(store: SessionStore): Map<string, Promise<void>> {
@@ -216,59 +273,3 @@ function locksOf(store: SessionStore): Map<string, Promise<void>> {
 }
 
 function ignore(): void {}
-
-/**
- * Copies a value that JSON can say without loss: null, booleans, finite numbers, strings, arrays and plain objects.
- * Properties that are undefined are left out, as in JSON.
- *
- * @throws SESSION_VALUE_INVALID naming the part that cannot be kept
- */
-export function copyValue(name: string, value: unknown): unknown {
-  return copy(value, { name, path: 'the value', within: [] })
-}
-
-/** Where in a value the copy is. */
-interface Place {
-  readonly name: string
-  /** `the value.user.roles[2]` */
-  readonly path: string
-  /** The objects around it, for finding cycles. */
-  readonly within: readonly object[]
-}
-
-/** Deeper than any data that is meant to be in a session, and far from the end of the stack. */
-const maxDepth = 100
-
-function copy(value: unknown, place: Place): unknown {
-  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  if (typeof value !== 'object') throw refuse(place, describe(value))
-  if (place.within.includes(value)) throw refuse(place, 'part of itself')
-  if (place.within.length === maxDepth) throw refuse(place, `nested more than ${maxDepth} deep`)
-
-  const within = [...place.within, value]
-  if (Array.isArray(value)) {
-    // Not map(): it would skip holes.
-    return Array.from(value, (item, index) => copy(item, { ...place, path: `${place.path}[${index}]`, within }))
-  }
-  if (!isPlain(value)) throw refuse(place, `an instance of ${value.constructor?.name ?? 'a class'}`)
-  const entries = Object.entries(value).filter(([, part]) => part !== undefined)
-  // fromEntries() defines properties: a key `__proto__` is data like any other.
-  return Object.fromEntries(
-    entries.map(([key, part]) => [key, copy(part, { ...place, path: `${place.path}.${key}`, within })]),
-  )
-}
-
-function isPlain(value: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || prototype === Object.prototype
-}
-
-function refuse({ name, path }: Place, reason: string): Error {
-  return new SESSION_VALUE_INVALID([name, path, reason])
-}
-
-function describe(value: unknown): string {
-  if (value === undefined || typeof value === 'number') return String(value)
-  return `a ${typeof value}`
-}

@@ -1,39 +1,39 @@
 import { SESSION_TOO_LARGE } from './errors.ts'
 
-/** What a store keeps of a session: JSON values only. Times are milliseconds since 1970. */
+/** The stored data of a session: JSON values only. Times are milliseconds since 1970. */
 export interface SessionData {
   readonly createdAt: number
   readonly lastUsedAt: number
   readonly attributes: Readonly<Record<string, unknown>>
-  /** Messages by type, in the order in which they were added. */
+  /** Messages by type, oldest first. */
   readonly flashes: Readonly<Record<string, readonly unknown[]>>
 }
 
-/** Keeps sessions. An id may be anything that a client sent. @throws SESSION_STORE_FAILED with the cause */
+/** Stores sessions. An id may be any text from a client. @throws SESSION_STORE_FAILED with the cause */
 export interface SessionStore {
-  /** The session of this id, unless it is unknown, expired or damaged. */
+  /** The session of the id; undefined if it is unknown, expired or damaged. */
   read(id: string): Promise<SessionData | undefined>
 
   /**
-   * Keeps a copy for `lifetime` seconds from now, or less when there is no room. Only ids that the server drew are ever
-   * written. @throws SESSION_TOO_LARGE when one session is larger than the store takes
+   * Stores a copy for `lifetime` seconds from now, or shorter when there is no room. Only ids that the server created are
+   * written. @throws SESSION_TOO_LARGE for a session above the limit of the store
    */
   write(id: string, data: SessionData, lifetime: number): Promise<void>
 
-  /** Forgets the session; nothing happens when there is none. */
+  /** Deletes the session, if there is one. */
   destroy(id: string): Promise<void>
 
-  /** Removes what has expired, what is over the limits, and what is left of writes that failed; says how much that was. */
+  /** Deletes expired sessions, sessions above the limits and leftovers of failed writes. Returns their number. */
   sweep(): Promise<number>
 }
 
-/** How much a store keeps. */
+/** The limits of a store. */
 export interface SessionLimits {
-  /** Sessions. With one more, those that expire first are removed. */
+  /** Number of sessions. Above it, the sessions that expire first are removed. */
   readonly sessions: number
-  /** Bytes of all sessions together, as they are written. */
+  /** Bytes of all sessions together, in their stored form. */
   readonly bytes: number
-  /** Bytes of one session, as it is written. A larger one is refused. */
+  /** Bytes of one session, in its stored form. A larger session is refused. */
   readonly sessionBytes: number
 }
 
@@ -44,7 +44,7 @@ export const defaultSessionLimits: SessionLimits = {
   sessionBytes: 64 * 1024,
 }
 
-/** A session as a store keeps it, with what decides how long it stays. */
+/** A stored session, and the facts that decide how long it stays. */
 export interface KeptSession {
   /** Unique within the store. */
   readonly name: string
@@ -55,8 +55,8 @@ export interface KeptSession {
 }
 
 /**
- * Divides sessions into those that stay within the limits and those that are too many: the ones that expire first, and
- * of equal ones those whose names come first.
+ * Divides sessions into those that stay and those above the limits. Sessions that expire first go first; of equal ones
+ * those whose names come first.
  */
 export function divideSessions(
   sessions: readonly KeptSession[],
@@ -76,8 +76,8 @@ export function divideSessions(
 }
 
 /**
- * The text as which a store keeps a session; it expires `lifetime` seconds after `now`.
- * @throws SESSION_TOO_LARGE when it has more bytes than the limit
+ * Writes the text of a stored session, which expires `lifetime` seconds after `now`.
+ * @throws SESSION_TOO_LARGE for more bytes than the limit
  */
 export function stringifyRecord(data: SessionData, lifetime: number, now: number, limit: number): string {
   const text = JSON.stringify({ expiresAt: now + lifetime * 1000, ...data })
@@ -86,12 +86,12 @@ export function stringifyRecord(data: SessionData, lifetime: number, now: number
   return text
 }
 
-/** Reads that text; undefined when it is damaged, no record at all, or has expired. */
+/** Parses the text of a stored session; undefined if it is damaged or expired. */
 export function parseRecord(text: string, now: number): SessionData | undefined {
   return parseStored(text, now)?.data
 }
 
-/** What a sweep needs to know of that text; undefined as for {@link parseRecord}. */
+/** The facts about a stored session for a sweep; undefined as for {@link parseRecord}. */
 export function describeRecord(name: string, text: string, now: number): KeptSession | undefined {
   const stored = parseStored(text, now)
   return stored && { name, expiresAt: stored.expiresAt, size: Buffer.byteLength(text) }
@@ -126,14 +126,14 @@ function isLists(value: unknown): value is Record<string, unknown[]> {
 }
 
 /**
- * Says when a store is to be swept: at first, every ten minutes, and as soon as enough was written for the store to be
- * over its limits, but not before a tenth of them was written. One sweep is under way at a time.
+ * Decides when a store is swept: with the first write, every ten minutes, and as soon as enough was written to exceed the
+ * limits, but not before a tenth of the limits was written. Only one sweep runs at a time.
  */
 export class SweepSchedule {
   readonly #limits: SessionLimits
   #last = Number.NEGATIVE_INFINITY
-  #isUnderWay = false
-  /** Sessions and bytes that may still be written before the next sweep. */
+  #isRunning = false
+  /** Sessions and bytes that may be written before the next sweep. */
   #sessionsLeft = 0
   #bytesLeft = 0
 
@@ -141,23 +141,23 @@ export class SweepSchedule {
     this.#limits = limits
   }
 
-  /** Counts a write of so many bytes. Whether the caller is to sweep now, and to call `end` after that. */
+  /** Counts a write of `size` bytes. Returns whether the caller has to sweep now, and to call `end` after it. */
   claim(now: number, size: number): boolean {
     this.#sessionsLeft--
     this.#bytesLeft -= size
-    // A clock that jumps back does not stop the sweeping.
+    // With `abs`, a clock that jumps back does not stop the sweeps.
     const isDue = Math.abs(now - this.#last) >= 10 * 60_000 || this.#sessionsLeft < 0 || this.#bytesLeft < 0
-    if (!isDue || this.#isUnderWay) return false
+    if (!isDue || this.#isRunning) return false
     this.#last = now
-    this.#isUnderWay = true
+    this.#isRunning = true
     this.#sessionsLeft = this.#limits.sessions / 10
     this.#bytesLeft = this.#limits.bytes / 10
     return true
   }
 
-  /** What the sweep has found and left; nothing when it has failed. */
+  /** Ends a sweep. `kept` are the sessions that are left; absent after a failure. */
   end(kept?: readonly KeptSession[]): void {
-    this.#isUnderWay = false
+    this.#isRunning = false
     if (kept === undefined) return
     const { sessions, bytes } = this.#limits
     const size = kept.reduce((sum, session) => sum + session.size, 0)
@@ -166,11 +166,11 @@ export class SweepSchedule {
   }
 }
 
-/** Keeps sessions in this process, for tests and for sites that may forget them. */
+/** Stores sessions in this process, for tests and for applications that may lose them. */
 export class MemorySessionStore implements SessionStore {
   readonly #now: () => number
   readonly #limits: SessionLimits
-  /** Text, as in a file: nobody holds on to what another one changes. */
+  /** Texts, as in files, so that no caller shares an object with another. */
   readonly #records = new Map<string, string>()
   readonly #schedule: SweepSchedule
 
@@ -200,7 +200,7 @@ export class MemorySessionStore implements SessionStore {
     return before - this.#sweep().length
   }
 
-  /** Gives the sessions that are left. */
+  /** Returns the sessions that are left. */
   #sweep(): readonly KeptSession[] {
     const now = this.#now()
     const sessions = [...this.#records].flatMap(([id, record]) => describeRecord(id, record, now) ?? [])

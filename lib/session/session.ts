@@ -1,42 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { withoutStack } from '../errors/http-error.ts'
 import { SESSION_STATELESS } from './errors.ts'
-import {
-  beginState,
-  copyValue,
-  destroyEnded,
-  isMoved,
-  resumeState,
-  type SessionPlace,
-  type SessionState,
-  takeStoredFlashes,
-  writeState,
-} from './session-state.ts'
+import { type SessionCookie, type SessionMetadata, SessionState } from './session-state.ts'
 import type { SessionStore } from './session-store.ts'
+import { copyValue } from './session-value.ts'
 
-/** What a session is made of. */
+/** The parts of a session. */
 export interface SessionOptions {
   readonly store: SessionStore
-  /** The id that the client sent; one that the store does not know is never adopted. */
+  /** The id that the client sent. An id that the store does not know is never adopted. */
   readonly id?: string | undefined
   /** Seconds without use after which the session ends. */
   readonly lifetime: number
   /** Milliseconds since 1970. */
   readonly now?: () => number
-  /** Draws an id that nobody can guess. */
+  /** Creates an unguessable id. */
   readonly createId?: () => string
-  /** Told of each use before it happens; what it throws refuses the use. */
+  /** Called before each use. If it throws, the use is refused. */
   readonly onUse?: ((use: SessionUse) => void) | undefined
 }
 
-/** Since when, and for how many seconds. Times are milliseconds since 1970; the last use is exact to a minute. */
-export interface SessionMetadata {
-  readonly createdAt: number
-  readonly lastUsedAt: number
-  readonly lifetime: number
-}
-
-/** A session as someone sees it who only looks. */
+/** A copy of a session's data. */
 export interface SessionView {
   readonly id: string
   readonly metadata: SessionMetadata
@@ -44,18 +28,15 @@ export interface SessionView {
   readonly flashes: Record<string, readonly unknown[]>
 }
 
-/** What becomes of the session's cookie: it stays as it is, is cleared, or is set for `maxAge` seconds. */
-export type SessionCookie = 'none' | 'clear' | { readonly id: string; readonly maxAge: number }
-
 /**
- * What a site remembers of a client between requests. Nothing is read before the first use, and nothing is written
+ * The data that a site keeps about a client between requests. Nothing is read before the first use. Nothing is written
  * unless something has changed or a minute has passed since the last use. Values are copied in and out.
  *
- * Every use may throw SESSION_STORE_FAILED, or what the `onUse` option throws.
+ * Every use may throw SESSION_STORE_FAILED, or the error of the `onUse` option.
  */
 export class Session {
   readonly #options: SessionOptions
-  readonly #place: SessionPlace
+  readonly #now: () => number
   readonly #createId: () => string
   #opening: Promise<SessionState> | undefined
   #state: SessionState | undefined
@@ -64,28 +45,26 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.#options = options
-    this.#place = { store: options.store, lifetime: options.lifetime, now: options.now ?? Date.now }
+    this.#now = options.now ?? Date.now
     this.#createId = options.createId ?? createSessionId
   }
 
-  /** Whether the session has been read from the store, or begun. */
+  /** Whether the session was read from the store, or is new. */
   get isStarted(): boolean {
     return this.#state !== undefined
   }
 
   /** Whether there is something to save. */
   get isChanged(): boolean {
-    const state = this.#state
-    if (state === undefined) return false
-    return state.contents.isChanged || state.ended !== undefined || isMoved(state)
+    return this.#state?.isChanged ?? false
   }
 
-  /** How often the session was used: responses that depend on it must not be cached. */
+  /** The number of uses. A response that depends on the session must not be cached. */
   get useCount(): number {
     return this.#useCount
   }
 
-  /** Whether the last save has failed: what has changed is not in the store. */
+  /** Whether the last save has failed: the changes are not in the store. */
   get hasFailed(): boolean {
     return this.#hasFailed
   }
@@ -95,7 +74,7 @@ export class Session {
     return structuredClone(contents.attributes.get(name))
   }
 
-  /** @throws SESSION_VALUE_INVALID when JSON cannot say the value */
+  /** @throws SESSION_VALUE_INVALID for a value that JSON cannot represent */
   async set(name: string, value: unknown): Promise<void> {
     const copy = copyValue(name, value)
     const { contents } = await this.#use('set')
@@ -125,7 +104,7 @@ export class Session {
     contents.clear()
   }
 
-  /** Leaves a message for the page that asks for it next, in this request or a later one. @throws SESSION_VALUE_INVALID */
+  /** Adds a message for the next page that reads it, in this request or a later one. @throws SESSION_VALUE_INVALID */
   async flash(type: string, message: unknown): Promise<void> {
     const copy = copyValue(type, message)
     const { contents } = await this.#use('flash')
@@ -133,70 +112,63 @@ export class Session {
   }
 
   /**
-   * Takes the messages of one type, or all by type. Overlapping requests of one process get each message once: it is
-   * removed from the store before this returns.
+   * Returns the messages of one type, or all by type, and removes them. Of overlapping requests in one process only one gets
+   * a message: the message is removed from the store before this returns.
    */
   async flashes(): Promise<Record<string, readonly unknown[]>>
   async flashes(type: string): Promise<readonly unknown[]>
   async flashes(type?: string): Promise<Record<string, readonly unknown[]> | readonly unknown[]> {
     const state = await this.#use('flashes')
-    const stored = await takeStoredFlashes(state, type, this.#place)
-    const taken = state.contents.takeFlashes(type, stored)
+    const taken = await state.takeFlashes(type)
     return type === undefined ? toRecord(taken) : (taken.get(type) ?? [])
   }
 
-  /** All messages by type; they stay. */
+  /** All messages by type, without removing them. */
   async peekFlashes(): Promise<Record<string, readonly unknown[]>> {
     const { contents } = await this.#use('peekFlashes')
     return toRecord(contents.flashes)
   }
 
   async metadata(): Promise<SessionMetadata> {
-    return this.#metadataOf(await this.#use('metadata'))
+    const { metadata } = await this.#use('metadata')
+    return metadata
   }
 
-  /** Goes on under a new id; the old one ends when this is saved. Call it when a client gains rights, as by logging in. */
+  /** Changes the id; the old id ends with the next save. Call it when a client gains rights, such as with a login. */
   async regenerate(): Promise<void> {
     const state = await this.#use('regenerate')
-    state.id = this.#createId()
+    state.regenerate(this.#createId())
   }
 
-  /** Drops all data and the id. Call it when a client gives up its rights, as by logging out. */
+  /** Drops all data and changes the id. Call it when a client gives up its rights, such as with a logout. */
   async invalidate(): Promise<void> {
     const state = await this.#use('invalidate')
-    Object.assign(state, this.#begin(), { ended: state.stored ?? state.ended })
+    state.invalidate(this.#createId())
   }
 
-  /** Looks without using: nothing is read, counted, told or taken. Undefined unless the session is started. */
+  /** Copies the session without using it: no read of the store, no count, no `onUse`. Undefined before the first use. */
   peek(): SessionView | undefined {
     const state = this.#state
     if (state === undefined) return undefined
-    const { attributes, flashes } = state.contents
-    const metadata = this.#metadataOf(state)
-    return { id: state.id, metadata, attributes: toRecord(attributes), flashes: toRecord(flashes) }
+    const { contents, id, metadata } = state
+    return { id, metadata, attributes: toRecord(contents.attributes), flashes: toRecord(contents.flashes) }
   }
 
   /**
-   * Writes what has changed, onto what other requests have written meanwhile, and says what becomes of the cookie. A
-   * session that was ended meanwhile stays ended. What changes later needs another call.
+   * Writes the changes, merged into what other requests have written meanwhile, and returns the change of the cookie. A
+   * session that another request has ended meanwhile stays ended. Later changes need another call.
    *
    * @throws SESSION_STORE_FAILED
    */
   async save(): Promise<SessionCookie> {
     this.#hasFailed = true
     await this.#opening
-    const cookie = this.#state === undefined ? 'none' : await this.#write(this.#state)
+    const cookie = (await this.#state?.save()) ?? 'none'
     this.#hasFailed = false
     return cookie
   }
 
-  async #write(state: SessionState): Promise<SessionCookie> {
-    const hasEnded = await destroyEnded(state, this.#place)
-    if (await writeState(state, this.#place)) return { id: state.id, maxAge: this.#place.lifetime }
-    return hasEnded ? 'clear' : 'none'
-  }
-
-  /** Not async: the call site is still on the stack, and uses that nobody awaits come before a later save. */
+  /** Not async: the call site is still on the stack, and uses without an `await` come before a later save. */
   #use(method: SessionMethod): Promise<SessionState> {
     this.#useCount++
     this.#options.onUse?.({ method, captureCallSite: () => captureCallSite(method, this[method]) })
@@ -209,18 +181,12 @@ export class Session {
   }
 
   async #open(): Promise<SessionState> {
-    const { id } = this.#options
-    const data = id === undefined ? undefined : await this.#place.store.read(id)
-    this.#state = id === undefined || data === undefined ? this.#begin() : resumeState(id, data)
+    const { id, lifetime, store } = this.#options
+    const place = { store, lifetime, now: this.#now }
+    const data = id === undefined ? undefined : await store.read(id)
+    const isKnown = id !== undefined && data !== undefined
+    this.#state = isKnown ? new SessionState(place, id, data) : new SessionState(place, this.#createId())
     return this.#state
-  }
-
-  #begin(): SessionState {
-    return beginState(this.#createId(), this.#place.now())
-  }
-
-  #metadataOf({ createdAt, lastUsedAt }: SessionState): SessionMetadata {
-    return { createdAt, lastUsedAt, lifetime: this.#place.lifetime }
   }
 }
 
@@ -228,7 +194,7 @@ function createSessionId(): string {
   return randomBytes(24).toString('base64url')
 }
 
-/** Without prototype: a name such as `__proto__` is a name like any other. */
+/** Without a prototype, so that `__proto__` is a name like any other. */
 function toRecord<value>(entries: ReadonlyMap<string, value>): Record<string, value> {
   const record: Record<string, value> = Object.create(null)
   for (const [name, value] of entries) record[name] = structuredClone(value)
@@ -253,20 +219,20 @@ export type SessionMethod =
 /** One use of a session. */
 export interface SessionUse {
   readonly method: SessionMethod
-  /** Makes an error whose stack begins where the session was used. To be called while being told, and only if wanted. */
+  /** Creates an error whose stack begins where the session was used. Only valid during the `onUse` call. */
   captureCallSite(): Error
 }
 
-/** When a use of the session is a mistake, and what happens then. */
+/** Decides when a use of the session is a mistake, and handles it. */
 export interface StatelessCheckOptions {
-  /** Whether the request is declared stateless; asked at each use, since routing may come after the session. */
+  /** Whether the request is declared stateless. Called at each use, because routing may come after the session. */
   isStateless(): boolean
-  /** Whether the use is refused, and not only reported. */
+  /** Refuse the use instead of reporting it. */
   readonly isDebug: boolean
   report(use: SessionUse): void
 }
 
-/** Creates what tells a session that its request is declared stateless. It throws SESSION_STATELESS in debug only. */
+/** Creates an `onUse` function that reports a use in a stateless request, or throws SESSION_STATELESS in debug. */
 export function createStatelessCheck(options: StatelessCheckOptions): (use: SessionUse) => void {
   return use => {
     if (!options.isStateless()) return
@@ -275,9 +241,9 @@ export function createStatelessCheck(options: StatelessCheckOptions): (use: Sess
   }
 }
 
-/** Makes the error of {@link SessionUse.captureCallSite}; frames above the caller of `method` are left out. */
-export function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
-  // Otherwise the stack would be taken twice.
+/** Creates the error of {@link SessionUse.captureCallSite}. Its stack begins with the caller of `method`. */
+function captureCallSite(name: SessionMethod, method: (...values: never[]) => unknown): Error {
+  // Otherwise the stack would be captured twice.
   const callSite = withoutStack(() => new Error(`session.${name}()`))
   Error.captureStackTrace(callSite, method)
   return callSite

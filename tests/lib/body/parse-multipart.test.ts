@@ -281,10 +281,10 @@ t.test('each limit is kept to, and what was begun is removed', async t => {
   await within.dispose()
 
   for (const [parts, code, message] of [
-    [[file(1), text('a', 50), text('b', 51)], 'BODY_FIELDS_TOO_LARGE', /than the 100 bytes/],
-    [[file(1), text('a', 1), text('b', 1), text('c', 1)], 'BODY_FIELDS_TOO_MANY', /than the 2 fields/],
-    [[file(1), file(1)], 'BODY_FIELDS_TOO_MANY', /than the 1 files/],
-    [[file(2000)], 'BODY_TOO_LARGE', /than the 2000 bytes/],
+    [[file(1), text('a', 50), text('b', 51)], 'BODY_FIELDS_TOO_LARGE', /limit of 100 bytes/],
+    [[file(1), text('a', 1), text('b', 1), text('c', 1)], 'BODY_FIELDS_TOO_MANY', /limit of 2 fields/],
+    [[file(1), file(1)], 'BODY_FIELDS_TOO_MANY', /limit of 1 files/],
+    [[file(2000)], 'BODY_TOO_LARGE', /limit of 2000 bytes/],
   ] as const) {
     const body = bodyOf(slice(encode(parts), [99]), directory, limits)
     await t.rejects(body.formData(), { code, status: 413, message })

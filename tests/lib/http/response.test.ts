@@ -54,7 +54,7 @@ t.test('what has no form in JSON is refused', async t => {
   for (const [data, type] of refused) {
     t.throws(() => Response.json(data), {
       code: 'HTTP_JSON_INVALID',
-      message: `Response.json() got a value without a form in JSON (${type}): pass null for no value, or use Response.empty() for no body.`,
+      message: `Response.json() got a value that JSON cannot represent (${type}). Pass null for no value, or use Response.empty() for no body.`,
     })
   }
   t.equal(Response.json(null).body, 'null')

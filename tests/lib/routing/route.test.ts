@@ -144,7 +144,7 @@ t.test('a name stands for one route', async t => {
   routes.add(base)
   t.throws(() => routes.add({ ...base, path: '/other' }), {
     code: 'ROUTE_NAME_TAKEN',
-    message: 'The name "page" cannot stand for the route /other: it already stands for /page.',
+    message: 'The name "page" cannot be given to the route /other: the route /page already has it.',
   })
   t.equal(routes.size, 1)
 })

@@ -117,7 +117,7 @@ t.test('all missing parameters are named at once', async t => {
   const missing = (parameters: UrlParameters, names: string) =>
     t.throws(() => make(parameters, { request: page }), {
       code: 'ROUTE_PARAMETER_MISSING',
-      message: `The URL of the route "only" cannot be made without ${names}.`,
+      message: `The URL of the route "only" cannot be generated without ${names}.`,
     })
   missing({}, '"a", "b", "e"')
   missing({ a: 1, d: 2, b: null }, '"b", "c", "e"')

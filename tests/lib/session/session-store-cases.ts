@@ -132,7 +132,7 @@ export const sessionStoreCases: Record<string, (t: Test, createStore: CreateStor
     const size = Buffer.byteLength(JSON.stringify({ expiresAt: 60_000, ...createData({ text: 'é' }) }))
     const store = createStore(t, () => 0, { ...defaultSessionLimits, sessionBytes: size })
     await store.write('a', createData({ text: 'é' }), 60)
-    const message = `The session has ${size + 1} bytes; at most ${size} are kept. Keep large values elsewhere, and their keys in the session.`
+    const message = `The session has ${size + 1} bytes; the limit is ${size}. Store large values elsewhere, and their keys in the session.`
     await t.rejects(store.write('a', createData({ text: 'éx' }), 60), {
       code: 'SESSION_TOO_LARGE',
       status: 500,

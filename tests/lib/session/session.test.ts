@@ -1,13 +1,8 @@
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
-import {
-  createStatelessCheck,
-  Session,
-  type SessionCookie,
-  type SessionOptions,
-  type SessionUse,
-} from '#lib/session/session.ts'
+import { createStatelessCheck, Session, type SessionOptions, type SessionUse } from '#lib/session/session.ts'
+import type { SessionCookie } from '#lib/session/session-state.ts'
 import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
 
 /** A memory store that takes note of what is asked of it. */
@@ -237,7 +232,7 @@ t.test('what JSON cannot say is refused at once, with the place', async t => {
     await t.rejects(session.set('name', value), {
       code: 'SESSION_VALUE_INVALID',
       status: 500,
-      message: `The session cannot keep "name": ${message}. It keeps what JSON can say.`,
+      message: `The session cannot store "name": ${message}. Store values that JSON can represent.`,
     })
   }
   await t.rejects(session.flash('notice', new Error('no')), { code: 'SESSION_VALUE_INVALID' })

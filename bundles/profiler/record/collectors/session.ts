@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { SessionMetadata } from '../../../../lib/session/session.ts'
+import type { SessionMetadata } from '../../../../lib/session/session-state.ts'
 import { formatFrame } from '../../../../lib/stack/stack-frames.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ProfileCollector } from '../collect.ts'

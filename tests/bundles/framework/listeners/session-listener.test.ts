@@ -139,7 +139,7 @@ t.test('a session that is too large fails once, and the response to the error ge
   await request.session.set('text', 'x'.repeat(64 * 1024))
   await t.rejects(Promise.resolve(listener.onResponse(createResponseEvent({ request }))), {
     code: 'SESSION_TOO_LARGE',
-    message: /^The session has 65\d{3} bytes; at most 65536 are kept\./,
+    message: /^The session has 65\d{3} bytes; the limit is 65536\./,
   })
   const event = createResponseEvent({ request })
   await listener.onResponse(event)
