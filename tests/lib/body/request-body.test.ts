@@ -190,7 +190,7 @@ t.test('the bytes of a multipart form are read once: as bytes or as a form', asy
   const source = { contentType: 'multipart/form-data; boundary=x' }
   const asForm = bodyOf(['--x--'], source)
   await asForm.formData()
-  await t.rejects(asForm.text(), { code: 'BODY_UNAVAILABLE', status: 500, message: /another form before/ })
+  await t.rejects(asForm.text(), { code: 'BODY_UNAVAILABLE', status: 500, message: /already read in another form/ })
   const asText = bodyOf(['--x--'], source)
   t.equal(await asText.text(), '--x--')
   await t.rejects(asText.formData(), { code: 'BODY_UNAVAILABLE' })
