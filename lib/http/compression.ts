@@ -4,24 +4,24 @@ import zlib from 'node:zlib'
 import type { Coding } from './negotiation.ts'
 import type { Body } from './response.ts'
 
-/** Bytes below which nothing is compressed: what is sent fits into the first packet anyway. */
+/** Bytes below which a body is not compressed: it fits into the first packet anyway. */
 export const compressionThreshold = 1024
 
-/** Bytes up to which a body is compressed at once: handing it to another thread costs more than it frees. */
+/** Bytes up to which a body is compressed synchronously: another thread would cost more than it saves. */
 const syncLimit = 32 * 1024
 
 const compressible =
   /^(?:text\/(?!event-stream)|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)|font\/[ot]tf|application\/(?:json|javascript|xml|wasm|x-ndjson|[^;]*\+(?:json|xml)))/i
 
 /**
- * Whether content of a type gets much smaller: text does, what is compressed by itself does not. Server-sent events are
- * left alone: proxies between know them by being what they are.
+ * Whether content of a type gets much smaller: text does, a format with its own compression does not. Server-sent events
+ * are not compressed, because proxies between would buffer them.
  */
 export function isCompressible(contentType: string | null): boolean {
   return contentType !== null && compressible.test(contentType)
 }
 
-/** Compresses a body on its way to the client; a promise when it is so large that others would have to wait. */
+/** Compresses a body. Returns a promise for a large one, so that other requests do not wait. */
 export function compress(body: NonNullable<Body>, coding: Coding): Uint8Array | Readable | Promise<Uint8Array> {
   if (body instanceof Readable) return compressStream(body, coding)
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
@@ -29,18 +29,18 @@ export function compress(body: NonNullable<Body>, coding: Coding): Uint8Array | 
   return coding === 'br' ? zlib.brotliCompressSync(bytes, brotliOptions) : zlib.gzipSync(bytes)
 }
 
-/** Compresses as well as it can, which takes long: for what is kept. */
+/** Compresses as small as possible, which is slow: for content that is cached. */
 export function compressWell(bytes: Uint8Array, coding: Coding): Promise<Uint8Array> {
   return coding === 'br' ? brotli(bytes) : gzip(bytes, { level: constants.Z_BEST_COMPRESSION })
 }
 
-/** Compresses a stream; each part is sent when it comes, and an end of either ends both. */
+/** Compresses a stream. Each chunk is flushed at once. If one of the two streams ends, the other ends, too. */
 function compressStream(body: Readable, coding: Coding): Readable {
   const compressor =
     coding === 'br'
       ? zlib.createBrotliCompress({ ...brotliOptions, flush: constants.BROTLI_OPERATION_FLUSH })
       : zlib.createGzip({ flush: constants.Z_SYNC_FLUSH })
-  // Who reads what comes out is told of errors.
+  // The reader of the compressor gets the errors.
   return pipeline(body, compressor, () => undefined)
 }
 
@@ -48,5 +48,5 @@ const { constants } = zlib
 const brotli = promisify(zlib.brotliCompress)
 const gzip = promisify(zlib.gzip)
 
-/** Brotli's own default is for what is kept: 60 times slower. */
+/** The default quality of Brotli is 60 times slower. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }

@@ -2,12 +2,12 @@ import type { Headers } from './headers.ts'
 import type { Request } from './request.ts'
 import { discard, type Response } from './response.ts'
 
-/** What the conditions of a request come to: it is answered as usual, with 304, or with 412. */
+/** The result of the conditions of a request: a usual response, 304, or 412. */
 export type Verdict = 'fulfilled' | 'not-modified' | 'failed'
 
 /**
- * Compares what a GET or HEAD request says of the representation that the client has with the `etag` and
- * `last-modified` of the one that it would get (RFC 9110, section 13.2.2).
+ * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would get
+ * (RFC 9110, section 13.2.2).
  */
 export function checkConditions(request: Headers, selected: Headers): Verdict {
   const etag = selected.get('etag')
@@ -23,14 +23,14 @@ export function checkConditions(request: Headers, selected: Headers): Verdict {
   return modified <= parseDate(request.get('if-modified-since')) ? 'not-modified' : 'fulfilled'
 }
 
-/** Whether a Range is meant for this very representation; without If-Range it is (RFC 9110, section 13.1.5). */
+/** Whether a Range is for exactly this representation. Without If-Range it is (RFC 9110, section 13.1.5). */
 export function isRangeFresh(request: Headers, selected: Headers): boolean {
   const ifRange = request.get('if-range')
   if (ifRange === null) return true
   return isSame(ifRange, selected.get('etag')) || ifRange === selected.get('last-modified')
 }
 
-/** Tags may contain commas; what is not in quotes is no tag. */
+/** Tags are in quotes and may contain commas. */
 function listsTag(list: string, etag: string | null, matches: (a: string, b: string | null) => boolean): boolean {
   if (list.trim() === '*') return true
   return list.match(/(?:W\/)?"[^"]*"/g)?.some(tag => matches(tag, etag)) ?? false
@@ -46,24 +46,24 @@ function meansSame(a: string, b: string | null): boolean {
 
 const httpDate = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/
 
-/** Milliseconds since 1970, `NaN`, which is neither before nor after anything, for what is no date of HTTP. */
+/** Milliseconds since 1970. `NaN`, which is neither before nor after any time, if the text is no HTTP date. */
 function parseDate(text: string | null): number {
   if (text === null || !httpDate.test(text)) return Number.NaN
-  // The oldest of the three forms names no zone, and always means UTC (RFC 9110, section 5.6.7).
+  // The oldest of the three forms has no zone and is always UTC (RFC 9110, section 5.6.7).
   return Date.parse(text.endsWith('GMT') ? text : `${text} GMT`)
 }
 
-/** Whether the client of a GET or HEAD request has what a response with an etag or a last change would send again. */
+/** Whether the client of a GET or HEAD request already has the body of a response. */
 export function isNotModified({ headers, method }: Request, response: Response): boolean {
   if (response.status !== 200 || (method !== 'GET' && method !== 'HEAD')) return false
   if (!headers.has('if-none-match') && !headers.has('if-modified-since')) return false
   return checkConditions(headers, response.headers) === 'not-modified'
 }
 
-/** What describes a body that is not sent (RFC 9110, section 15.4.5). */
+/** Fields that describe a body, which a 304 does not have (RFC 9110, section 15.4.5). */
 const fields = ['content-encoding', 'content-language', 'content-length', 'content-range', 'content-type']
 
-/** Turns a response into a 304: what the client has is still good. A stream that is not sent is let go. */
+/** Turns a response into a 304: the copy of the client is still good. A stream is destroyed. */
 export function toNotModified(response: Response): Response {
   const { body, headers } = response
   for (const field of fields) headers.delete(field)

@@ -1,9 +1,9 @@
 import { parseCookie, parseSetCookie, stringifySetCookie } from 'cookie'
 import type { Headers } from './headers.ts'
 
-/** How a cookie is kept by the client. */
+/** The attributes of a cookie. */
 export interface CookieOptions {
-  /** Seconds until it is dropped; without it, the cookie ends with the browser's session. */
+  /** Seconds until the cookie expires. Without it, the cookie ends with the browser's session. */
   readonly maxAge?: number
   readonly path?: string
   readonly domain?: string
@@ -12,7 +12,7 @@ export interface CookieOptions {
   readonly sameSite?: 'strict' | 'lax' | 'none'
 }
 
-/** Reads a Cookie header (RFC 6265, section 4.2); of a repeated name the first value counts. */
+/** Parses a Cookie header (RFC 6265, section 4.2). The first value of a repeated name counts. */
 export function parseCookies(header: string | null): ReadonlyMap<string, string> {
   if (!header) return none
   return new Map(Object.entries(parseCookie(header)).map(([name, value]) => [name, String(value)]))
@@ -20,9 +20,9 @@ export function parseCookies(header: string | null): ReadonlyMap<string, string>
 
 /**
  * Adds a Set-Cookie field (RFC 6265, section 4.1): HttpOnly, SameSite=Lax and the path `/` by default. It replaces an earlier
- * one with the same name, path and domain, as a client would keep only the last of them.
+ * field with the same name, path and domain, because a client keeps only the last one.
  *
- * @throws TypeError when the name or an option cannot stand in a cookie
+ * @throws TypeError for a name or an option that is not valid in a cookie
  */
 export function setCookie(headers: Headers, name: string, value: string, options: CookieOptions = {}): void {
   const cookie = { name, value, path: '/', httpOnly: true, sameSite: 'lax', ...options } as const

@@ -11,19 +11,19 @@ import type { Request } from './request.ts'
 import { Response } from './response.ts'
 import { type StaticFile, versionOf } from './static-files.ts'
 
-/** Bytes up to which files are compressed: their first client waits for it. */
+/** Bytes up to which files are compressed: the first client waits for the compression. */
 const compressionLimit = 1024 * 1024
 
 /**
  * Answers GET and HEAD with files: type, strong etag, last-modified, conditions and ranges (RFC 9110, sections 13 and
- * 14), compressed where the client takes it. A URL with the file's version may be kept for ever, any other is asked for
- * again. Statuses are 200, 206, 304, 412 and 416.
+ * 14), compressed if the client accepts it. A URL with the file's version is cached for ever, any other is revalidated.
+ * Statuses are 200, 206, 304, 412 and 416.
  */
 export class FileResponses {
   readonly #digests = new FileDigests()
   readonly #variants = new FileVariants()
 
-  /** `undefined` when the file is gone. */
+  /** `undefined` if the file no longer exists. */
   async create(request: Request, { file, version }: StaticFile): Promise<Response | undefined> {
     const stats = await stat(file).catch(() => undefined)
     if (stats === undefined) return undefined
@@ -49,17 +49,17 @@ export class FileResponses {
 }
 
 async function describe(file: string, { mtime }: Stats): Promise<Headers> {
-  // Most processes never send a file: the list is loaded with the first one.
+  // Loaded with the first file, because most processes never send one.
   const { default: mime } = await import('mime/lite')
   const type = mime.getType(file) ?? 'application/octet-stream'
   const charset = type.startsWith('text/') ? '; charset=UTF-8' : ''
   return new Headers({ 'content-type': `${type}${charset}`, 'last-modified': mtime.toUTCString() })
 }
 
-/** Made once and kept, so that the smaller one pays. */
+/** Brotli first: it is smaller, and each file is compressed only once. */
 const codings: readonly Coding[] = ['br', 'gzip']
 
-/** Ranges are those of the plain file: whoever asks for one gets that. */
+/** A range is a part of the plain file, so a request with a range gets no coding. */
 function chooseCoding({ headers, method }: Request, described: Headers, { size }: Stats): Coding | undefined {
   if (size < compressionThreshold || size > compressionLimit) return undefined
   if (!isCompressible(described.get('content-type'))) return undefined
@@ -85,13 +85,13 @@ function sendPlain(request: Request, headers: Headers, file: string, { size }: S
   return new Response(body, { status: range === undefined ? 200 : 206, headers })
 }
 
-/** What does not get smaller by this is sent as it is. */
+/** A file is compressed if its size falls below this share. */
 const worthwhile = 0.95
 
-/** Compressed contents of files: made when they are first asked for, once, and kept within a limit of bytes. */
+/** A cache of compressed files, with a limit in bytes. Each file is compressed once, with its first request. */
 export class FileVariants {
   readonly #limit: number
-  /** What was not asked for longest comes first; empty where compressing does not pay. */
+  /** The least recently used comes first. Empty bytes: the file does not get smaller. */
   readonly #kept = new Map<string, Uint8Array>()
   readonly #pending = new Map<string, Promise<Uint8Array>>()
   #size = 0
@@ -100,9 +100,9 @@ export class FileVariants {
     this.#limit = limit
   }
 
-  /** The content of a file, compressed; `undefined` when that is hardly smaller. @throws when it cannot be read */
+  /** The compressed content of a file; `undefined` if it is hardly smaller. @throws if the file cannot be read */
   async find(file: string, digest: string, coding: Coding): Promise<Uint8Array | undefined> {
-    // By the digest: what is known of a content is true for ever.
+    // A digest names a content, so an entry never becomes wrong.
     const key = `${digest}-${coding}`
     const bytes = this.#use(key) ?? (await this.#create(key, file, coding))
     return bytes.length === 0 ? undefined : bytes
@@ -151,17 +151,17 @@ interface Known {
   readonly digest: Promise<string>
 }
 
-/** The SHA-256 of files, as hex digits. Each is read once, and again when its size or its time has changed. */
-export class FileDigests {
+/** A cache of the SHA-256 of files, as hex digits. A file is read again when its size or time has changed. */
+class FileDigests {
   readonly #known = new Map<string, Known>()
 
-  /** @throws when the file cannot be read */
+  /** @throws if the file cannot be read */
   find(file: string, { mtimeMs: modified, size }: Stats): Promise<string> {
     const known = this.#known.get(file)
     if (known?.size === size && known.modified === modified) return known.digest
     const digest = digestFile(file)
     this.#known.set(file, { size, modified, digest })
-    // Whoever waits for it learns of the failure; the next one tries again.
+    // The waiting callers get the error. The next caller tries again.
     digest.catch(() => this.#known.delete(file))
     return digest
   }
@@ -173,15 +173,15 @@ async function digestFile(file: string): Promise<string> {
   return hash.digest('hex')
 }
 
-/** Bytes of a file, both ends included. */
-export interface ByteRange {
+/** The bytes of a file from `start` to `end`, both included. */
+interface ByteRange {
   readonly start: number
   readonly end: number
 }
 
 /**
- * The bytes that a Range header asks for (RFC 9110, section 14.2). `undefined` when everything is to be sent: the header
- * is not valid, asks for several ranges, or there are no bytes; a server may always ignore it.
+ * Parses a Range header (RFC 9110, section 14.2). `undefined`: the whole file is sent, because the header is not valid or
+ * has several ranges, or the file is empty. A server may always ignore a range.
  */
 export function parseRange(header: string, size: number): ByteRange | 'unsatisfiable' | undefined {
   const [, set] = /^bytes=(.*)$/i.exec(header.trim()) ?? []
@@ -197,7 +197,7 @@ export function parseRange(header: string, size: number): ByteRange | 'unsatisfi
 function parseOne(text: string, size: number): ByteRange | undefined {
   const [, first, last] = /^(\d*)-(\d*)$/.exec(text) ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
-  // The last so many bytes, which may be more than there are.
+  // The last bytes; their number may exceed the size.
   if (first === '') return { start: Math.max(size - Number(last), 0), end: size - 1 }
   if (last !== '' && Number(last) < Number(first)) return undefined
   return { start: Number(first), end: last === '' ? size - 1 : Math.min(Number(last), size - 1) }

@@ -1,44 +1,44 @@
 import { HTTP_HEADER_INVALID } from './errors.ts'
 
-/** What headers can be made of: a record, or name and value pairs. */
+/** The sources of headers: a record, or pairs of name and value. */
 export type HeadersInit = Headers | Readonly<Record<string, string>> | Iterable<readonly [string, string]>
 
 /**
- * A list of header fields: names are compared without case, order, spelling and duplicates are kept. Words are those
- * of the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
+ * A list of header fields. Names are compared without case; order, spelling and duplicates are preserved. Members are named
+ * as in the Fetch API. Names and values are checked when they are set (RFC 9110, section 5), not when they are sent.
  */
 export class Headers implements Iterable<[string, string]> {
-  /** Names and values in turn, as node:http reads and writes them: every even index has a name, the next its value. */
+  /** Names and values in turn, as node:http reads and writes them: names at even indexes, each followed by its value. */
   #fields: string[]
   #revision = 0
 
   constructor(init: HeadersInit = []) {
-    // Those of another list were checked when it was made.
+    // Fields of another Headers were already checked.
     this.#fields = init instanceof Headers ? [...init.#fields] : []
     if (init instanceof Headers) return
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 
-  /** Wraps fields that a parser has checked already; the array is kept, not copied. */
+  /** Wraps fields that a parser has already checked. The array is used, not copied. */
   static fromRaw(fields: string[]): Headers {
     const headers = new Headers()
     headers.#fields = fields
     return headers
   }
 
-  /** Moves with every change: whoever remembers it knows whether there is anything to compare. */
+  /** Grows with every change, so that two moments can be compared cheaply. */
   get revision(): number {
     return this.#revision
   }
 
-  /** How many fields there are, duplicates included. */
+  /** The number of fields, duplicates included. */
   get size(): number {
     return this.#fields.length / 2
   }
 
   /**
-   * The value, or the values joined by a comma; those of Cookie by a semicolon (RFC 9113, section 8.2.3). `null` when there
-   * is no such field.
+   * The value, or several values joined by a comma, those of Cookie by a semicolon (RFC 9113, section 8.2.3). `null` without
+   * such a field.
    */
   get(name: string): string | null {
     const first = this.#find(name, 0)
@@ -58,7 +58,7 @@ export class Headers implements Iterable<[string, string]> {
     return this.#find(name, 0) !== -1
   }
 
-  /** Puts one field in the place of all those of its name. */
+  /** Replaces all fields of a name by one. */
   set(name: string, value: string): void {
     const field = check(name, value)
     const first = this.#find(name, 0)
@@ -70,7 +70,7 @@ export class Headers implements Iterable<[string, string]> {
     }
   }
 
-  /** Adds a field beside those of its name. */
+  /** Adds a field. Other fields of its name stay. */
   append(name: string, value: string): void {
     this.#fields.push(name, check(name, value))
     this.#revision++
@@ -84,12 +84,12 @@ export class Headers implements Iterable<[string, string]> {
     for (let at = 0; at < this.#fields.length; at += 2) yield [this.#fields[at] as string, this.#value(at)]
   }
 
-  /** Names and values in turn, for `writeHead`; not to be changed. */
+  /** Names and values in turn, for `writeHead`. Do not change them. */
   toRaw(): readonly string[] {
     return this.#fields
   }
 
-  /** A scan beats an index here: a request has few fields and most are never asked for. */
+  /** A scan is faster than an index: a request has few fields, and most are never read. */
   #find(name: string, from: number): number {
     const fields = this.#fields
     for (let at = from; at < fields.length; at += 2) {

@@ -2,27 +2,27 @@ import { HTTP_HOST_CONFLICT, HTTP_HOST_INVALID, HTTP_HOST_REPEATED } from './err
 import type { Headers } from './headers.ts'
 import type { Authority } from './request-line.ts'
 
-/** A Host header, or a host as a configuration names it. */
+/** The host of a Host header or of a setting. */
 export interface Host {
-  /** Lower case, without a port and without a final dot; an IPv6 address keeps its brackets. */
+  /** In lower case, without a port and without a final dot. An IPv6 address has its brackets. */
   readonly name: string
-  /** Absent when none was given. */
+  /** Absent if the text has none. */
   readonly port?: number
 }
 
 const grammar = /^([a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\])(?::([0-9]{0,5}))?$/
 
-/** Whether a list of hosts has a name on it; `*.example.org` stands for its subdomains. */
+/** Whether a list of hosts contains a name. `*.example.org` contains the subdomains of `example.org`. */
 export function includesHost(hosts: readonly string[], name: string): boolean {
   return hosts.some(host =>
     host.startsWith('*.') ? name.endsWith(host.slice(1)) && name.length > host.length - 1 : name === host,
   )
 }
 
-/** The last host that was read: nearly all requests name the same one. */
+/** The last parsed host: nearly all requests have the same one. */
 let last: { readonly value: string; readonly host: Host | undefined } = { value: '', host: undefined }
 
-/** Reads a Host header (RFC 9110, section 7.2); `undefined` when it is not one. */
+/** Parses a Host header (RFC 9110, section 7.2); `undefined` if it is malformed. */
 export function parseHost(value: string): Host | undefined {
   if (value !== last.value) last = { value, host: toHost(value) }
   return last.host
@@ -37,7 +37,7 @@ function toHost(value: string): Host | undefined {
 }
 
 /**
- * Finds the host that a client has asked: what a trusted proxy says, else the target's, else that of the Host header.
+ * Finds the host of a request: that of a trusted proxy, else that of the target, else that of the Host header.
  *
  * @throws HTTP_HOST_INVALID HTTP_HOST_REPEATED HTTP_HOST_CONFLICT (all 400)
  */
@@ -53,7 +53,7 @@ export function readHost(
   return value === undefined ? undefined : checkHost(value)
 }
 
-/** Both must be the same (RFC 9112, section 3.2). A difference may be an attempt to mislead a proxy or a cache. */
+/** Target and Host header must have the same host (RFC 9112, section 3.2). A difference can mislead a proxy or a cache. */
 function checkAuthority({ defaultPort, host }: Authority, header = host): void {
   const [one, other] = [checkHost(host), checkHost(header)]
   const isSame = one.name === other.name && (one.port ?? defaultPort) === (other.port ?? defaultPort)

@@ -1,12 +1,23 @@
 import type { Headers } from './headers.ts'
 
+/** Header fields that describe how a request was forwarded, whatever the vendor of the proxy. */
+export const forwardingHeaders = [
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-real-ip',
+  'via',
+] as const
+
 /**
- * Names of header fields that proxies, load balancers, tunnels and content delivery networks add, and browsers, curl
- * and the scripts of a page do not. A pattern, because each vendor has names of its own.
+ * Matches the names of header fields that proxies, load balancers, tunnels and content delivery networks add, and browsers,
+ * curl and scripts of a page do not: the forwarding headers, and those of each vendor.
  */
 const proxyHeader = new RegExp(
   `^(?:${[
-    'via',
+    ...forwardingHeaders,
     'cdn-loop',
     'forwarded',
     'forwarded-.*',
@@ -59,11 +70,11 @@ const proxyHeader = new RegExp(
   'i',
 )
 
-/** Whether a proxy has added one of the header fields: such a request does not come from its client directly. */
+/** Whether a proxy has added one of the header fields, so that the peer is not the client. */
 export function hasProxyHeader(headers: Headers): boolean {
   const fields = headers.toRaw()
   for (let at = 0; at < fields.length; at += 2) {
-    // Every even index has a name.
+    // Names are at even indexes.
     if (proxyHeader.test(fields[at] as string)) return true
   }
   return false

@@ -9,21 +9,21 @@ import {
 import type { Request } from './request.ts'
 import { knownMethods, refusedMethods } from './request-line.ts'
 
-/** Something that must hold before anyone believes what a request says. */
+/** A check of a request, before any listener uses the request. */
 export interface RequestCheck {
   readonly name: string
   readonly source: string
-  /** What is wrong; `undefined` when nothing is. */
+  /** Returns the error; `undefined` if the check passes. */
   readonly find: (request: Request) => HttpError | undefined
 }
 
-/** Beyond 1000, node drops fields without a word: nobody may come near. */
+/** Node silently drops fields above 1000, so the limit is far below. */
 const headerLimit = 200
 
 const known: ReadonlySet<string> = new Set(knownMethods)
 const refused: ReadonlySet<string> = new Set(refusedMethods)
 
-/** What is checked of every request, in this order; node has refused by then what is no HTTP at all. */
+/** The checks of every request, in this order. Node has already refused malformed HTTP. */
 export const requestChecks: readonly RequestCheck[] = [
   { name: 'version', source: 'RFC 9112, section 2.3', find: checkVersion },
   { name: 'transfer coding', source: 'RFC 9112, section 6.1', find: checkTransferCoding },
@@ -32,7 +32,7 @@ export const requestChecks: readonly RequestCheck[] = [
   { name: 'method', source: 'RFC 9110, section 9.1', find: checkMethod },
 ]
 
-/** Gives the first thing that is wrong with a request; `undefined` when nothing is. */
+/** Returns the error of the first check that fails; `undefined` if all pass. */
 export function findProblem(request: Request): HttpError | undefined {
   for (const { find } of requestChecks) {
     const problem = find(request)
@@ -41,21 +41,21 @@ export function findProblem(request: Request): HttpError | undefined {
   return undefined
 }
 
-/** Node reads 0.9 and 2.0 as well, and asks only 1.1 for a Host. */
+/** Node also accepts 0.9 and 2.0, and demands a Host only in 1.1. */
 function checkVersion({ httpVersion }: Request): HttpError | undefined {
   if (httpVersion === '1.1' || httpVersion === '1.0') return undefined
   return new HTTP_VERSION_UNSUPPORTED([httpVersion])
 }
 
-/** Node takes every list that ends in `chunked`, and an empty one; the body stays in codings that are not undone here. */
+/** Node accepts every list that ends in `chunked`, and an empty one, but decodes no other coding. */
 function checkTransferCoding(request: Request): HttpError | undefined {
   if (!hasUnclearLength(request)) return undefined
   return new HTTP_TRANSFER_CODING_UNSUPPORTED([String(request.headers.get('transfer-encoding'))])
 }
 
 /**
- * Whether another server may see the end of a request elsewhere: its transfer coding is not exactly `chunked`, or comes with
- * HTTP/1.0. Its connection is not used again (RFC 9112, section 6.1); node itself refuses two lengths.
+ * Whether another server may see the end of a request at another place: its transfer coding is not exactly `chunked`, or
+ * comes with HTTP/1.0. The connection is closed then (RFC 9112, section 6.1). Node itself refuses two lengths.
  */
 export function hasUnclearLength({ headers, httpVersion }: Request): boolean {
   const coding = headers.get('transfer-encoding')

@@ -4,28 +4,28 @@ import { HTTP_TARGET_INVALID, HTTP_TARGET_TOO_LONG } from './errors.ts'
 export interface Target {
   /** The path as it was sent, percent-encoded. */
   readonly rawPath: string
-  /** The path, percent-decoded once. Dot segments and double slashes stay: nothing is normalised. */
+  /** The path, percent-decoded once. It is not normalised: dot segments and double slashes stay. */
   readonly path: string
-  /** What stands behind the first `?`, as it was sent. */
+  /** The part behind the first `?`, as it was sent. */
   readonly queryString: string
-  /** Of the absolute form only. */
+  /** Only in the absolute form. */
   readonly authority?: Authority
 }
 
-/** The host that a target in absolute form names. */
+/** The host of a target in absolute form. */
 export interface Authority {
-  /** A host, not yet checked; it may have a port. */
+  /** A host, not yet checked, with or without a port. */
   readonly host: string
-  /** The port that the scheme stands for. */
+  /** The default port of the scheme. */
   readonly defaultPort: number
 }
 
-/** RFC 9112, section 3, asks for 8,000 octets at least. */
+/** RFC 9112, section 3, demands at least 8,000 octets. */
 const lengthLimit = 8192
 
 /**
- * Reads a request target (RFC 9112, section 3.2): origin form, absolute form and, for OPTIONS, the asterisk. By hand,
- * because `new URL` throws, and lets `//evil` change the host.
+ * Parses a request target (RFC 9112, section 3.2): origin form, absolute form and, for OPTIONS, the asterisk. `new URL` is
+ * not used because it lets `//evil` change the host.
  *
  * @throws HTTP_TARGET_INVALID (400) HTTP_TARGET_TOO_LONG (414)
  */
@@ -54,7 +54,7 @@ function parseOriginForm(origin: string): Target {
   return { rawPath, path: rawPath.includes('%') ? decodePath(rawPath) : rawPath, queryString }
 }
 
-/** No control characters, nothing beyond ASCII, no fragment, no backslash (which browsers read as a slash). */
+/** ASCII without control characters, `#` and backslash (which browsers read as a slash). */
 const plain = /^[\x21\x22\x24-\x5b\x5d-\x7e]+$/
 
 function decodePath(rawPath: string): string {
@@ -68,8 +68,8 @@ function decodePath(rawPath: string): string {
   return path
 }
 
-/** The methods that a route may answer. */
+/** The methods of routes. */
 export const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Methods that are read as HTTP, and never answered: TRACE would reflect credentials, CONNECT is for proxies. */
+/** Methods that are refused with 405: TRACE would reflect credentials, CONNECT is for proxies. */
 export const refusedMethods = ['TRACE', 'CONNECT'] as const

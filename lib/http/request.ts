@@ -10,10 +10,10 @@ import { type Host, readHost } from './host.ts'
 import { parseTarget, type Target } from './request-line.ts'
 import { type Forwarded, TrustedProxies } from './trusted-proxies.ts'
 
-/** The connection that a request came by; a node socket is one. */
+/** The connection of a request, such as a socket of node. */
 export interface Connection {
   readonly remoteAddress?: string | undefined
-  /** The ports, and our own address, are known of a socket only. */
+  /** The ports and the local address are known for sockets only. */
   readonly remotePort?: number | undefined
   readonly localAddress?: string | undefined
   readonly localPort?: number | undefined
@@ -21,9 +21,9 @@ export interface Connection {
   readonly encrypted?: boolean
 }
 
-/** What a request is made of. */
+/** The parts of a request. */
 export interface RequestInit {
-  /** As it stands in the request line: `/path?query`. */
+  /** The target in the request line: `/path?query`. */
   readonly target: string
   readonly method?: string
   readonly headers?: HeadersInit
@@ -33,12 +33,12 @@ export interface RequestInit {
   readonly trustedProxies?: TrustedProxies | undefined
 }
 
-/** Facts that listeners and controllers attach to a request; names with an underscore are the kernel's. */
+/** Facts that listeners and controllers attach to a request. Names with an underscore belong to the kernel. */
 export type Attributes = Map<string, unknown>
 
 /**
- * A request as the kernel sees it. Words are those of the Fetch API where it has one. Everything that a client may get
- * wrong can be read without an error: `problem` says what is wrong, and the ValidateRequestListener refuses it.
+ * A request. Members are named as in the Fetch API where it has them. A malformed request can be read without an error: its
+ * `problem` is the error with which the ValidateRequestListener refuses it.
  */
 export class Request {
   readonly method: string
@@ -47,16 +47,16 @@ export class Request {
   readonly headers: Headers
   readonly httpVersion: string
   readonly attributes: Attributes = new Map()
-  /** What is wrong with the request line, the Host or the forwarding headers; refused before anything else. */
+  /** The first error in the request line, the Host or the forwarding headers. */
   readonly problem: HttpError | undefined
   /** Whether this came from outside, and not from another request; the kernel sets it. */
   isMainRequest = true
   /** How the kernel dispatches the events of this request, where that is not as usual. Sub-requests inherit it. */
   dispatching: DispatchOptions | undefined
   readonly body: RequestBody
-  /** How many requests this one is within: 0 unless it is a sub-request. */
+  /** The number of requests around this one: 0 for a main request. */
   readonly depth: number
-  /** What a trusted proxy says of this request. */
+  /** The facts that trusted proxies have added. */
   readonly forwarded: Forwarded
   readonly #init: RequestInit
   readonly #target: Target
@@ -92,14 +92,14 @@ export class Request {
     }
     const asSent = { rawPath: this.target, path: this.target, queryString: '' }
     this.#target = attempt(() => parseTarget(this.target, this.method), asSent)
-    this.forwarded = attempt(() => (init.trustedProxies ?? trustNobody).read(this.headers, this.peerAddress), {})
+    this.forwarded = attempt(() => (init.trustedProxies ?? noProxies).read(this.headers, this.peerAddress), {})
     const host = attempt(() => readHost(this.headers, this.forwarded.host, this.#target.authority), undefined)
-    // A sub-request is for the same host, be it named by its parent's target alone.
+    // A sub-request has the host of its parent, also where only the parent's target has it.
     this.#host = host === undefined && parent !== undefined ? parent.#host : host
     this.problem = problem
   }
 
-  /** The percent-decoded path: what routes are matched against. */
+  /** The percent-decoded path, which is matched against routes. */
   get path(): string {
     return this.#target.path
   }
@@ -109,7 +109,7 @@ export class Request {
     return this.#target.rawPath
   }
 
-  /** What stands behind the `?`, as it was sent. */
+  /** The part behind the `?`, as it was sent. */
   get queryString(): string {
     return this.#target.queryString
   }
@@ -128,24 +128,24 @@ export class Request {
     return this.forwarded.scheme ?? (this.#init.connection?.encrypted ? 'https' : 'http')
   }
 
-  /** The name of the host, lower case and without a port; empty when the request has none. */
+  /** The name of the host, in lower case and without a port. Empty without a host. */
   get hostname(): string {
     return this.#host?.name ?? ''
   }
 
-  /** The port that the client has asked: what a trusted proxy says, else that of the host, else the scheme's own. */
+  /** The port that the client has used: that of a trusted proxy, else that of the host, else the default of the scheme. */
   get port(): number {
     return this.forwarded.port ?? this.#host?.port ?? defaultPorts[this.scheme]
   }
 
-  /** `https://host:port`, without the scheme's own port; empty when the request has no host. */
+  /** `https://host:port`, without the default port of the scheme. Empty without a host. */
   get origin(): string {
     if (this.#host === undefined) return ''
     const { port, scheme } = this
     return `${scheme}://${this.#host.name}${port === defaultPorts[scheme] ? '' : `:${port}`}`
   }
 
-  /** What a trusted proxy has cut off the beginning of the path (`/shop`); mostly empty. It stands before each link. */
+  /** The beginning of the path that a trusted proxy has removed (`/shop`); mostly empty. Each link begins with it. */
   get basePath(): string {
     return this.forwarded.prefix ?? ''
   }
@@ -155,7 +155,7 @@ export class Request {
     return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
   }
 
-  /** The connection of the request; absent when the request was made in this process. */
+  /** The connection. Absent for a request that was created in this process. */
   get connection(): Connection | undefined {
     return this.#init.connection
   }
@@ -165,7 +165,7 @@ export class Request {
     return this.#init.connection?.remoteAddress ?? 'unknown'
   }
 
-  /** The address of the client: what trusted proxies say, else the peer's. */
+  /** The address of the client: that of trusted proxies, else that of the peer. */
   get clientIp(): string {
     return this.forwarded.clientIp ?? this.peerAddress
   }
@@ -185,12 +185,12 @@ export class Request {
     return this.body.formData()
   }
 
-  /** The request that this one was made from, when it is a sub-request. */
+  /** The request from which a sub-request was made. */
   get parent(): Request | undefined {
     return this.#parent
   }
 
-  /** The session: made when it is first asked for, read when it is first used. @throws TypeError without a SessionListener */
+  /** The session: created with the first access, read with the first use. @throws TypeError without a SessionListener */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.()
@@ -199,12 +199,12 @@ export class Request {
     return this.#session
   }
 
-  /** The session, if anyone has asked for it. */
+  /** The session, if it was accessed. */
   get requestedSession(): Session | undefined {
     return this.#parent?.requestedSession ?? this.#session
   }
 
-  /** Says how the session is made, should anyone ask for it. */
+  /** Sets the function that creates the session with the first access. */
   provideSession(create: () => Session): void {
     this.#createSession = create
   }
@@ -215,20 +215,20 @@ export class Request {
     return this.#stopwatch
   }
 
-  /** The stopwatch, if anyone has asked for it. */
+  /** The stopwatch, if it was accessed. */
   get requestedStopwatch(): Stopwatch | undefined {
     return this.#stopwatch
   }
 
-  /** The same request with fresh attributes and what `changes` say: the form of a sub-request. Session and body are shared. */
+  /** A sub-request: this request with another method or target and new attributes. Session and body are shared. */
   duplicate({ method = this.method, target = this.target }: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
     const { body, headers, httpVersion } = this
     const { connection, trustedProxies } = this.#init
-    // By hand: to spread the parts of this one takes five times as long as all the rest.
+    // Listed by hand: spreading the parts takes five times as long as all the rest.
     return new Request({ method, target, headers, body, httpVersion, connection, trustedProxies }, this)
   }
 }
 
 const defaultPorts = { http: 80, https: 443 } as const
 
-const trustNobody = new TrustedProxies()
+const noProxies = new TrustedProxies()

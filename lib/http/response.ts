@@ -4,19 +4,19 @@ import { Readable } from 'node:stream'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
-/** What a response sends: text is UTF-8; a stream is read while it is sent and destroyed when the client leaves. */
+/** The body of a response. Text is sent as UTF-8. A stream is read while it is sent, and destroyed if the client leaves. */
 export type Body = string | Uint8Array | Readable | null
 
-/** The status, 200 unless told else, and headers of a response. */
+/** The status (200 by default) and headers of a response. */
 export interface ResponseInit {
   readonly status?: number
   readonly headers?: HeadersInit
 }
 
-/** A response: status, headers and body may be changed until it is sent. */
+/** A response. Status, headers and body may be changed until it is sent. */
 export class Response {
   readonly headers: Headers
-  /** Bytes of the body before it was compressed; `undefined` when it was not, or only its end would tell. */
+  /** Bytes of the body before compression; `undefined` without compression, and for a stream. */
   originalSize: number | undefined
   #body: Body = null
   #status = 200
@@ -44,16 +44,16 @@ export class Response {
    * @throws HTTP_JSON_INVALID for `undefined`, a function or a symbol; TypeError for a BigInt or a cycle
    */
   static json(data: unknown, init?: ResponseInit): Response {
-    // Its type leaves out that it gives `undefined` for these.
+    // The type of JSON.stringify leaves out that it may return `undefined`.
     const text = JSON.stringify(data) as string | undefined
     if (text === undefined) throw new HTTP_JSON_INVALID([typeof data])
     return withType(new Response(text, init), 'application/json')
   }
 
   /**
-   * Sends the client to another URL, with 302 by default. The body has a link for clients that do not follow.
+   * Redirects the client to another URL, with 302 by default. The body has a link for clients that do not follow.
    *
-   * @throws HTTP_REDIRECT_INVALID without a location, or when the status is none of 201, 301, 302, 303, 307 and 308
+   * @throws HTTP_REDIRECT_INVALID without a location, or with a status other than 201, 301, 302, 303, 307 and 308
    */
   static redirect(location: string, status = 302): Response {
     if (location === '') throw new HTTP_REDIRECT_INVALID([location, 'it needs a URL or a path, such as "/"'])
@@ -65,17 +65,17 @@ export class Response {
     return Response.html(redirectPage(encoded), { status, headers: { location: encoded } })
   }
 
-  /** A stream of a type, binary unless told else. */
+  /** A stream, with the type `application/octet-stream` by default. */
   static stream(body: Readable, init?: ResponseInit): Response {
     return withType(new Response(body, init), 'application/octet-stream')
   }
 
-  /** Nothing but a status, 204 unless told else. */
+  /** A status without a body, 204 by default. */
   static empty(status = 204): Response {
     return new Response(null, { status })
   }
 
-  /** Gives the response an etag of its body, unless it has one or streams: a client that has it gets a 304. */
+  /** Sets an etag of the body, unless there is one or the body is a stream. A client that has the body then gets a 304. */
   withEtag(): this {
     const { body, headers } = this
     if ((typeof body === 'string' || body instanceof Uint8Array) && !headers.has('etag')) {
@@ -89,7 +89,7 @@ export class Response {
   }
 
   set body(body: Body) {
-    // A stream may fail before the server reads it and sees the error. An error without a listener would end the process.
+    // A stream may fail before the server reads it. An error without a listener would end the process.
     if (body !== null && typeof body === 'object' && 'on' in body) body.on('error', ignore)
     this.#body = body
   }
@@ -104,7 +104,7 @@ export class Response {
     this.#status = status
   }
 
-  /** Whether the status sends the client elsewhere (3xx but 304). */
+  /** Whether the status redirects the client (3xx, but not 304). */
   get isRedirect(): boolean {
     return this.#status >= 300 && this.#status < 400 && this.#status !== 304
   }
@@ -112,7 +112,7 @@ export class Response {
 
 function ignore(): void {}
 
-/** Those that Symfony takes: 201 names what was made, 300 and 304 send the client nowhere. */
+/** The statuses that Symfony accepts. 201 has the location of a created resource; 300 and 304 do not redirect. */
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])
 
 function withType(response: Response, type: string): Response {
@@ -125,18 +125,18 @@ function redirectPage(location: string): string {
   return `<!DOCTYPE html><html lang="en"><meta charset="UTF-8"><title>Redirecting to ${url}</title><p>Redirecting to <a href="${url}">${url}</a>.</p></html>`
 }
 
-/** The strong entity tag of bytes, or of a text in UTF-8: 128 bits of their SHA-256, in quotes. */
+/** The strong entity tag of bytes, or of a text in UTF-8: 128 bits of the SHA-256, in quotes. */
 export function createEtag(body: string | Uint8Array): string {
   return `"${createHash('sha256').update(body).digest('hex').slice(0, 32)}"`
 }
 
-/** Makes an etag say that the body means the same, and no longer that each byte is (RFC 9110, section 8.8.1). */
+/** Makes an etag weak: the body is equivalent, but no longer equal byte for byte (RFC 9110, section 8.8.1). */
 export function weakenEtag(headers: Headers): void {
   const etag = headers.get('etag')
   if (etag?.startsWith('"')) headers.set('etag', `W/${etag}`)
 }
 
-/** The reason phrase of a status: `Not Found` for 404, `unknown status` for one without a name. */
+/** The reason phrase of a status: `Not Found` for 404, `unknown status` for a status without one. */
 export function statusText(status: number): string {
   return STATUS_CODES[status] ?? 'unknown status'
 }
@@ -146,9 +146,9 @@ export function isBodiless(status: number): boolean {
   return status === 204 || status === 304
 }
 
-/** Lets go of a body that nobody reads. */
+/** Destroys the stream of a body that is not sent. */
 export function discard(body: Body): void {
-  // Without a listener, an error of the stream would end the process.
+  // An error of the stream without a listener would end the process.
   if (body instanceof Readable) body.on('error', () => undefined).destroy()
 }
 
@@ -169,7 +169,7 @@ const types: ReadonlyMap<string, string> = new Map([
   ['ics', 'text/calendar; charset=UTF-8'],
 ])
 
-/** The content type of a format, such as the `_format` of a route; HTML for one that is not known. */
+/** The content type of a format, such as the `_format` of a route; HTML for an unknown format. */
 export function contentTypeOf(format: string): string {
   return types.get(format) ?? 'text/html; charset=UTF-8'
 }

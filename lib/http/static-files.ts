@@ -3,17 +3,17 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { HTTP_ASSETS_UNREADABLE } from './errors.ts'
 
-/** A file that a request asks for. */
+/** The file of a request. */
 export interface StaticFile {
   readonly file: string
-  /** What the request takes for the file's version; `undefined` when it names none. */
+  /** The version in the URL of the request; `undefined` without one. */
   readonly version: string | undefined
 }
 
-/** Whatever stands below it is a file, and no file elsewhere is served. */
+/** All static files have URLs below this path, and nothing else has. */
 const root = '/assets/'
 
-/** Files that are served as they are. The list is made from the disk: no path is ever made from a request. */
+/** Files that are served without a controller. The folders are listed once: no path is built from a request. */
 export class StaticFiles {
   readonly #directories = new Map<string, string>()
   #files = new Map<string, string>()
@@ -34,7 +34,7 @@ export class StaticFiles {
     this.#urls = new Map()
   }
 
-  /** The file behind the path of a request, with a version (any) or without; `undefined` when none is. */
+  /** The file for the path of a request, with any version or without; `undefined` if there is none. */
   find(requestPath: string): StaticFile | undefined {
     // Most requests are for pages.
     if (!requestPath.startsWith(root)) return undefined
@@ -45,14 +45,14 @@ export class StaticFiles {
     return versioned === undefined ? undefined : { file: versioned, version }
   }
 
-  /** The URL of a file, such as `site/site.css`, which changes with its content; `undefined` when there is none. */
+  /** The URL of a file, such as `site/site.css`. It changes with the content. `undefined` if there is no such file. */
   url(name: string): string | undefined {
     const known = this.#urls.get(name)
     if (known !== undefined) return known
     const file = this.#files.get(`${root}${name}`)
     if (file === undefined) return undefined
     const digest = createHash('sha256').update(readFileSync(file)).digest('hex')
-    // Before the name, so that what a stylesheet names beside itself is found as well.
+    // The version is before the name, so that relative URLs in a stylesheet work.
     const url = `${root}${versionOf(digest)}/${name}`
     this.#urls.set(name, url)
     return url
@@ -72,14 +72,14 @@ function listFiles(name: string, directory: string): [string, string][] {
     .map(segments => [`${root}${name}/${segments.join('/')}`, path.join(directory, ...segments)])
 }
 
-/** Files and folders whose names begin with a dot (`.git`, `.env`), and what editors and tools leave beside a file. */
+/** Files and folders that begin with a dot (`.git`, `.env`), and the backups of editors and tools. */
 const unpublished = /^\.|~$|^#.*#$|\.(?:bak|backup|old|orig|rej|save|sw[l-p]|tmp)$/i
 
 function readEntries(name: string, directory: string) {
   try {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
   } catch (error) {
-    // Node's own errors say why in their code.
+    // Errors of node have a code.
     const { code } = error as NodeJS.ErrnoException
     throw new HTTP_ASSETS_UNREADABLE([name, directory, String(code)], { cause: error })
   }

@@ -2,20 +2,20 @@ import { BlockList, isIP } from 'node:net'
 import { HTTP_FORWARDING_CONFLICT, HTTP_FORWARDING_INVALID } from './errors.ts'
 import type { Headers } from './headers.ts'
 
-/** What a trusted proxy says of the request it passed on. */
+/** The facts about a request that trusted proxies have added to it. */
 export interface Forwarded {
   readonly clientIp?: string
-  /** The addresses of the trusted proxies between the client and the peer, the farthest first; absent where it has none. */
+  /** The trusted proxies between the client and the peer, the farthest first. Absent if there are none. */
   readonly proxies?: readonly string[]
   readonly scheme?: 'http' | 'https'
-  /** A host, not yet checked; it may have a port. */
+  /** A host, not yet checked, with or without a port. */
   readonly host?: string
   readonly port?: number
-  /** The path below which the client sees the site, without a slash at its end. */
+  /** The path below which the client sees the application, without a slash at its end. */
   readonly prefix?: string
 }
 
-/** The headers that a trusted proxy may be believed by. */
+/** The headers that can be trusted. */
 export const trustableHeaders = [
   'forwarded',
   'x-forwarded-for',
@@ -25,13 +25,13 @@ export const trustableHeaders = [
   'x-forwarded-prefix',
 ] as const
 
-/** One of the headers that a trusted proxy may be believed by. */
+/** A header that can be trusted. */
 export type TrustableHeader = (typeof trustableHeaders)[number]
 
-/** The headers that are believed by default. Most proxies pass a client's `Forwarded` on. */
+/** The headers that are trusted by default: without `Forwarded`, which most proxies pass on from the client. */
 export const defaultTrustedHeaders: readonly TrustableHeader[] = trustableHeaders.filter(name => name !== 'forwarded')
 
-/** What stands for the loopback and all private networks in a list of proxies. */
+/** Names for the loopback and all private networks in a list of proxies. */
 export const privateRangesNames: readonly string[] = ['private_ranges', 'PRIVATE_SUBNETS']
 
 /** RFC 1122, 1918 and 3927; RFC 4291 and 4193. */
@@ -40,29 +40,18 @@ const privateRanges: readonly string[] = [
   ...['::1', 'fe80::/10', 'fc00::/7'],
 ]
 
-/** The headers by which a proxy betrays itself. */
-export const forwardingHeaders = [
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-real-ip',
-  'via',
-] as const
-
-/** The proxies that are trusted, and the headers in which they are believed; without a proxy, no header is. */
+/** The trusted proxies, and the headers that are trusted in their requests. Without a proxy no header is trusted. */
 export class TrustedProxies {
-  /** Absent when no proxy is trusted: asking an empty list costs more than the rest of a request's reading. */
+  /** Absent without trusted proxies: a look-up in an empty list costs more than all other reading of a request. */
   readonly #addresses: BlockList | undefined
   readonly #headers: ReadonlySet<TrustableHeader>
-  /** The last peer, and whether it is trusted: a proxy sends most requests, and a look at the list takes microseconds. */
+  /** The last peer. One proxy sends most requests, and a look-up takes microseconds. */
   #peer = { address: '', isTrusted: false }
 
   /**
    * An entry is an address, a subnet, or `private_ranges`.
    *
-   * @throws TypeError naming the first entry that is none of them
+   * @throws TypeError with the first entry of another kind
    */
   constructor(entries: readonly string[] = [], headers: readonly TrustableHeader[] = defaultTrustedHeaders) {
     const addresses = entries.flatMap(entry => (privateRangesNames.includes(entry) ? privateRanges : [entry]))
@@ -76,30 +65,33 @@ export class TrustedProxies {
   }
 
   /**
-   * Reads what a trusted peer says: each field from `Forwarded` (RFC 7239) or from its own `X-Forwarded-*` header. The
-   * client is the right-most address that is no trusted proxy. Of the other fields, the value counts that was added by
-   * the proxy next to the client; what stands to the left of it comes from the client itself.
+   * Reads the headers of a trusted peer: `Forwarded` (RFC 7239) and `X-Forwarded-*`. The client is the right-most address
+   * that is no trusted proxy. Of the other fields, the value counts that the proxy next to the client has added; values to
+   * the left of it come from the client.
    *
-   * @throws HTTP_FORWARDING_CONFLICT (400) when both kinds have a field, and differ
-   * @throws HTTP_FORWARDING_INVALID (400) when a header is malformed
+   * @throws HTTP_FORWARDING_CONFLICT (400) when both kinds of headers have a field, and differ
+   * @throws HTTP_FORWARDING_INVALID (400) for a malformed header
    */
   read(headers: Headers, peer: string): Forwarded {
-    if (this.#addresses === undefined) return {}
-    if (peer !== this.#peer.address) this.#peer = { address: peer, isTrusted: this.includes(peer) }
-    if (!this.#peer.isTrusted) return {}
+    if (this.#addresses === undefined || !this.#isTrustedPeer(peer)) return {}
     const elements = this.#readElements(headers)
-    const listed = (name: TrustableHeader) => (this.#headers.has(name) ? toList(headers.get(name)) : [])
-    const claimed = valuesOf(elements, 'for').map(withoutPort)
-    const addresses = agree('x-forwarded-for', claimed, listed('x-forwarded-for').map(withoutPort))
-    const last = addresses.findLastIndex(address => !this.includes(address))
-    // The farthest, when all are proxies.
-    const client = last === -1 ? 0 : last
-    const byClient = elements.filter(element => element.has('for'))[client]
-    const trusted = byClient === undefined ? elements : elements.slice(elements.indexOf(byClient))
+    const list = (name: TrustableHeader) => (this.#headers.has(name) ? toList(headers.get(name)) : [])
+
+    // Where is the client among the addresses? If all are proxies, it is the farthest.
+    const standard = valuesOf(elements, 'for').map(withoutPort)
+    const addresses = agree('x-forwarded-for', standard, list('x-forwarded-for').map(withoutPort))
+    const client = Math.max(
+      addresses.findLastIndex(address => !this.includes(address)),
+      0,
+    )
+    const clientIp = addresses[client]
+
+    // Which values have proxies added behind the client?
+    const trusted = elementsFrom(elements, client)
     const hops = addresses.length === 0 ? Number.POSITIVE_INFINITY : addresses.length - client
-    const find = (name: TrustableHeader, said: readonly string[] = [], own?: string) => {
-      const values = listed(name)
-      agree(name, said, values)
+    const find = (header: TrustableHeader, all: readonly string[] = [], own?: string) => {
+      const values = list(header)
+      agree(header, all, values)
       return own ?? values[Math.max(values.length - hops, 0)]
     }
 
@@ -109,7 +101,6 @@ export class TrustedProxies {
     const scheme = schemes.get(proto?.toLowerCase() ?? '')
     const port = find('x-forwarded-port', hosts.map(portOf(scheme)))
     const prefix = find('x-forwarded-prefix')
-    const clientIp = addresses[client]
     return {
       ...(clientIp !== undefined && isIP(clientIp) !== 0 && { clientIp }),
       ...(client < addresses.length - 1 && { proxies: addresses.slice(client + 1) }),
@@ -118,6 +109,11 @@ export class TrustedProxies {
       ...(port !== undefined && { port: parsePort(port) }),
       ...(prefix !== undefined && { prefix: parsePrefix(prefix) }),
     }
+  }
+
+  #isTrustedPeer(peer: string): boolean {
+    if (peer !== this.#peer.address) this.#peer = { address: peer, isTrusted: this.includes(peer) }
+    return this.#peer.isTrusted
   }
 
   #readElements(headers: Headers): readonly ForwardedElement[] {
@@ -130,9 +126,9 @@ export class TrustedProxies {
 }
 
 /**
- * Makes a list of addresses and subnets, such as `10.0.0.0/8` or `::1`.
+ * Creates a list of addresses and subnets, such as `10.0.0.0/8` or `::1`.
  *
- * @throws TypeError naming the first entry that is neither
+ * @throws TypeError with the first entry of another kind
  */
 export function createAddressList(entries: readonly string[]): BlockList {
   const list = new BlockList()
@@ -148,7 +144,7 @@ export function createAddressList(entries: readonly string[]): BlockList {
   return list
 }
 
-/** Whether a list has an address; an IPv4 address may be written as an IPv6 one (`::ffff:127.0.0.1`). */
+/** Whether a list contains an address. IPv4 addresses may be written as IPv6 (`::ffff:127.0.0.1`). */
 export function includesAddress(list: BlockList, address: string): boolean {
   return isIP(address) !== 0 && list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }
@@ -164,12 +160,12 @@ function toList(header: string | null): string[] {
     .filter(part => part !== '')
 }
 
-/** Drops the port that both headers allow behind an address, and the brackets of an IPv6 one. */
+/** Removes the port, which both headers allow behind an address, and the brackets of an IPv6 address. */
 function withoutPort(address: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(address)?.[1] ?? address
 }
 
-/** Gives the one of two lists that is not empty. @throws HTTP_FORWARDING_CONFLICT when neither is, and they differ */
+/** Returns the list of `Forwarded`, or the other one if that is empty. @throws HTTP_FORWARDING_CONFLICT if they differ */
 function agree(header: string, standard: readonly string[], legacy: readonly string[]): readonly string[] {
   if (standard.length === 0) return legacy
   const isSame = String(standard).toLowerCase() === String(legacy).toLowerCase()
@@ -181,6 +177,12 @@ const schemes: ReadonlyMap<string, 'http' | 'https'> = new Map([
   ['http', 'http'],
   ...['https', 'ssl', 'on', '1'].map(word => [word, 'https'] as const),
 ])
+
+/** The elements from that of the client on; all without one for the client. */
+function elementsFrom(elements: readonly ForwardedElement[], client: number): readonly ForwardedElement[] {
+  const own = elements.filter(element => element.has('for'))[client]
+  return own === undefined ? elements : elements.slice(elements.indexOf(own))
+}
 
 function valuesOf(elements: readonly ForwardedElement[], name: string): string[] {
   return elements.flatMap(element => element.get(name) ?? [])
@@ -196,7 +198,7 @@ function parsePort(text: string): number {
   throw new HTTP_FORWARDING_INVALID(['x-forwarded-port', text])
 }
 
-/** Neither a second slash nor a dot segment: links would lead to another host, or out of the path. */
+/** No second slash and no dot segment: links would lead to another host, or out of the path. */
 const path = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'()*+;=:@%-]+)*\/?$/
 
 function parsePrefix(text: string): string {
@@ -204,14 +206,14 @@ function parsePrefix(text: string): string {
   return text.endsWith('/') ? text.slice(0, -1) : text
 }
 
-/** One proxy's part of a `Forwarded` header: the values of its parameters, by names in lower case. */
-export type ForwardedElement = ReadonlyMap<string, string>
+/** The part of one proxy in a `Forwarded` header: its parameters, with names in lower case. */
+type ForwardedElement = ReadonlyMap<string, string>
 
-/** One `name=value` and what ends it. A value need not be quoted where it has a colon: many proxies do not quote it. */
+/** One `name=value` with its end. A value with a colon needs no quotes here, because many proxies omit them. */
 const pair = /(?:[\t ]*([!#$%&'*+.^_`|~\w-]+)=("(?:[^"\\]|\\.)*"|[^\t ",;]+))?[\t ]*([,;]|$)/gy
 
-/** Reads a `Forwarded` header (RFC 7239, section 4), the farthest proxy first; `undefined` when it is not one. */
-export function parseForwarded(header: string): readonly ForwardedElement[] | undefined {
+/** Parses a `Forwarded` header (RFC 7239, section 4), the farthest proxy first; `undefined` if it is malformed. */
+function parseForwarded(header: string): readonly ForwardedElement[] | undefined {
   const elements = [new Map<string, string>()]
   let end = 0
   for (const [all, name, value = '', separator] of header.matchAll(pair)) {

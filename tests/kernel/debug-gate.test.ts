@@ -12,14 +12,9 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { parseConfig } from '#lib/env/config.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { includesHost } from '#lib/http/host.ts'
+import { forwardingHeaders } from '#lib/http/proxy-headers.ts'
 import { type Connection, Request } from '#lib/http/request.ts'
-import {
-  createAddressList,
-  forwardingHeaders,
-  type TrustableHeader,
-  TrustedProxies,
-  trustableHeaders,
-} from '#lib/http/trusted-proxies.ts'
+import { createAddressList, type TrustableHeader, TrustedProxies, trustableHeaders } from '#lib/http/trusted-proxies.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const policy: DebugPolicy = {

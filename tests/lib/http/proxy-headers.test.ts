@@ -1,7 +1,6 @@
 import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
-import { hasProxyHeader } from '#lib/http/proxy-headers.ts'
-import { forwardingHeaders } from '#lib/http/trusted-proxies.ts'
+import { forwardingHeaders, hasProxyHeader } from '#lib/http/proxy-headers.ts'
 
 /** What nginx, Apache, HAProxy, Envoy, tunnels, clouds and delivery networks add, by their documentation. */
 const added = `
