@@ -1,10 +1,11 @@
 import { type Finding, linkToFinding, splitProblem } from '../insight/findings/finding.ts'
+import type { RecordedFrame } from '../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
 import { formatDuration } from '../profile/format.ts'
 import { formatMoment, formatSize } from '../profile/format-value.ts'
 import { asList, asNumber, asObject, asObjects, asText, asTexts } from '../profile/read-soft.ts'
 import { readRouteLog } from '../profile/routes.ts'
-import type { RecordedExcerpt, RecordedFrame } from '../record/collectors/exception.ts'
+import type { Excerpt } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
 /** What was asked and answered, the session, and the redirects that led here. */
@@ -102,7 +103,7 @@ export const routingSection: Section = {
   write({ profile }, limit) {
     const data = asObject(profile.data.router)
     if (Object.keys(data).length === 0) return []
-    const log = readRouteLog(data)
+    const log = readRouteLog(profile.collectors.router)
     const route = asText(data.route)
     const allow = asTexts(data.allow)
     const parameters = Object.entries(asObject(data.parameters))
@@ -166,15 +167,15 @@ function writeException(exception: StoredException, sources: Sources, limit: num
 
 /** The sources of all exceptions: each is shown once, and stands for those near it. */
 class Sources {
-  readonly #excerpts: readonly RecordedExcerpt[]
-  readonly #taken: RecordedExcerpt[] = []
+  readonly #excerpts: readonly Excerpt[]
+  readonly #taken: Excerpt[] = []
 
-  constructor(excerpts: readonly RecordedExcerpt[]) {
+  constructor(excerpts: readonly Excerpt[]) {
     this.#excerpts = excerpts
   }
 
   /** The source around a call, unless it is not known, or one that was taken shows that line as well. */
-  take({ file, line = 0 }: RecordedFrame): RecordedExcerpt[] {
+  take({ file, line = 0 }: RecordedFrame): Excerpt[] {
     const isTaken = this.#taken.some(
       ({ file: other, lines, start }) => other === file && line >= start && line < start + lines.length,
     )
@@ -185,7 +186,7 @@ class Sources {
   }
 }
 
-function writeExcerpt({ file, line, lines, start }: RecordedExcerpt): string[] {
+function writeExcerpt({ file, line, lines, start }: Excerpt): string[] {
   const code = lines.map((text, index) => {
     const number = start + index
     return `${number === line ? '>' : ' '} ${String(number).padStart(4)} | ${text}`.trimEnd()

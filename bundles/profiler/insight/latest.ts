@@ -1,6 +1,6 @@
 import { toTarget } from '../profile/format.ts'
+import { readHeader } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { asObject, readHeader } from '../profile/read-soft.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 
 /** What browsers and crawlers ask for by themselves. */
@@ -31,7 +31,7 @@ export async function findLatest(
   if (newest === undefined) return undefined
 
   const found = await storage.find(newest.token)
-  const [destination = 'document'] = readHeader(asObject(found?.profile.data).request, 'sec-fetch-dest')
+  const [destination = 'document'] = readHeader(found?.profile.collectors.request, 'sec-fetch-dest')
   if (destination === 'document') return newest
   const isPage = ({ contentType, time }: ProfileSummary) =>
     contentType?.startsWith('text/html') === true && newest.time - time <= pageSpan

@@ -1,77 +1,45 @@
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
-import { asNumber, asObject, asObjects, asOptionalNumber, asText } from './read-soft.ts'
+import type { CallerData, HttpCall } from './work-data.ts'
 
-/** An outgoing HTTP request of a profile. Times are in milliseconds from the start of the pass. */
-export interface StoredCall {
-  /** Its place among all that were recorded. */
+/** An HTTP client call of a profile. Times are in milliseconds from the start of the request. */
+export interface StoredCall extends HttpCall {
+  /** Its place among all calls. */
   readonly index: number
-  readonly client: string
-  readonly method: string
-  readonly url: string
-  readonly start: number
-  readonly sent: number | undefined
-  readonly uploaded: number | undefined
-  readonly head: number | undefined
-  readonly end: number | undefined
   /** 0 without a response. */
   readonly status: number
-  readonly bytes: number | undefined
-  readonly isCounted: boolean
+  /** Empty when it did not fail. */
   readonly error: string
-  readonly caller: Readonly<Record<string, unknown>>
+  readonly caller: CallerData
   readonly outcome: { readonly text: string; readonly level: string }
-  /** Before it, the same was asked for by this one. */
+  /** The index of the first call that asked for the same, before this one. */
   readonly twin: number | undefined
 }
 
-/** Reads which requests were sent: none where there is nothing. */
-export function readCalls({ data }: Profile): { readonly calls: readonly StoredCall[]; readonly omitted: number } {
-  const { calls, omitted } = asObject(data.http)
+/** Reads the HTTP client calls of a profile: none where there is nothing. */
+export function readCalls({ collectors }: Profile): {
+  readonly calls: readonly StoredCall[]
+  readonly omitted: number
+} {
+  const { calls = [], omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
   return {
-    calls: asObjects(calls).map((call, index) => {
-      const name = `${asText(call.method)} ${asText(call.url)}`
+    calls: calls.map((call, index) => {
+      const { caller = {}, error = '', method, status = 0, url } = call
+      const name = `${method} ${url}`
       const twin = firsts.get(name)
-      if (isRead(call)) firsts.set(name, twin ?? index)
-      return toCall(call, index, twin)
+      // Two calls that write may differ in their bodies.
+      if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
+      return { ...call, index, status, error, caller, outcome: outcomeOf(call), twin }
     }),
-    omitted: asNumber(omitted),
+    omitted,
   }
 }
 
-/** Two that write may differ in their bodies. */
-function isRead({ method }: Readonly<Record<string, unknown>>): boolean {
-  return method === 'GET' || method === 'HEAD'
-}
-
-function toCall(call: Readonly<Record<string, unknown>>, index: number, twin: number | undefined): StoredCall {
-  return {
-    index,
-    client: asText(call.client),
-    method: asText(call.method),
-    url: asText(call.url),
-    start: asNumber(call.start),
-    sent: asOptionalNumber(call.sent),
-    uploaded: asOptionalNumber(call.uploaded),
-    head: asOptionalNumber(call.head),
-    end: asOptionalNumber(call.end),
-    status: asNumber(call.status),
-    bytes: asOptionalNumber(call.bytes),
-    isCounted: call.isCounted === true,
-    error: asText(call.error),
-    caller: asObject(call.caller),
-    outcome: outcomeOf(call),
-    twin,
-  }
-}
-
-function outcomeOf({ status, end, error }: Readonly<Record<string, unknown>>): StoredCall['outcome'] {
-  const code = asNumber(status)
-  if (asText(error) !== '') return { text: code === 0 ? 'failed' : `${code}, failed`, level: 'error' }
-  if (asOptionalNumber(end) === undefined)
-    return { text: code === 0 ? 'unfinished' : `${code}, unfinished`, level: 'plain' }
-  return { text: String(code), level: code >= 500 ? 'error' : code >= 400 ? 'warning' : 'ok' }
+function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outcome'] {
+  if (error !== '') return { text: status === 0 ? 'failed' : `${status}, failed`, level: 'error' }
+  if (end === undefined) return { text: status === 0 ? 'unfinished' : `${status}, unfinished`, level: 'plain' }
+  return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }
 }
 
 /** How long it took; nothing of what is not over. */

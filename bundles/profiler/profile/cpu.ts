@@ -1,64 +1,10 @@
-import type { SourceExcerpt } from '../../../lib/stack/source-excerpts.ts'
+import type { CpuData, SampledFunction } from './code-data.ts'
 import type { Profile } from './profile.ts'
-import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText, asTexts } from './read-soft.ts'
 
-/** Whose code it is: beside those of a stack, the garbage collector. */
-export type CpuOrigin = 'application' | 'kernel' | 'vendor' | 'runtime' | 'gc'
-
-/** What a record tells of the CPU. Times are in microseconds, but for those that say otherwise. */
-export interface CpuData {
-  readonly samples: number
-  /** Time in which the process has worked, on behalf of whichever request. */
-  readonly busy: number
-  /** Time in which it has only waited. */
-  readonly idle: number
-  /** What V8 took to begin; it is not in the duration of the request. */
-  readonly startup: number
-  /** Other requests that were in flight, and are in the same samples. */
-  readonly others: number
-  /** Whether sampling ended before the request did. */
-  readonly isCut: boolean
-  /** The functions that rows name by their index, those with the most time of their own first. */
-  readonly functions: readonly SampledFunction[]
-  /** The tree of calls, callers before what they call: function, index of the caller's row or -1, own time, time with what it called. */
-  readonly calls: readonly (readonly [called: number, caller: number, self: number, total: number])[]
-  /** How many calls are left out because they took too little. */
-  readonly omitted: number
-  /** The sources of the hottest lines. */
-  readonly excerpts: readonly CpuExcerpt[]
-}
-
-/** A function that was seen at work. */
-export interface SampledFunction {
-  readonly name: string
-  /** Relative to the project; absent for what is built into the engine. */
-  readonly file?: string
-  readonly line?: number
-  readonly column?: number
-  /** The line that was seen most. */
-  readonly hot?: number
-  readonly origin: CpuOrigin
-  readonly self: number
-  /** With what it called; calls within its own calls are counted once. */
-  readonly total: number
-}
-
-/** Lines around a hot one. */
-export interface CpuExcerpt extends SourceExcerpt {
+/** A function that was sampled. Times are in microseconds. */
+export interface StoredFunction extends SampledFunction {
+  /** Relative to the project; empty for functions of the engine. */
   readonly file: string
-  readonly line: number
-}
-
-/** A function that was seen at work. Times are in microseconds. */
-export interface StoredFunction {
-  readonly name: string
-  readonly file: string
-  readonly line: number | undefined
-  /** The line that was seen most. */
-  readonly hot: number | undefined
-  readonly origin: CpuOrigin
-  readonly self: number
-  readonly total: number
 }
 
 /** A call of the tree. */
@@ -73,62 +19,43 @@ export interface StoredSample {
   readonly children: StoredSample[]
 }
 
-/** What the CPU did while a request was handled. */
-export interface StoredCpu {
-  readonly samples: number
-  readonly busy: number
-  readonly idle: number
-  readonly startup: number
-  readonly others: number
-  readonly isCut: boolean
+/** The CPU profile of a request. Times are in microseconds. */
+export interface StoredCpu extends Omit<CpuData, 'functions' | 'calls'> {
   /** Those with the most time of their own first. */
   readonly functions: readonly StoredFunction[]
   readonly calls: readonly StoredSample[]
-  /** The calls that nobody has made. */
+  /** The calls without a caller. */
   readonly roots: readonly StoredSample[]
-  readonly omitted: number
-  readonly excerpts: readonly CpuExcerpt[]
 }
 
-/** No record has more; who does has been meddled with. */
+/** No profile has more. */
 const limit = 2000
 
-/** Reads what the CPU did; `undefined` where nobody has asked for it. */
-export function readCpu({ data }: Profile): StoredCpu | undefined {
-  if (data.cpu === undefined) return undefined
-  const cpu = asObject(data.cpu)
-  const functions = asObjects(cpu.functions).slice(0, limit).map(readFunction)
+const unknown: StoredFunction = { name: '(unknown)', file: '', origin: 'runtime', self: 0, total: 0 }
+
+/** Reads the CPU profile; `undefined` where the request was not sampled. */
+export function readCpu({ collectors }: Profile): StoredCpu | undefined {
+  const { cpu } = collectors
+  if (cpu === undefined) return undefined
+  const functions = cpu.functions.slice(0, limit).map(({ file = '', ...sampled }) => ({ ...sampled, file }))
   const calls: StoredSample[] = []
   const roots: StoredSample[] = []
-  for (const row of asList(cpu.calls).slice(0, limit)) {
-    const [called, place, self, total] = asList(row)
-    // Only those before it are looked at: nothing goes in circles.
-    const caller = calls[asNumber(place, -1)]
+  for (const [called, place, self, total] of cpu.calls.slice(0, limit)) {
+    // Only calls before it are its callers: there is no cycle.
+    const caller = calls[place]
     const call: StoredSample = {
       index: calls.length,
-      called: functions[asNumber(called, -1)] ?? unknown,
+      called: functions[called] ?? unknown,
       caller,
-      self: readTime(self),
-      total: readTime(total),
+      self: Math.max(0, self),
+      total: Math.max(0, total),
       children: [],
     }
     const siblings = caller?.children ?? roots
     siblings.push(call)
     calls.push(call)
   }
-  return {
-    samples: readTime(cpu.samples),
-    busy: readTime(cpu.busy),
-    idle: readTime(cpu.idle),
-    startup: readTime(cpu.startup),
-    others: readTime(cpu.others),
-    isCut: cpu.isCut === true,
-    functions: functions.sort((a, b) => b.self - a.self),
-    calls,
-    roots,
-    omitted: readTime(cpu.omitted),
-    excerpts: asObjects(cpu.excerpts).slice(0, limit).map(readExcerpt),
-  }
+  return { ...cpu, functions: functions.sort((a, b) => b.self - a.self), calls, roots }
 }
 
 /** Microseconds between two samples; more than was wished for where the machine was busy. */
@@ -140,36 +67,4 @@ export function intervalOf({ busy, idle, samples }: StoredCpu): number {
 export function placeOf({ file, hot, line }: StoredFunction): string {
   const shown = hot ?? line
   return shown === undefined || file.startsWith('node:') ? file : `${file}:${shown}`
-}
-
-const origins: readonly CpuOrigin[] = ['application', 'kernel', 'vendor', 'runtime', 'gc']
-
-function readFunction({
-  file,
-  hot,
-  line,
-  name,
-  origin,
-  self,
-  total,
-}: Readonly<Record<string, unknown>>): StoredFunction {
-  return {
-    name: asText(name),
-    file: asText(file),
-    line: asOptionalNumber(line),
-    hot: asOptionalNumber(hot),
-    origin: origins.find(known => known === origin) ?? 'runtime',
-    self: readTime(self),
-    total: readTime(total),
-  }
-}
-
-const unknown = readFunction({ name: '(unknown)' })
-
-function readExcerpt({ file, line, lines, start }: Readonly<Record<string, unknown>>): CpuExcerpt {
-  return { file: asText(file), line: asNumber(line), start: asNumber(start), lines: asTexts(lines) }
-}
-
-function readTime(value: unknown): number {
-  return Math.max(0, Math.round(asNumber(value)))
 }

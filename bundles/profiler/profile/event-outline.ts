@@ -1,6 +1,5 @@
 import { coveredTime, type EventNode, type EventTree, ownTime, readEventTree } from './event-tree.ts'
 import type { Profile } from './profile.ts'
-import { asNumber, asObject } from './read-soft.ts'
 
 /** A line of the story of a pass. Times are microseconds since it began. */
 export interface OutlineNode {
@@ -183,7 +182,7 @@ export function isKernelDispatch({ kind, name }: Pick<EventNode, 'name'> & { rea
  * total is spent on sending. Where no such event was recorded, it is the total.
  */
 export function readHandledTime(profile: Profile): number {
-  const total = asNumber(asObject(profile.summary).duration)
+  const { duration: total } = profile.summary
   const finish = readEventTree(profile).roots.findLast(({ name }) => name === 'kernel.finish_request')
   return finish?.duration === undefined ? total : Math.min(total, (finish.start + finish.duration) / 1000)
 }

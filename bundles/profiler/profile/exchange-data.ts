@@ -168,7 +168,7 @@ export const sessionSchema: Schema<SessionData> = v.object({
   isStateless: flag,
   useCount: amount,
   uses: list(v.object({ method: text, at: number, trace: texts })),
-  metadata: maybe(v.object({ createdAt: check.amount, lastUsedAt: check.amount, lifetime: check.amount })),
+  metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, lifetime: amount })),
   attributes: maybe(check.object),
   flashes: maybe(check.object),
 })

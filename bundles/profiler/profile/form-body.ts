@@ -9,7 +9,7 @@ export interface FormPart extends MultipartPart {
 }
 
 /** Reads the parts of a recorded form: fields first, then files, whose content is never kept. */
-export function readFormParts({ files, form }: Readonly<Record<string, unknown>>): FormPart[] {
+export function readFormParts({ files, form }: { readonly files?: unknown; readonly form?: unknown }): FormPart[] {
   return [
     ...asList(form)
       .filter(pair => Array.isArray(pair))

@@ -1,4 +1,5 @@
 import { asList } from './read-soft.ts'
+import type { Pairs } from './schema.ts'
 
 /** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
 export function formatValue(value: unknown): string {
@@ -85,4 +86,10 @@ export function toPairRows(pairs: unknown): Row[] {
 function compare(a: string, b: string): number {
   if (a === b) return 0
   return a < b ? -1 : 1
+}
+
+/** The values of a header of a recorded request or response, in their order; its name is in lower case. */
+export function readHeader(message: { readonly headers: Pairs } | undefined, name: string): string[] {
+  const pairs = message?.headers ?? []
+  return pairs.filter(([field]) => field.toLowerCase() === name).map(([, value]) => formatText(value))
 }

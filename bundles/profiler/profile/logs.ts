@@ -1,60 +1,39 @@
-import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
+import type { LogLevel } from '../../../lib/log/logger.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
 import type { Profile } from './profile.ts'
-import { asNumber, asObject, asObjects, asText } from './read-soft.ts'
+import type { JsonObject } from './schema.ts'
+import type { LogMessage } from './work-data.ts'
 
-/** A log record of a profile. */
-export interface StoredLog {
-  /** Its place among all that were recorded, also those that make no sense. */
+/** A log message of a profile. */
+export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' | 'message'> {
+  /** Its place among all messages. */
   readonly index: number
-  /** Microseconds since the pass began. */
-  readonly at: number
-  readonly level: LogLevel
-  readonly channel: string
-  readonly message: string
-  /** The constant sentence, where placeholders of it were filled. */
+  /** The constant sentence; empty where it had no placeholders to fill. */
   readonly template: string
-  readonly context: Readonly<Record<string, unknown>>
+  readonly context: JsonObject
   /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
   readonly place: string
-  /** The function that it was logged in; empty where it is not known. */
+  /** The function in which it was logged; empty where it is not known. */
   readonly function: string
   readonly isCut: boolean
 }
 
-/** Reads what was logged: nothing where there is nothing; records that make no sense are left out. */
-export function readLogs({ data }: Profile): { readonly logs: readonly StoredLog[]; readonly dropped: number } {
-  const { dropped, records } = asObject(asObject(data).logger)
-  return { logs: asObjects(records).flatMap(readLog), dropped: asNumber(dropped) }
+/** Reads the log messages of a profile: none where there is nothing. */
+export function readLogs({ collectors }: Profile): { readonly logs: readonly StoredLog[]; readonly dropped: number } {
+  const { dropped = 0, records = [] } = collectors.logger ?? {}
+  return { logs: records.map(toLog), dropped }
 }
 
-/** Whether a record tells of an error or of a warning. */
+/** Whether a level means an error or a warning. */
 export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
   if (level === 'error' || level === 'critical') return 'error'
   return level === 'warning' ? 'warning' : 'plain'
 }
 
-function readLog(
-  { at, channel, context, isCut, level, message, site, template }: Record<string, unknown>,
-  index: number,
-): StoredLog[] {
-  const known = logLevels.find(other => other === level)
-  if (known === undefined || typeof message !== 'string') return []
-  const { file, function: name, line } = asObject(site)
-  return [
-    {
-      index,
-      at: asNumber(at),
-      level: known,
-      channel: asText(channel),
-      message,
-      template: asText(template),
-      context: asObject(context),
-      place: asText(file) === '' ? '' : `${asText(file)}:${asNumber(line)}`,
-      function: asText(name),
-      isCut: isCut === true,
-    },
-  ]
+function toLog(log: LogMessage, index: number): StoredLog {
+  const { at, channel, context = {}, isCut = false, level, message, site, template = '' } = log
+  const place = site === undefined ? '' : `${site.file}:${site.line}`
+  return { index, at, level, channel, message, template, context, place, function: site?.function ?? '', isCut }
 }
 
 /** A line of the log that nobody had to write: it follows from the event tree. */

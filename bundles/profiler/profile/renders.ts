@@ -1,5 +1,4 @@
 import type { Profile } from './profile.ts'
-import { asNumber, asObject, asObjects, asText, asTexts } from './read-soft.ts'
 
 /** One call of a template. Times are in milliseconds, its start from that of the pass. */
 export interface Render {
@@ -28,31 +27,22 @@ export interface StoredRenders {
   readonly waited: number
 }
 
-/** No trace has more; who does has been meddled with. */
+/** No trace has more. */
 const renderLimit = 1000
 
 /** Reads which templates were rendered: none where there is nothing. */
-export function readRenders({ data }: Profile): StoredRenders {
-  const { renders, omitted, waited } = asObject(data.templates)
+export function readRenders({ collectors }: Profile): StoredRenders {
+  const { renders = [], omitted = 0, waited = 0 } = collectors.templates ?? {}
   const all: Render[] = []
   const pages: Render[] = []
-  for (const { name, parent, start, duration, keys, hasFailed } of asObjects(renders).slice(0, renderLimit)) {
-    const render: Render = {
-      index: all.length,
-      name: asText(name),
-      start: asNumber(start),
-      duration: Math.max(0, asNumber(duration)),
-      keys: asTexts(keys),
-      hasFailed: hasFailed === true,
-      partials: [],
-    }
-    // Only those before it are looked at: nothing goes in circles.
-    const caller = all[asNumber(parent, -1)]
-    const siblings = caller?.partials ?? pages
+  for (const { name, parent, start, duration, keys = [], hasFailed = false } of renders.slice(0, renderLimit)) {
+    const render: Render = { index: all.length, name, start, duration, keys, hasFailed, partials: [] }
+    // Only renders before it are its parents: there is no cycle.
+    const siblings = all[parent]?.partials ?? pages
     siblings.push(render)
     all.push(render)
   }
-  return { all, pages, calls: all.length + asNumber(omitted), omitted: asNumber(omitted), waited: asNumber(waited) }
+  return { all, pages, calls: all.length + omitted, omitted, waited }
 }
 
 /** What a template took itself, without its partials. */

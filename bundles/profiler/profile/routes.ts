@@ -1,8 +1,8 @@
 import { cut } from '../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
-import { type NearRoute, outcomesByNearness } from '../../../lib/routing/nearest-routes.ts'
+import type { NearRoute } from '../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../lib/routing/route.ts'
-import { asNumber, asObjects, asText } from './read-soft.ts'
+import type { RouterData } from './exchange-data.ts'
 
 /** The routes of the application, without those of the profiler itself. */
 export function shownRoutes(routes: Iterable<Route>): Route[] {
@@ -39,17 +39,12 @@ export interface RouteLog {
   readonly routes: readonly NearRoute[]
   readonly total: number
   readonly isRecorded: boolean
+  /** The methods that the routes of the path declare; only of a 405. */
+  readonly allow: readonly string[]
 }
 
-/** Reads the routes that were near when none was found; `undefined` where one was, or nobody looked. */
-export function readRouteLog({ nearest, total }: Readonly<Record<string, unknown>>): RouteLog | undefined {
-  if (!Array.isArray(nearest)) return undefined
-  const routes = asObjects(nearest).map(({ position, name, path, reason, text }) => ({
-    position: asNumber(position),
-    name: asText(name),
-    path: asText(path),
-    reason: outcomesByNearness.find(known => known === reason) ?? 'path',
-    text: asText(text),
-  }))
-  return { routes, total: asNumber(total), isRecorded: true }
+/** Reads the routes that came nearest when none was found; `undefined` where one was found, or the router was not asked. */
+export function readRouteLog(router: RouterData | undefined): RouteLog | undefined {
+  if (router === undefined || router.outcome === 'match' || router.outcome === 'redirect') return undefined
+  return { routes: router.nearest, total: router.total, isRecorded: true, allow: router.allow ?? [] }
 }

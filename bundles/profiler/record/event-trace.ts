@@ -3,7 +3,7 @@ import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Attributes } from '../../../lib/http/request.ts'
-import { SpanFlag, type SpanRow } from '../profile/event-tree.ts'
+import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
 
 /** Whatever an application dispatches, the kernel's own events still find a place. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { RouterData } from '#bundles/profiler/record/collectors/router.ts'
 import { createRouterPanel, rebuildRequest } from '#bundles/profiler/web/panels/router.ts'
@@ -98,7 +99,7 @@ t.test('what a condition has seen is not there any more, and the panel says so',
   t.match(toText(await show('router', refused)), /condition Condition "request => .*" does not evaluate to "true"/)
 
   const { router: _, ...data } = refused.data
-  const damaged = { ...refused, data: { ...data, router: { outcome: 'not-found' } } }
+  const damaged = toProfile({ ...refused, data: { ...data, router: { outcome: 'match', route: 'gone' } } })
   t.match(toText(await show('router', damaged)), 'Conditions were checked with the recorded method')
 })
 

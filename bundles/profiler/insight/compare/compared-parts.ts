@@ -6,24 +6,25 @@ import { formatSize, formatText, formatValue } from '../../profile/format-value.
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asList, asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
+import type { Pairs } from '../../profile/schema.ts'
 
 /** Reads what was sent in the body of a request, as far as it was kept: its fields one by one. */
-export function readRequestBody({ data }: Profile): Map<string, string> {
-  const body = asObject(asObject(asObject(data).request).body)
+export function readRequestBody({ collectors }: Profile): Map<string, string> {
+  const body = collectors.request?.body
+  if (body === undefined) return new Map()
   const parts: [string, string][] = [
-    ['media type', formatText(body.type)],
+    ['media type', body.type],
     ['length', formatSize(body.length)],
-    ['state', formatText(body.state)],
-    ['JSON', asList(body.json).length === 0 ? '' : formatValue(asList(body.json)[0])],
+    ['state', body.state],
+    ['JSON', body.json === undefined ? '' : formatValue(body.json[0])],
     ...[...readPairs(body.form, true, [])].map(([name, values]): [string, string] => [
       `field “${name}”`,
       values.join('\n'),
     ]),
-    ...asObjects(body.files).map(({ field, name, size }, index): [string, string] => [
+    ...(body.files ?? []).map(({ field, name, size }, index): [string, string] => [
       `file ${index + 1}`,
-      [formatText(field), formatText(name), formatSize(size)].join(', '),
+      [field, name, formatSize(size)].join(', '),
     ]),
   ]
   return new Map(parts.filter(([, text]) => text !== ''))
@@ -33,12 +34,11 @@ export function readRequestBody({ data }: Profile): Map<string, string> {
 const ownPageHeader = 'x-debug-exception'
 
 /** Reads what is known of the body of a response: its size before compression. What stood in it is not recorded. */
-export function readResponseBody({ data }: Profile): Map<string, string> {
-  const { headers, isStreamed, size } = asObject(asObject(data).response)
-  if (readPairs(headers, false, []).has(ownPageHeader)) return new Map()
+export function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
+  if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
   const parts: [string, string][] = [
-    ['size', formatSize(size)],
-    ['sent as', isStreamed === true ? 'a stream' : isStreamed === false ? 'a whole' : ''],
+    ['size', formatSize(response.size)],
+    ['sent as', response.isStreamed ? 'a stream' : 'a whole'],
   ]
   return new Map(parts.filter(([, text]) => text !== ''))
 }
@@ -109,8 +109,7 @@ export interface Timing {
 
 /** Reads how long a request took, and its controller, templates and outgoing calls; then event by event, and what was measured. */
 export function readTimings(profile: Profile): Map<string, Timing> {
-  const { summary } = profile
-  const data = asObject(profile.data)
+  const { collectors, summary } = profile
   const tree = readEventTree(profile)
   const total = Math.round(summary.duration * 1000)
   const timings: Timing[] = [{ name: 'Total', kind: 'main', duration: total, times: 1 }]
@@ -138,17 +137,15 @@ export function readTimings(profile: Profile): Map<string, Timing> {
       group.map(({ duration = 0 }) => duration),
     )
   }
-  for (const { duration, name } of asObjects(asObject(data.time).measured)) {
-    add(asText(name), 'measured', [asNumber(duration)])
-  }
+  for (const { duration, name } of collectors.time?.measured ?? []) add(name, 'measured', [duration])
   return new Map(timings.map(timing => [`${timing.kind} ${timing.name}`, timing]))
 }
 
 /** Reads names and values of a profile, headers or parameters: all values of each name, but for some names. */
-export function readPairs(pairs: unknown, hasCase: boolean, without: readonly string[]): Map<string, string[]> {
+export function readPairs(pairs: Pairs = [], hasCase: boolean, without: readonly string[]): Map<string, string[]> {
   const values = new Map<string, string[]>()
-  for (const [name, value] of asList(pairs).map(asList)) {
-    if (typeof name !== 'string' || without.includes(name.toLowerCase())) continue
+  for (const [name, value] of pairs) {
+    if (without.includes(name.toLowerCase())) continue
     const key = hasCase ? name : name.toLowerCase()
     const known = values.get(key)
     if (known === undefined) values.set(key, [formatText(value)])

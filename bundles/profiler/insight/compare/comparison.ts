@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { asObject } from '../../profile/read-soft.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import {
   type ListenerUse,
@@ -48,14 +47,14 @@ export const neverCompared: readonly string[] = [
 /** It tells the length of what was sent, compressed or not; bodies are compared by themselves. */
 const lengthHeader = 'content-length'
 
-/** Compares two profiles, which may be damaged: what cannot be read is taken for missing. */
+/** Compares two profiles, part by part. */
 export function compareProfiles(first: Profile, second: Profile): Comparison {
   const compare = <value>(
     read: (profile: Profile) => ReadonlyMap<string, value>,
     isSame?: (first: value, second: value) => boolean,
   ) => compareMaps(read(first), read(second), isSame)
-  const compareSent = (name: string) =>
-    compare(({ data }) => readPairs(asObject(asObject(data).request)[name], true, neverCompared))
+  const compareSent = (name: 'query' | 'attributes') =>
+    compare(({ collectors }) => readPairs(collectors.request?.[name], true, neverCompared))
   return {
     summary: compare(readSummary),
     timings: compare(readTimings),
@@ -74,8 +73,8 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
   }
 }
 
-function readHeaders(part: 'request' | 'response', { data, summary }: Profile): Map<string, string[]> {
-  const headers = readPairs(asObject(asObject(data)[part]).headers, false, [...neverCompared, lengthHeader])
+function readHeaders(part: 'request' | 'response', { collectors, summary }: Profile): Map<string, string[]> {
+  const headers = readPairs(collectors[part]?.headers, false, [...neverCompared, lengthHeader])
   if (part === 'request') return headers
   return new Map([...headers].map(([name, values]) => [name, values.map(value => toSteadyValue(name, value, summary))]))
 }

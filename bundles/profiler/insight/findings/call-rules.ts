@@ -4,7 +4,6 @@ import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asNumber } from '../../profile/read-soft.ts'
 
 const urlLength = 120
 
@@ -64,7 +63,7 @@ export const sequentialCallsRule: FindingRule<Profile> = {
     const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
     const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
     // Afterwards nobody waits for them.
-    const end = asNumber(profile.summary.duration)
+    const end = profile.summary.duration
     const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
     const byMaker = groupBy(candidates, call => String(findMaker(call, listeners)))
     return [...byMaker.values()].flatMap(findRuns).flatMap(describeRun)

@@ -2,24 +2,24 @@ import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contr
 import { isCompressible } from '../../../../lib/http/compression.ts'
 import { isSecretName } from '../../../../lib/redact/secret-names.ts'
 import { formatBytes } from '../../profile/format.ts'
-import type { Profile } from '../../profile/profile.ts'
-import { asNumber, asObject, asText, readHeader } from '../../profile/read-soft.ts'
+import { readHeader } from '../../profile/format-value.ts'
+import type { CollectorData, Profile } from '../../profile/profile.ts'
 
 /** Finds pages that say of themselves, in contradiction to what is known of them, how they may be cached. */
 export const uncacheableResponseRule: FindingRule<Profile> = {
   name: 'uncacheable-response',
   title: 'Uncacheable response',
-  find({ data, summary }) {
+  find({ collectors, summary }) {
     const { contentType, method, parent, status } = summary
     // Data is often made anew each time, on purpose.
     const isPage = method === 'GET' && status === 200 && parent === null && /^text\/html/i.test(contentType ?? '')
-    return isPage ? judgeCaching(data) : []
+    return isPage ? judgeCaching(collectors) : []
   },
 }
 
-function judgeCaching(data: Profile['data']): RuleFinding[] {
-  const control = readHeader(data.response, 'cache-control').join(', ').toLowerCase()
-  const [cookie] = readHeader(data.response, 'set-cookie')
+function judgeCaching(collectors: CollectorData): RuleFinding[] {
+  const control = readHeader(collectors.response, 'cache-control').join(', ').toLowerCase()
+  const [cookie] = readHeader(collectors.response, 'set-cookie')
   const place = { panel: 'request', anchor: 'header-cache-control' }
   if (/\b(?:public|s-maxage)\b/.test(control)) {
     if (cookie !== undefined)
@@ -34,7 +34,7 @@ function judgeCaching(data: Profile['data']): RuleFinding[] {
           evidence: {},
         },
       ]
-    if (readHeader(data.response, 'vary').some(vary => vary.trim() === '*'))
+    if (readHeader(collectors.response, 'vary').some(vary => vary.trim() === '*'))
       return [
         {
           severity: 'info',
@@ -46,7 +46,7 @@ function judgeCaching(data: Profile['data']): RuleFinding[] {
         },
       ]
   }
-  if (/\bno-store\b/.test(control) && cookie === undefined && !isPersonal(data))
+  if (/\bno-store\b/.test(control) && cookie === undefined && !isPersonal(collectors))
     return [
       {
         severity: 'info',
@@ -62,13 +62,14 @@ function judgeCaching(data: Profile['data']): RuleFinding[] {
 }
 
 /** Whether the answer may be meant for one client only. */
-function isPersonal({ request, session }: Profile['data']): boolean {
+function isPersonal({ request, session }: CollectorData): boolean {
   const hasCredentials = ['cookie', 'authorization'].some(name => readHeader(request, name).length > 0)
-  return hasCredentials || asNumber(asObject(session).useCount) > 0
+  return hasCredentials || (session?.useCount ?? 0) > 0
 }
 
 function nameOf(cookie: string): string {
-  return asText(cookie.split('=')[0])
+  const [name = ''] = cookie.split('=')
+  return name
 }
 
 /** Bytes that are sent before the client has to confirm any (RFC 6928, section 2): less arrives as soon in full length. */
@@ -78,11 +79,11 @@ const leastSize = 14_600
 export const uncompressedResponseRule: FindingRule<Profile> = {
   name: 'uncompressed-response',
   title: 'Response not compressed',
-  find({ data, summary }) {
+  find({ collectors, summary }) {
     const { contentType, method, parent, status } = summary
-    const size = asNumber(asObject(data.response).size)
+    const size = collectors.response?.size ?? 0
     const isWhole = method !== 'HEAD' && status === 200 && parent === null
-    if (!isWhole || size < leastSize || !isCompressible(contentType) || !isMissed(data)) return []
+    if (!isWhole || size < leastSize || !isCompressible(contentType) || !isMissed(collectors)) return []
     return [
       {
         severity: 'warning',
@@ -97,7 +98,7 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
 }
 
 /** Whoever says no-transform means it; and who says that it depends on the coding has tried. */
-function isMissed({ request, response }: Profile['data']): boolean {
+function isMissed({ request, response }: CollectorData): boolean {
   const has = (name: string, pattern: RegExp) => readHeader(response, name).some(value => pattern.test(value))
   if (has('content-encoding', /./) || has('cache-control', /\bno-transform\b/i)) return false
   return !has('vary', /\baccept-encoding\b/i) && readHeader(request, 'accept-encoding').some(accepts)
@@ -111,13 +112,13 @@ function accepts(header: string): boolean {
 export const insecureCookieRule: FindingRule<Profile> = {
   name: 'insecure-cookie',
   title: 'Insecure cookie',
-  find({ data, summary }) {
+  find({ collectors, summary }) {
     // What a sub-request sets is set with the main request's response, if at all.
     if (summary.parent !== null) return []
     const isSecure = summary.url.startsWith('https:')
-    return readHeader(data.response, 'set-cookie')
+    return readHeader(collectors.response, 'set-cookie')
       .map(parseCookie)
-      .filter(cookie => !isRemoved(cookie, asNumber(summary.time)))
+      .filter(cookie => !isRemoved(cookie, summary.time))
       .flatMap(cookie => judgeCookie(cookie, isSecure))
   },
 }
@@ -137,8 +138,8 @@ function parseCookie(field: string): Cookie {
 }
 
 function split(text: string): [name: string, value: string] {
-  const [name, ...value] = text.split('=')
-  return [asText(name).trim(), value.join('=').trim()]
+  const [name = '', ...value] = text.split('=')
+  return [name.trim(), value.join('=').trim()]
 }
 
 /** It holds nothing any more. */

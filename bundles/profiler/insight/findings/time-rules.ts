@@ -5,7 +5,6 @@ import { formatCount, formatDuration, formatShare } from '../../profile/format.t
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
 
 /**
@@ -19,11 +18,9 @@ export const blockedLoopRule: FindingRule<Profile> = {
   name: 'blocked-loop',
   title: 'Event loop blocked',
   find(profile) {
-    const blocks = asObjects(asObject(profile.data.memory).blocks)
-      .map(({ by, cpu, start }) => ({ by: asText(by), time: asNumber(cpu), start: asNumber(start) }))
-      .filter(({ time }) => time >= leastBlock)
+    const blocks = profile.collectors.memory?.blocks.filter(({ cpu }) => cpu >= leastBlock) ?? []
     return [...groupBy(blocks, ({ by }) => by)].map(([by, blocks]) => {
-      const time = blocks.reduce((sum, { time }) => sum + time, 0)
+      const time = blocks.reduce((sum, { cpu }) => sum + cpu, 0)
       return {
         ...describeBlock(by, profile.summary.token, formatDuration(time)),
         evidence: { count: blocks.length, time },
@@ -77,7 +74,7 @@ export const slowListenerRule: FindingRule<Profile> = {
   name: 'slow-listener',
   title: 'Slow listener',
   find(profile) {
-    const whole = asNumber(profile.summary.duration)
+    const whole = profile.summary.duration
     return readEventTree(profile)
       .nodes.filter(isExpected)
       .map(node => ({ node, time: ownTime(node) / 1000 }))
@@ -105,8 +102,8 @@ export const lateWorkRule: FindingRule<Profile> = {
   name: 'late-work',
   title: 'Work after the response',
   find(profile) {
-    const since = asOptionalNumber(asObject(profile.data.late).since)
-    return since === undefined ? [] : describeLateWork(profile, since)
+    const { late } = profile.collectors
+    return late === undefined ? [] : describeLateWork(profile, late.since)
   },
 }
 

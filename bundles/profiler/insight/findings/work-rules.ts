@@ -2,7 +2,6 @@ import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contr
 import { formatCount, formatDuration } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asNumber, asObject, asObjects, asText, asTexts } from '../../profile/read-soft.ts'
 import { type Render, readRenders } from '../../profile/renders.ts'
 
 /** A list of fewer items is a page's daily work. */
@@ -45,24 +44,23 @@ const changing: ReadonlySet<string> = new Set(['set', 'delete', 'clear', 'flash'
 export const needlessSessionRule: FindingRule<Profile> = {
   name: 'needless-session',
   title: 'Unneeded session',
-  find({ data, summary }) {
-    const { attributes, flashes, metadata, uses } = asObject(data.session)
-    const known = asObjects(uses)
+  find({ collectors, summary }) {
+    const { attributes = {}, flashes = {}, metadata, uses = [] } = collectors.session ?? {}
     // One that was there before may have been read.
-    const isNew = asNumber(asObject(metadata).createdAt) >= asNumber(summary.time)
-    const isEmpty = [attributes, flashes].every(entries => Object.keys(asObject(entries)).length === 0)
-    const isRead = known.length > 0 && !known.some(({ method }) => changing.has(asText(method)))
-    if (metadata === undefined || !isNew || !isEmpty || !isRead) return []
-    const [first = ''] = asTexts(known[0]?.trace)
+    const isNew = metadata !== undefined && metadata.createdAt >= summary.time
+    const isEmpty = [attributes, flashes].every(entries => Object.keys(entries).length === 0)
+    const isRead = uses.length > 0 && !uses.some(({ method }) => changing.has(method))
+    if (!isNew || !isEmpty || !isRead) return []
+    const [first = ''] = uses[0]?.trace ?? []
     return [
       {
         // A page that asks who is logged in cannot do otherwise.
         severity: 'info',
-        problem: `The session was used (${formatCount(known.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
+        problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
         values: { place: first || 'by an unknown caller' },
         advice: 'Use the session only where it is needed: a response that depends on one is kept in no cache.',
         place: { panel: 'request', anchor: 'session' },
-        evidence: { count: known.length },
+        evidence: { count: uses.length },
       },
     ]
   },

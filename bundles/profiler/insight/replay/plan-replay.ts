@@ -2,12 +2,13 @@ import { encodeMultipart, parseParameters } from '../../../../lib/body/multipart
 import { Headers } from '../../../../lib/http/headers.ts'
 import { forwardingHeaders } from '../../../../lib/http/proxy-headers.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
+import type { BodyData } from '../../profile/exchange-data.ts'
 import { readFormParts, serializeForm } from '../../profile/form-body.ts'
 import { formatCount } from '../../profile/format.ts'
 import { formatSize, formatText } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asList, asObject, asObjects } from '../../profile/read-soft.ts'
 import { splitUrl } from '../../profile/routes.ts'
+import type { Pairs } from '../../profile/schema.ts'
 
 /** How a recorded request can be made once more, or why it cannot. */
 export type ReplayPlan = PossibleReplay | ImpossibleReplay
@@ -61,8 +62,8 @@ const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
 const refusedNote =
   'The client may not see debug output: the profiler answers the replay as it has answered the request.'
 
-/** Plans how a recorded request is made once more. The record may be damaged. */
-export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>): ReplayPlan {
+/** Plans how a recorded request is made once more. */
+export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): ReplayPlan {
   const { ip, method, outcome, parent, token, url } = summary
   if (parent !== null) {
     const reason = 'A sub-request is a part of another request, and is not made by itself: replay its main request.'
@@ -71,9 +72,9 @@ export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>)
   const parts = splitUrl(url)
   if (parts === undefined) return { isPossible: false, reason: 'What was recorded is no URL.', parent: '' }
 
-  const request = asObject(asObject(data).request)
-  const { headers, notes, secrets } = planHeaders(request.headers, parts.host)
-  const isDebugAllowed = request.isDebugAllowed === true
+  const { request } = collectors
+  const { headers, notes, secrets } = planHeaders(request?.headers ?? [], parts.host)
+  const isDebugAllowed = request?.isDebugAllowed ?? false
   const contentType = headers.find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
   return {
     isPossible: true,
@@ -82,12 +83,12 @@ export function planReplay({ data, summary }: Pick<Profile, 'data' | 'summary'>)
     target: parts.target,
     scheme: parts.scheme,
     ip,
-    httpVersion: request.httpVersion === '1.0' ? '1.0' : '1.1',
+    httpVersion: request?.httpVersion === '1.0' ? '1.0' : '1.1',
     isDebugAllowed,
     headers,
     secrets,
     isTargetMasked: parts.target.includes(mask),
-    body: planBody(request.body, contentType),
+    body: planBody(request?.body, contentType),
     notes: isDebugAllowed ? notes : [...notes, refusedNote],
     caution: cautionOf(method, outcome),
   }
@@ -109,18 +110,18 @@ function cautionOf(method: string, outcome: Profile['summary']['outcome']): stri
 
 type Field = readonly [name: string, value: string]
 
-function planHeaders(fields: unknown, host: string | undefined) {
+function planHeaders(fields: Pairs, host: string | undefined) {
   const headers: Field[] = []
   const secrets = new Map<string, string>()
   const lost: string[] = []
   const told: string[] = []
   let isCut = false
-  for (const [field, value] of asList(fields).map(asList)) {
-    const name = formatText(field).toLowerCase()
+  for (const [field, value] of fields) {
+    const name = field.toLowerCase()
     if (field === '…') isCut = true
     else if (forwarding.has(name)) told.push(name)
     else if (isSecret(name, value)) secrets.set(name, hintOf(name, value))
-    else if (isSendable(name, value)) headers.push([formatText(field), formatText(value)])
+    else if (isSendable(name, value)) headers.push([field, formatText(value)])
     else lost.push(name)
   }
   return {
@@ -174,13 +175,10 @@ export interface PlannedBody {
 const ellipsis = '…'
 
 /** Plans the body of a replay; `contentType` is the header with its parameters. */
-export function planBody(data: unknown, contentType: string): PlannedBody {
-  const body = asObject(data)
-  const files = asObjects(body.files)
-  const form = asList(body.form)
-  const json = asList(body.json)
-  if (Object.keys(body).length === 0 || body.length === 0) return { state: 'none', content: '', note: '' }
-  if (json.length > 0) return describe(String(JSON.stringify(json[0])), [])
+export function planBody(body: BodyData | undefined, contentType: string): PlannedBody {
+  if (body === undefined || body.length === 0) return { state: 'none', content: '', note: '' }
+  const { files = [], form = [], json } = body
+  if (json !== undefined) return describe(String(JSON.stringify(json[0])), [])
   if (body.type === 'multipart/form-data' || files.length > 0) {
     const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
@@ -200,8 +198,8 @@ function describe(content: string, lost: readonly string[]): PlannedBody {
   return { state: notes.length === 0 ? 'whole' : 'partial', content, note: notes.join(' ') }
 }
 
-function missing({ length, state, type }: Readonly<Record<string, unknown>>): PlannedBody {
-  const facts = [formatText(type), formatSize(length)].filter(fact => fact !== '')
+function missing({ length, state, type }: BodyData): PlannedBody {
+  const facts = [type, formatSize(length)].filter(fact => fact !== '')
   const name = `The body${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
   const reason = state === 'unread' ? ' The application had not read it.' : ''
   return { state: 'missing', content: '', note: `${name} was not kept: nothing is sent in its place.${reason}` }

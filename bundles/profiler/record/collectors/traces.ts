@@ -2,7 +2,7 @@ import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
-import type { SpanRow } from '../../profile/event-tree.ts'
+import type { SpanRow } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { OutgoingCall } from '../call-trace.ts'
 import type { ProfileCollector } from '../collect.ts'

@@ -3,7 +3,8 @@ import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { locateFrame, originOf } from '../../../../lib/stack/stack-frames.ts'
-import type { CpuData, CpuExcerpt, CpuOrigin, SampledFunction } from '../../profile/cpu.ts'
+import type { CpuData, CpuOrigin, SampledFunction } from '../../profile/code-data.ts'
+import type { Excerpt } from '../../profile/schema.ts'
 import { type CalledFunction, type CallNode, type CallTree, createCallTree, findSource, keyOf } from './call-tree.ts'
 import type { SampledRequest } from './cpu-sampler.ts'
 
@@ -163,8 +164,8 @@ function findHotLine(ticks: ReadonlyMap<number, number> | undefined, { url }: Ca
 }
 
 /** The sources of the hottest functions of the application. */
-function findExcerpts(described: readonly DescribedFunction[], { sources }: SummaryServices): CpuExcerpt[] {
-  const excerpts: CpuExcerpt[] = []
+function findExcerpts(described: readonly DescribedFunction[], { sources }: SummaryServices): Excerpt[] {
+  const excerpts: Excerpt[] = []
   for (const { path, sampled } of described.slice(0, functionLimit)) {
     const { file, hot, origin, self } = sampled
     if (excerpts.length === excerptLimit) break

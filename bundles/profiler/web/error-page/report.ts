@@ -6,12 +6,13 @@ import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { readExceptions } from '../../profile/exceptions.ts'
+import type { RouterData } from '../../profile/exchange-data.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
 import { recordLink, visitLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asObject, asText, asTexts } from '../../profile/read-soft.ts'
+import { asObject, asText } from '../../profile/read-soft.ts'
 import { readRouteLog } from '../../profile/routes.ts'
 import { createRecord } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -98,7 +99,7 @@ export function createReport(
     address: profile.summary.url,
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
-    routing: createRouting(profile.data.router, services.routes),
+    routing: createRouting(profile.collectors.router, services.routes),
     logs: logs.slice(-logLimit).map(log => ({ ...log, offset: `+${formatMicroseconds(log.at)}` })),
     earlier: Math.max(0, logs.length - logLimit),
   }
@@ -106,9 +107,8 @@ export function createReport(
 
 const shownLimit = 5
 
-function createRouting(data: unknown, routes: Iterable<Route>): RoutingReport | undefined {
-  const known = asObject(data)
-  const log = readRouteLog(known)
+function createRouting(router: RouterData | undefined, routes: Iterable<Route>): RoutingReport | undefined {
+  const log = readRouteLog(router)
   if (log === undefined) return undefined
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
@@ -121,7 +121,7 @@ function createRouting(data: unknown, routes: Iterable<Route>): RoutingReport | 
     return { position, name, path, text, label, level, methods: '', link: undefined, ...declared.get(name) }
   })
   const shown = Math.max(shownLimit, rows.findLastIndex(({ level }) => level === 'warning') + 1)
-  return { allow: asTexts(known.allow).join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
+  return { allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
 }
 
 /** One step on the way from a request to its error. */

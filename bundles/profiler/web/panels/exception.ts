@@ -1,7 +1,8 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
+import type { RecordedFrame } from '../../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { RecordedExcerpt, RecordedFrame } from '../../record/collectors/exception.ts'
+import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
@@ -88,7 +89,7 @@ export function viewExceptions(profile: Profile, editor: EditorLinks): Exception
 function viewException(
   { frames, common, omitted, relation, name, message, code, status, note }: StoredException,
   index: number,
-  excerpts: readonly RecordedExcerpt[],
+  excerpts: readonly Excerpt[],
   editor: EditorLinks,
 ): ExceptionView {
   const sources = frames.map(frame => excerpts.find(({ file, line }) => file === frame.file && line === frame.line))
@@ -115,7 +116,7 @@ function viewException(
   }
 }
 
-function viewSource(excerpt: RecordedExcerpt | undefined): SourceLine[] {
+function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   if (excerpt === undefined) return []
   return highlightSource(excerpt.file, excerpt.lines).map((tokens, index) => {
     const number = excerpt.start + index

@@ -41,7 +41,10 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   const declared = asObjects(asObject(facts.router).routes)
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log = profile.data.router === undefined ? noLog : (readRouteLog(data) ?? computeLog(profile, services))
+  const log =
+    profile.collectors.router === undefined
+      ? noLog
+      : (readRouteLog(profile.collectors.router) ?? computeLog(profile, services))
   const methods = new Map(declared.map(({ methods, name }) => [name, asTexts(methods).join(', ')]))
   const rows = toLogRows(log, data.outcome === 'match' ? route : '').map(row => ({
     ...row,
@@ -75,14 +78,14 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   }
 }
 
-const noLog: RouteLog = { routes: [], total: 0, isRecorded: false }
+const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
 
 function computeLog({ summary }: Profile, { redactor, routes }: RouterPanelServices): RouteLog {
   const request = rebuildRequest(summary)
   if (request === undefined) return noLog
   const nearest = new NearestRoutes(shownRoutes(routes))
   const found = nearest.find(request, shownLimit).map(near => maskNearRoute(near, redactor))
-  return { routes: found, total: nearest.size, isRecorded: false }
+  return { routes: found, total: nearest.size, isRecorded: false, allow: [] }
 }
 
 /** The route that was taken is known better than it could be computed: what its condition has seen is not there any more. */

@@ -6,6 +6,7 @@ import { listToJson, listToMarkdown } from '#bundles/profiler/export/list.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
 import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { disarm, hostileTexts } from '#tests/support/hostile-texts.ts'
 import { changeTree, type Json, mergeTrees } from '#tests/support/json-tree.ts'
@@ -76,7 +77,10 @@ function plant(subject: ShownProfile, manner: 'after' | 'instead', text: string)
     if (isChecked.test(place) || /summary$/.test(place) || typeof value === 'number') return undefined
     return manner === 'instead' ? text : `${value}${text}`
   }
-  return changeTree(JSON.parse(JSON.stringify(subject)), change) as unknown as ShownProfile
+  const { collectors, process, ...document } = subject.profile
+  const stored = JSON.parse(JSON.stringify({ ...subject, profile: document }))
+  const planted = changeTree(stored, change) as unknown as ShownProfile
+  return { ...planted, profile: toProfile(planted.profile, planted.facts) }
 }
 
 t.test('whatever was recorded, the structure of a record is the same', async t => {

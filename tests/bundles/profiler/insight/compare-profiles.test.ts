@@ -212,7 +212,7 @@ t.test('timings: what a request is made of, its events, and what was measured', 
 
 t.test('a fact of a body that only one record has is no difference', async t => {
   const one = createProfile({ response: { size: 10, isStreamed: false, headers: [] } })
-  const other = createProfile({ response: { size: null, headers: [] } })
+  const other = createProfile({})
   for (const [first, second] of [
     [one, other],
     [other, one],
@@ -225,7 +225,11 @@ t.test('a fact of a body that only one record has is no difference', async t => 
 
 t.test('the verdict counts what has come out another way, and tells apart what was asked another way', async t => {
   const one = createProfile({
-    request: { query: [['page', '1']], headers: [['accept', 'a']], body: { type: 'a', form: [['name', 'Ada']] } },
+    request: {
+      query: [['page', '1']],
+      headers: [['accept', 'a']],
+      body: { type: 'a', state: 'read', form: [['name', 'Ada']] },
+    },
     response: { size: 10, isStreamed: false, headers: 'abcd'.split('').map(name => [name, '1']) },
     templates: { renders: [{ name: 'page', parent: -1, duration: 1 }] },
   })
@@ -235,7 +239,7 @@ t.test('the verdict counts what has come out another way, and tells apart what w
       request: {
         query: [['page', '2']],
         headers: [['accept', 'b']],
-        body: { type: 'a', json: [{ a: 1 }], files },
+        body: { type: 'a', state: 'read', json: [{ a: 1 }], files },
         attributes: [['team', 'x']],
       },
       response: { size: 11, isStreamed: true, headers: [['a', '2']] },
@@ -274,7 +278,7 @@ t.test('the verdict counts what has come out another way, and tells apart what w
   t.strictSame(comparison.calls[0]?.second, ['200', '500'])
   t.strictSame(
     comparison.requestBody.map(({ key }) => key),
-    ['media type', 'JSON', 'field “name”', 'file 1'],
+    ['media type', 'state', 'JSON', 'field “name”', 'file 1'],
   )
 })
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import type { SpanRow } from '#bundles/profiler/profile/event-tree.ts'
+import type { SpanRow } from '#bundles/profiler/profile/event-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'

@@ -1,7 +1,7 @@
 import type { Profiler } from 'node:inspector'
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { CpuData } from '#bundles/profiler/profile/cpu.ts'
+import type { CpuData } from '#bundles/profiler/profile/code-data.ts'
 import { type CallNode, createCallTree } from '#bundles/profiler/record/cpu/call-tree.ts'
 import { summarizeSamples } from '#bundles/profiler/record/cpu/summarize-samples.ts'
 import { Redactor } from '#lib/redact/redactor.ts'

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { controllerTimes } from '#bundles/profiler/profile/event-outline.ts'
 import { type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -124,7 +125,9 @@ t.test('the controller stands where it was called, with what it has dispatched, 
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
   const { show } = await createProfiledKernel(t)
   const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
-  const html = await show(createEventsPanel(), { profile: { ...nameless, data: { events: { spans: failed } } } })
+  const html = await show(createEventsPanel(), {
+    profile: toProfile({ ...nameless, data: { events: { spans: failed } } }),
+  })
   t.match(html, 'the controller')
 })
 
@@ -261,17 +264,18 @@ t.test('rows that make no sense are left out, and nothing refers to them', async
     [{}, 'a', 0, 1],
     [1, 'call of nothing', 0, 1],
     [null, 'a', -5, -5, 99],
-    [null, 'in a dispatch', 0, 1, 5],
+    [null, 'in a damaged one', 0, 1, 5],
     [2, 'in itself', 0, 1, 7],
-    [2, 'a call', 'x', 'y', 5, 'z', { not: 'a list' }],
+    [2, 'a call', 3, null, 6, 1],
+    [2, 'another', 'x', 'y', 6, 'z', { not: 'a list' }],
   ]
   const tree = readEventTree(createSubject({ events: { spans: rows, dropped: 'many' } }).profile)
   t.strictSame(
     tree.nodes.map(({ name }) => name),
-    ['a', 'in a dispatch', 'a call'],
+    ['in a damaged one', 'a call'],
   )
-  t.hasStrict(tree, { roots: [{ name: 'a', start: 0, duration: 0 }, { name: 'in a dispatch' }], dropped: 0 })
-  t.hasStrict(tree.nodes[2], { start: 0, duration: undefined, details: [] })
+  t.hasStrict(tree, { roots: [{ index: 6, start: 0, duration: 1 }], dropped: 0 })
+  t.hasStrict(tree.nodes[1], { index: 8, start: 3, duration: undefined, isStopped: true, details: [] })
 })
 
 t.test('a tree of any depth is shown', async t => {

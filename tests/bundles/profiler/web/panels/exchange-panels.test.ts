@@ -179,7 +179,8 @@ t.test('data of any shape makes a page', async t => {
     for (const value of [shape, inner, { ...inner, body: inner, metadata: { createdAt: 9e99 }, uses: [inner] }]) {
       const names = ['request', 'response', 'session', 'server', 'config']
       const data = Object.fromEntries(names.map(name => [name, value]))
-      const damaged: StoredProfile = { ...stored, facts: data, profile: { ...stored.profile, data } }
+      const profile = toProfile({ ...stored.profile, data }, data)
+      const damaged: StoredProfile = { ...stored, facts: data, profile }
       for (const panel of [requestPanel, configPanel]) {
         t.ok(panel.hasContent(damaged.profile))
         t.match(await show(panel.name, damaged), /<h[23]>/)
