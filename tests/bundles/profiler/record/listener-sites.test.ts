@@ -20,9 +20,7 @@ t.test('a listener is known by where it was registered, as a function or as a me
   })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>
-    /^tests\/.+\/listener-sites\.test\.[jt]s:(\d+)$/.exec(
-      String(sites.find(listener, process.cwd())),
-    )
+    /^tests\/.+\/listener-sites\.test\.[jt]s:(\d+)$/.exec(String(sites.find(listener, process.cwd())))
   dispatcher.on(Noted, () => undefined)
   dispatcher.subscribe(Noted, { onNoted: () => undefined }, 'onNoted', -1)
   const [first, second] = dispatcher.listeners(Noted).map(lineOf)

@@ -180,11 +180,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">.*whoever made the sub-request/)
   const events = await kernel.show('events', await kernel.storedOf(response))
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
-  t.match(
-    events,
-    /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/,
-    'where it was registered',
-  )
+  t.match(events, /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')
 })
 
 t.test('the section of relatives is named after what there is', async t => {
