@@ -16,13 +16,14 @@ import { lateCollector } from './record/collectors/time.ts'
 import { ArmFile } from './record/cpu/arming.ts'
 import { CpuProfiler } from './record/cpu/cpu-profiler.ts'
 import { CpuSampler } from './record/cpu/cpu-sampler.ts'
+import { ListenerSites } from './record/listener-sites.ts'
 import { findCallSite } from './record/log-trace.ts'
 import { GcWatch, HangWatch, LoopWatch } from './record/loop-watch.ts'
 import { createRenderTracer, observeSessions, watchCrashes } from './record/observers.ts'
 import { Profiler } from './record/profiler.ts'
 import { ProfilerListener } from './record/profiler-listener.ts'
-import { ListenerSites, ProfilerTracer } from './record/profiler-tracer.ts'
 import { type RecordingOptions, RecordingPolicy } from './record/recording-policy.ts'
+import { RequestRecorder } from './record/request-recorder.ts'
 import type { Trace } from './record/trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './record/watch-calls.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
@@ -68,7 +69,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     decorate(foundation) {
       const { context, logger, redactor, signals } = foundation
       redactor.reveal(options.revealedNames ?? [])
-      let facts: string | undefined
+      let processData: string | undefined
       // With the first request all bundles have added theirs.
       let all: Collector<Trace>[] | undefined
       storage = options.storage ?? createStorage(foundation)
@@ -84,7 +85,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
           loop.start()
           hangs.start()
         },
-        facts: () => (facts ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
+        processData: () => (processData ??= redactor.knownSecrets(JSON.stringify(describeProcess(collectors)))),
         redactor,
         logger: logger.channel('profiler'),
         signals,
@@ -99,7 +100,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       }
       watches.push(logger.observe(observe), loop.stop, hangs.stop)
       const isOwn = (controller: unknown) => controllers.has(controller)
-      const tracer = new ProfilerTracer({ ...foundation, profiler, sites, isOwn })
+      const tracer = new RequestRecorder({ ...foundation, profiler, sites, isOwn })
       const renders = createRenderTracer(request => profiler.find(request ?? context.current))
       return {
         ...foundation,

@@ -118,11 +118,13 @@ export function formatFrame(frame: StackFrame): string {
 export interface FrameLocation {
   /** Relative to the project's root for files below it. Absent for functions built into the engine. */
   readonly file?: string
-  /** `kernel`: below `kernel/` or `lib/` of the project. `vendor`: also every file outside of the project. */
+  /** `kernel`: below `kernel/`, `lib/` or `bundles/framework/` of the project. `vendor`: also every file outside of the project. */
   readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
 }
 
-const kernelFolders: readonly string[] = ['kernel', 'lib'].map(folder => folder + path.sep)
+const kernelFolders: readonly string[] = ['kernel', 'lib', path.join('bundles', 'framework')].map(
+  folder => folder + path.sep,
+)
 
 /** The folder of the compiled code, with the paths of the sources. Frames name it where source maps are off. */
 const compiled = `dist${path.sep}`

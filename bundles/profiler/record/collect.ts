@@ -8,12 +8,20 @@ import type { ProfileRecord } from '../store/profile-storage.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
 
-/** Asks each collector about a trace. Never throws: one that fails costs its own data only. */
+/** A collector of the profiler: it reads a whole trace, masks what it returns, and may describe the process. */
+export interface ProfileCollector extends Collector<Trace> {
+  /** What is the same for all requests of the process; called once, when the first profile is written. */
+  describeProcess?(): unknown
+  /** Whether it also returns late work: then it runs again after late work. */
+  readonly collectsLate?: true
+}
+
+/** Runs each collector on a trace. Never throws: a collector that fails loses its own data only. */
 export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>, redactor: Redactor): CollectedData {
   const data: Record<string, unknown> = {}
   const failures: Record<string, string> = {}
   const pending: Promise<void>[] = []
-  const keep = (name: string, value: unknown) => {
+  const add = (name: string, value: unknown) => {
     if (value !== undefined) data[name] = value
   }
   const fail = (name: string, error: unknown) => {
@@ -22,12 +30,12 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
   for (const collector of collectors) {
     const { name } = collector
     try {
-      const told = collector.collect(trace)
-      if (!isThenable(told)) keep(name, told)
+      const value = collector.collect(trace)
+      if (!isThenable(value)) add(name, value)
       else
         pending.push(
-          Promise.resolve(told)
-            .then(value => keep(name, value))
+          Promise.resolve(value)
+            .then(value => add(name, value))
             .catch(error => fail(name, error)),
         )
     } catch (error) {
@@ -39,13 +47,13 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
 }
 
 /**
- * Asks collectors that tell what comes after the response once more, of a trace that is over: all else stays as it was then,
- * when its response was still there. None of them tells something later than at once.
+ * Runs the collectors of late work once more on a trace that has ended. Everything else stays as it was collected when the
+ * response was there. These collectors are synchronous.
  */
 export function collectLate(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): void {
   const { collected } = trace
   if (collected === undefined) return
-  const late = collectors.filter(({ tellsLate }) => tellsLate)
+  const late = collectors.filter(({ collectsLate }) => collectsLate)
   const { data, failures, summary } = collectData(trace, late, redactor)
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
@@ -53,15 +61,7 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   trace.collected = { ...collected, summary: { ...collected.summary, calls, errors, warnings } }
 }
 
-/** A collector of the profiler's own: it sees the whole trace, masks what it tells, and may know facts of the process. */
-export interface ProfileCollector extends Collector<Trace> {
-  /** What is the same for all requests of the process; asked once, when the first profile is kept. */
-  describeProcess?(): unknown
-  /** Whether it also tells what comes after the response: then it is asked again, when there is any. */
-  readonly tellsLate?: true
-}
-
-/** What the list shows of a trace, masked. */
+/** Makes the summary of a trace, which lists show. Masked. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   const { controller, error, logs, request, response, thrown } = trace
   const route = request.attributes.get('_route')
@@ -89,12 +89,8 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   }
 }
 
-/** Makes the record of what was collected of a trace; nothing unmasked is in it. */
-export function createRecord(
-  trace: Trace,
-  { data, failures, summary }: CollectedData,
-  redactor: Redactor,
-): ProfileRecord {
+/** Makes the text that the store keeps of a trace. Everything in it is masked. */
+export function toRecord(trace: Trace, { data, failures, summary }: CollectedData, redactor: Redactor): ProfileRecord {
   const children = trace.children.map(({ token }) => token)
   const profile: ProfileDocument = {
     schemaVersion,
@@ -103,6 +99,6 @@ export function createRecord(
     data,
     failures,
   }
-  // Collectors have masked what they tell; this finds what they could not recognise: secrets of the environment.
+  // Collectors mask what they recognise. This masks the secrets of the environment wherever they occur.
   return { summary: profile.summary, text: redactor.knownSecrets(JSON.stringify(profile)) }
 }

@@ -36,7 +36,7 @@ export class ProfilerListener {
   }
 
   onException({ error, request }: ExceptionEvent): void {
-    this.#services.profiler.find(request)?.noteThrown(error)
+    this.#services.profiler.find(request)?.addThrown(error)
   }
 
   onResponse({ isMainRequest, request, response: { headers } }: ResponseEvent): void {

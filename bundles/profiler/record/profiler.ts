@@ -1,60 +1,64 @@
-import { randomFillSync } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { RequestType, type TerminateEvent } from '../../../kernel/events.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
-import { RecordKeeper, type RecordKeeperServices } from './record-keeper.ts'
+import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
 import { attachTrace, detachTrace, findTrace, removeFrom, Trace, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 /** What a profiler works with. */
-export interface ProfilerServices extends RecordKeeperServices {
-  /** Begins to watch the event loop, as long as requests are in flight. */
+export interface ProfilerServices extends ProfileWriterServices {
+  /** Starts to watch the event loop, which lasts as long as requests are in flight. */
   readonly watchLoop: () => void
 }
 
-/** Looks at a main request before its trace begins, given its token and how many others are in flight; may sample it. */
+/** Is called before a main request is traced, with its token and the number of other requests in flight; may sample it. */
 export type Inspection = (request: Request, token: string, others: number) => CpuRecording | undefined
 
-/** Makes a profile of each request that its policy wants, many at once: what is noted of a request lives on its trace. */
+/**
+ * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response was
+ * sent. The writer then makes profiles of the traces. `RequestRecorder` makes these calls; listeners and watches add to
+ * the trace that `find` gives them.
+ */
 export class Profiler {
   readonly #services: ProfilerServices
-  readonly #keeper: RecordKeeper
+  readonly #writer: ProfileWriter
   // A list, where a set would be expected: see `removeFrom`.
   readonly #inFlight: Trace[] = []
   #inspection: Inspection | undefined
 
   constructor(services: ProfilerServices) {
     this.#services = services
-    this.#keeper = new RecordKeeper(services)
+    this.#writer = new ProfileWriter(services)
   }
 
-  /** The main requests that are not kept yet: those that are handled now, and some that have just ended. */
+  /** The main requests that are not written yet: those in flight, and some that have just ended. */
   get open(): Iterable<Trace> {
-    return [...this.#inFlight, ...this.#keeper.ended]
+    return [...this.#inFlight, ...this.#writer.ended]
   }
 
-  /** The trace of a request, when it is recorded. */
+  /** The trace of a request; `undefined` when it is not recorded. */
   find(request: Request | undefined): Trace | undefined {
     return request === undefined ? undefined : findTrace(request)
   }
 
-  /** Whether the trace, as far as is known, becomes a profile. */
+  /** Whether a trace becomes a profile, as far as is known now. */
   keeps(trace: Trace): boolean {
     return this.#services.policy.keeps(trace)
   }
 
-  /** Resolves when the profile of a token is kept, should it be in the making; after a second in any case. */
-  whenKept(token: string): Promise<void> {
-    return this.#keeper.whenKept(token)
+  /** Resolves when the profile of a token is written, at once when none is expected, and after one second in any case. */
+  whenWritten(token: string): Promise<void> {
+    return this.#writer.whenWritten(token)
   }
 
-  /** Resolves when everything that is over is kept; after a second in any case. */
+  /** Resolves when every ended request is written, and after one second in any case. */
   whenIdle(): Promise<void> {
-    return this.#keeper.whenIdle()
+    return this.#writer.whenIdle()
   }
 
-  /** Has each main request that is recorded looked at, by nobody else meanwhile; returns what ends that. */
+  /** Sets the one inspection of main requests; the returned function removes it. */
   inspect(inspection: Inspection): () => void {
     this.#inspection = inspection
     return () => {
@@ -62,25 +66,25 @@ export class Profiler {
     }
   }
 
-  /** Begins to record a request; a sub-request is recorded when its parent is. */
+  /** Begins the trace of a request that is to be recorded; a sub-request is recorded if its parent is. */
   begin(request: Request, type: RequestType): Trace | undefined {
     const { logger, policy } = this.#services
     const parent = this.find(request.parent)
     const isWanted = request.parent === undefined ? policy.wants(request) : parent !== undefined
     if (!isWanted) return undefined
-    const token = drawToken(token => this.#keeper.knows(token))
+    const token = drawToken(token => this.#writer.knows(token))
     if (token === undefined) {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
-    // As Symfony marks each of its passes; nothing depends on it.
+    // Symfony's profiler marks each request the same way. It shows in the request panel; nothing reads it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = type === RequestType.Main
     // Before the trace: its times are those of the request alone.
     const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined
     const trace = new Trace(token, request, type, parent)
     attachTrace(request, trace)
-    this.#keeper.expect(token)
+    this.#writer.expect(token)
     if (isMain) {
       trace.cpu = cpu
       trace.usage = startUsage(this.#inFlight)
@@ -90,82 +94,67 @@ export class Profiler {
     return trace
   }
 
-  /** Ends the recording of a request that becomes no profile: from now on nothing of it is noted or collected. */
+  /** Drops the trace of a request: from now on nothing of the request is recorded. */
   dismiss(trace: Trace): void {
     detachTrace(trace.request)
     removeFrom(this.#inFlight, trace)
     trace.cpu?.stop()
-    this.#keeper.forget(trace.token)
+    this.#writer.forget(trace.token)
   }
 
-  /** The request is handled. Of a sub-request it is collected now what its response is like. */
+  /** The request is handled. A sub-request is complete, and collected now, while its response is there. */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
     if (trace.type === RequestType.Main) return
     trace.outcome = 'complete'
-    this.#keeper.collect(trace)
+    this.#writer.collect(trace)
     const { main } = trace
-    // Nobody waits for a sub-request that was made by detached work, or by whoever has no trace.
-    if (main.overAt !== undefined || main === trace) void this.#keeper.keepLate(trace)
+    // Made by work that outlived its main request, or without a recorded parent: no main request will write it.
+    if (main.endedAt !== undefined || main === trace) void this.#writer.writeLate(trace)
   }
 
-  /** The response of a main request was sent, or never will be: it is collected now, and kept a little later. */
-  terminate(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
+  /** The response of a main request was sent, or never will be: the trace is collected now, and written in the background. */
+  end(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
     trace.response = response
     trace.outcome = isSent ? 'complete' : 'aborted'
     if (streamError !== undefined) {
       trace.outcome = 'stream-failed'
-      trace.noteThrown(streamError)
+      trace.addThrown(streamError)
     }
-    trace.overAt = trace.elapsed()
-    // Nobody awaits what goes on when the client has left: that is no news.
-    if (isSent) trace.onLate = this.#keeper.onLate
-    this.#keeper.collect(trace)
-    // A page that was sent need not wait in memory for its record.
+    trace.endedAt = trace.elapsed()
+    // Work that goes on after the client has left is expected, and not late.
+    if (isSent) trace.onLate = this.#writer.updateSoon
+    this.#writer.collect(trace)
+    // The body of the response need not stay in memory until the profile is written.
     trace.response = new Response(null, response)
-    this.#keeper.keepSoon(trace)
+    this.#writer.write(trace)
   }
 
   /**
-   * The process is about to end, because of work that was done for `culprit`, be its response sent or not. Whatever is in
-   * flight is kept as it is, before this returns. Never throws.
+   * The process is about to end because of work of `culprit`, whose response may have been sent. All requests in flight
+   * are written as they are before this returns. Never throws.
    */
   crash(error: unknown, culprit: Request | undefined): void {
     const lineage = withAncestors(this.find(culprit))
-    for (const trace of lineage) trace.noteThrown(error)
+    for (const trace of lineage) trace.addThrown(error)
     const mains = new Set([...lineage.slice(-1), ...this.open])
-    for (const main of mains) this.#keeper.keepCrashed(main, lineage)
+    for (const main of mains) this.#writer.writeCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
 }
 
 const drawLimit = 16
 
-/**
- * Draws a token, six hexadecimal digits, that is not known yet; `undefined` after 16 known ones in a row, which only a
- * broken source of randomness gives.
- */
-export function drawToken(isKnown: (token: string) => boolean, draw: () => string = drawSixDigits): string | undefined {
+/** Draws a token, six hexadecimal digits, that is free; `undefined` after 16 taken ones in a row. */
+export function drawToken(isTaken: (token: string) => boolean, draw: () => string = drawSixDigits): string | undefined {
   for (let drawn = 0; drawn < drawLimit; drawn++) {
     const token = draw()
-    if (!isKnown(token)) return token
+    if (!isTaken(token)) return token
   }
   return undefined
 }
 
-const bytesOfToken = 3
-
-/** Random bytes are had in bulk: three alone would cost as much as a thousand. */
-const pool = Buffer.alloc(256 * bytesOfToken)
-let drawn = pool.length
-
-/** Six random hexadecimal digits. */
-export function drawSixDigits(): string {
-  if (drawn === pool.length) {
-    randomFillSync(pool)
-    drawn = 0
-  }
-  drawn += bytesOfToken
-  return pool.toString('hex', drawn - bytesOfToken, drawn)
+function drawSixDigits(): string {
+  return randomBytes(3).toString('hex')
 }

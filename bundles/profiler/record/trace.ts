@@ -13,19 +13,19 @@ import { LogTrace } from './log-trace.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
 
-/** Whoever catches one error and throws another has a handful of them. */
+/** Code that catches one error and throws another makes a handful of them. */
 const thrownLimit = 10
 
-/** A use of a session, while its request is recorded. */
+/** One use of the session by a recorded request. */
 export interface NotedSessionUse {
   readonly method: SessionMethod
-  /** Milliseconds since the start of the request. */
+  /** Milliseconds since the request began. */
   readonly at: number
-  /** Where, innermost call first. */
+  /** The place in the code, innermost call first. */
   readonly frames: readonly StackFrame[]
 }
 
-/** One request while it is recorded: what tracers and listeners note of it until its profile is made. */
+/** What is recorded of one request while it runs; its profile is made of it. */
 export class Trace implements CollectedRequest {
   readonly token: string
   readonly request: Request
@@ -35,11 +35,11 @@ export class Trace implements CollectedRequest {
   readonly children: Trace[] = []
   /** When it began, in milliseconds since 1970. */
   readonly time: number = Date.now()
-  /** When it began, by `performance.now()`; all times of its notes are relative to it. */
+  /** When it began, by `performance.now()`. All recorded times are relative to it. */
   readonly start: number = performance.now()
   /** Milliseconds from its start; `undefined` while it is handled. */
   duration: number | undefined
-  /** Milliseconds until its response was sent, or was found never to be; only of a main request. */
+  /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined
   outcome: Outcome = 'unfinished'
   response: Response | undefined
@@ -49,36 +49,33 @@ export class Trace implements CollectedRequest {
   readonly thrown: unknown[] = []
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
   readonly skipped: unknown[] = []
-  /** Whether its profile was kept; what is learnt later amends it. */
-  isSaved = false
-  /**
-   * When its response was sent, or was found never to be, in milliseconds from its start: nobody waits any more for what is
-   * still to come. Of a sub-request, its main request says it.
-   */
-  overAt: number | undefined
-  /** Told of what is noted when it is over; only of a main request. */
+  /** Whether its profile was written; later work updates it. */
+  isWritten = false
+  /** Milliseconds until `kernel.terminate` was over. What comes after it is late work. Only of a main request. */
+  endedAt: number | undefined
+  /** Is called for each recorded piece of late work; only of a main request. */
   onLate: ((trace: Trace) => void) | undefined
-  /** How often its record was amended by that. */
-  amendments = 0
-  /** Whether its record is about to be. */
-  isAmending = false
-  /** The routes that came nearest where none was found: the error page and the record both tell of them. */
+  /** How often late work updated its profile. */
+  updates = 0
+  /** Whether an update is scheduled. */
+  hasUpdate = false
+  /** The nearest routes when no route matched; the error page and the profile show them. */
   nearest: readonly NearRoute[] | undefined
-  /** What collectors have told of it, as soon as they were asked. */
+  /** What the collectors returned, once they have run. */
   collected: CollectedData | undefined
-  /** What was dispatched, and who has heard of it. */
+  /** The dispatches, and the listeners that they called. */
   readonly events: EventTrace
   /** What was logged. */
   readonly logs: LogTrace = new LogTrace(this.start)
   /** The templates that were rendered; `undefined` when there were none. */
   renders: RenderTrace | undefined
-  /** The outgoing HTTP requests; `undefined` when there were none. */
+  /** The HTTP client calls; `undefined` when there were none. */
   calls: CallTrace | undefined
   /** What the process had used when this began; only of a main request. */
   usage: UsageTrace | undefined
-  /** What the CPU does meanwhile, when somebody has asked for it. */
+  /** The CPU samples, when sampling was requested. */
   cpu: CpuRecording | undefined
-  /** The first uses of the session on behalf of this very request. */
+  /** The first uses of the session by this request itself. */
   readonly sessionUses: NotedSessionUse[] = []
 
   constructor(token: string, request: Request, type: RequestType, parent: Trace | undefined) {
@@ -101,12 +98,12 @@ export class Trace implements CollectedRequest {
     return this.thrown.at(-1)
   }
 
-  /** Takes note of something that was thrown, unless it is known. */
-  noteThrown(error: unknown): void {
+  /** Records something that was thrown, once. */
+  addThrown(error: unknown): void {
     if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
   }
 
-  /** Something was noted of it that is in no record yet, should there be one. */
+  /** Reports that something was recorded: after the end of the request it is late work, which updates the profile. */
   touch(): void {
     this.main.onLate?.(this)
   }
@@ -118,8 +115,8 @@ export class Trace implements CollectedRequest {
 }
 
 /**
- * Where a request carries its trace. A WeakMap of requests would do the same, but its values survive the garbage collector's
- * quick rounds, each with all that is noted on it: that costs as much as all recording together.
+ * A request holds its trace under this key. A WeakMap would do the same, but its values survive the quick rounds of the
+ * garbage collector, each with everything recorded: that costs as much as all recording together.
  */
 const traceKey: unique symbol = Symbol('trace')
 
@@ -127,27 +124,27 @@ interface Recorded {
   [traceKey]?: Trace
 }
 
-/** Lets a request be followed from now on. */
+/** Starts the recording of a request. */
 export function attachTrace(request: Request, trace: Trace): void {
   const recorded: Request & Recorded = request
   recorded[traceKey] = trace
 }
 
-/** Lets a request be followed no more: its events, logs and calls belong to no profile. */
+/** Ends the recording of a request: its events, log messages and calls belong to no profile. */
 export function detachTrace(request: Request): void {
   const recorded: Request & Recorded = request
   delete recorded[traceKey]
 }
 
-/** The trace of a request, when it is recorded. */
+/** The trace of a request; `undefined` when it is not recorded. */
 export function findTrace(request: Request): Trace | undefined {
   const recorded: Request & Recorded = request
   return recorded[traceKey]
 }
 
 /**
- * Removes a trace, wherever it stands. V8's sets leave tables behind that know their successors: one that has got old keeps
- * all the later ones, with every trace in them, from the garbage collector's quick rounds, which doubles what those cost.
+ * Removes a trace from a list. A list stands where a set would be expected: the tables behind V8's sets know their
+ * successors, so that an old table keeps all later traces alive, which doubles the cost of the garbage collector's quick rounds.
  */
 export function removeFrom(traces: Trace[], trace: Trace): void {
   const at = traces.indexOf(trace)
@@ -159,12 +156,12 @@ export function withAncestors(trace: Trace | undefined): Trace[] {
   return trace === undefined ? [] : [trace, ...withAncestors(trace.parent)]
 }
 
-/** Children before their parents: whoever reads backwards sees a parent first. */
+/** A trace and its sub-requests, each child before its parent. */
 export function withDescendants(trace: Trace): Trace[] {
   return trace.children.length === 0 ? [trace] : [...trace.children.flatMap(withDescendants), trace]
 }
 
-/** What collectors have told of a trace; what some of them are still about to tell is there when `pending` resolves. */
+/** What collectors returned of a trace. Values that they return later are there when `pending` resolves. */
 export interface CollectedData {
   readonly summary: ProfileSummary
   readonly data: Record<string, unknown>

@@ -19,7 +19,7 @@ export function recordParameter(description: string): Parameter<string | undefin
 /** Finds the record that was named. @throws ToolError when nothing is kept of it */
 export async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
   // An agent may know the token of a response before the profile is made.
-  if (isToken(word)) await profiler.whenKept(word)
+  if (isToken(word)) await profiler.whenWritten(word)
   const found = await find(storage, word)
   if (found === undefined) throw new ToolError(`${missing(word)} find_records tells what there is.`)
   return found

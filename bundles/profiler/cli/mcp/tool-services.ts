@@ -7,7 +7,7 @@ import type { ProfilePanel } from '../../web/panels/panel.ts'
 /** What the tools work with. */
 export interface ToolServices {
   readonly storage: ProfileStorage
-  readonly profiler: Pick<Profiler, 'whenKept'>
+  readonly profiler: Pick<Profiler, 'whenWritten'>
   readonly inspector: Inspector
   /** In the order of the menu. */
   readonly panels: () => readonly ProfilePanel[]

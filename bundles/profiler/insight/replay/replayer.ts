@@ -15,7 +15,7 @@ import type { PossibleReplay } from './plan-replay.ts'
 /** What a replayer works with. */
 export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
-  readonly profiler: Pick<Profiler, 'find' | 'whenKept'>
+  readonly profiler: Pick<Profiler, 'find' | 'whenWritten'>
   readonly debugGate: Pick<DebugGate, 'refuse'>
   /** Milliseconds after which an answer is not waited for any more; half a minute unless told else. */
   readonly patience?: number
@@ -44,7 +44,7 @@ export class Replayer {
     const token = profiler.find(request)?.token
     if (!isOver) return { problem: 'It was not answered in time. Its record comes when it is over.' }
     if (token === undefined) return { problem: 'It was answered, but left no record.' }
-    await profiler.whenKept(token)
+    await profiler.whenWritten(token)
     return { token }
   }
 

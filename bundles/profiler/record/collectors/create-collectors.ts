@@ -1,6 +1,6 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import type { ProfileCollector } from '../collect.ts'
-import type { ListenerSites } from '../profiler-tracer.ts'
+import type { ListenerSites } from '../listener-sites.ts'
 import { ExceptionCollector } from './exception.ts'
 import { ConfigCollector, ServerCollector } from './process.ts'
 import { RequestCollector } from './request.ts'

@@ -67,11 +67,11 @@ function toMicroseconds(milliseconds: number): number {
 /** Tells that work went on after the response was sent, and since when that is. */
 export const lateCollector: ProfileCollector = {
   name: 'late',
-  tellsLate: true,
+  collectsLate: true,
   collect(trace) {
     const { main, outcome } = trace
-    if (main.overAt === undefined || outcome !== 'complete') return undefined
-    const since = main.start + main.overAt - trace.start
+    if (main.endedAt === undefined || outcome !== 'complete') return undefined
+    const since = main.start + main.endedAt - trace.start
     return hasWorked(trace, since) ? { since: roundTime(since) } : undefined
   },
 }

@@ -60,7 +60,7 @@ export interface LoggerData {
 export function createLoggerCollector(): ProfileCollector {
   return {
     name: 'logger',
-    tellsLate: true,
+    collectsLate: true,
     collect({ logs }: Trace): LoggerData | undefined {
       const records = logs.toArray()
       return records.length === 0 ? undefined : { records, dropped: logs.dropped }
@@ -75,7 +75,7 @@ const errorLength = 500
 export function createHttpCollector(redactor: Redactor, directory: string): ProfileCollector {
   return {
     name: 'http',
-    tellsLate: true,
+    collectsLate: true,
     collect({ calls }) {
       if (calls === undefined) return undefined
       return {
@@ -121,7 +121,7 @@ export function createTemplatesCollector(redactor: Redactor): ProfileCollector {
   const mask = (key: string) => redactor.text(key).slice(0, keyLength)
   return {
     name: 'templates',
-    tellsLate: true,
+    collectsLate: true,
     collect({ renders }) {
       if (renders === undefined) return undefined
       return {

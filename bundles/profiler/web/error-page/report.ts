@@ -14,7 +14,7 @@ import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { asObject, asText } from '../../profile/read-soft.ts'
 import { readRouteLog } from '../../profile/routes.ts'
-import { createRecord } from '../../record/collect.ts'
+import { toRecord } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -233,8 +233,8 @@ export function createPreview(request: Request, { collect, profiler, redactor }:
   const error = request.attributes.get('exception')
   const trace = profiler.find(failed) ?? createPass(failed)
   // Whoever has replaced it after everyone was told is still at it.
-  trace.noteThrown(error)
-  const preview = (trace: Trace): Profile => toProfile(JSON.parse(createRecord(trace, collect(trace), redactor).text))
+  trace.addThrown(error)
+  const preview = (trace: Trace): Profile => toProfile(JSON.parse(toRecord(trace, collect(trace), redactor).text))
   const ancestors = ancestorsOf(trace)
   const [main = trace] = ancestors
   const profile = preview(trace)

@@ -30,7 +30,7 @@ export async function renderCompare(request: Request, services: PageServices): P
   const [a, b] = readTokens(request.query)
   if (b === '') return explain('Two records are needed', 'Select two records in the list, then compare them.', 400)
 
-  await Promise.all([a, b].map(token => profiler.whenKept(token)))
+  await Promise.all([a, b].map(token => profiler.whenWritten(token)))
   const [first, second] = await Promise.all([a, b].map(token => storage.find(token)))
   const missing = [first ?? a, second ?? b].filter(token => typeof token === 'string' && token !== '')
   if (second === undefined || missing.length > 0) {

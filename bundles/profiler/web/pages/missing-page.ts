@@ -29,7 +29,7 @@ export async function findRecord(
   token: string,
   { inspector, profiler, storage }: Pick<PageServices, 'inspector' | 'profiler' | 'storage'>,
 ): Promise<FoundRecord | undefined> {
-  await profiler.whenKept(token)
+  await profiler.whenWritten(token)
   const found = await storage.find(token)
   if (found === undefined) return undefined
   const { profile } = found

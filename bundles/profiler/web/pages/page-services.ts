@@ -15,7 +15,7 @@ import type { ProfilePanel } from '../panels/panel.ts'
 
 /** What the pages work with. */
 export interface PageServices {
-  readonly profiler: Pick<Profiler, 'whenKept'>
+  readonly profiler: Pick<Profiler, 'whenWritten'>
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
   readonly pages: PageRenderer

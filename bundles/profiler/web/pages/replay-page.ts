@@ -46,7 +46,7 @@ export async function replay(
   services: PageServices & { readonly replayer: Replayer },
 ): Promise<string | Response> {
   const { pages, profiler, replayer, storage } = services
-  await profiler.whenKept(token)
+  await profiler.whenWritten(token)
   const found = await storage.find(token)
   if (found === undefined) return renderMissing(token, request, services)
   const plan = planReplay(found.profile)

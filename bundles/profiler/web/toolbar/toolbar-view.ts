@@ -32,7 +32,7 @@ async function renderToolbar(
   { inspector, profiler, storage, view }: PageServices,
 ): Promise<Response> {
   // The page is there before its profile is made.
-  await profiler.whenKept(token)
+  await profiler.whenWritten(token)
   const found = await storage.find(token)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
   const { children } = await findRelatives(storage, found.profile)

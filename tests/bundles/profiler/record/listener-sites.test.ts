@@ -1,6 +1,7 @@
 import { t } from 'tap'
+import { ListenerSites } from '#bundles/profiler/record/listener-sites.ts'
 import type { Profiler } from '#bundles/profiler/record/profiler.ts'
-import { ListenerSites, ProfilerTracer } from '#bundles/profiler/record/profiler-tracer.ts'
+import { RequestRecorder } from '#bundles/profiler/record/request-recorder.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createEventDispatcher, Event, type Listener } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
@@ -11,7 +12,7 @@ class Noted extends Event {
 
 t.test('a listener is known by where it was registered, as a function or as a method', async t => {
   const sites = new ListenerSites()
-  const tracer = new ProfilerTracer({
+  const tracer = new RequestRecorder({
     profiler: {} as Profiler,
     context: new RequestContext(),
     sites,

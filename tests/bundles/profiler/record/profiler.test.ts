@@ -203,12 +203,12 @@ t.test('a record is amended eight times, at most, and never when the client has 
   const countAmendments = async (isSent: boolean) => {
     const trace = profiler.begin(createRequest('/'), RequestType.Main)
     if (trace === undefined) throw new Error('It is recorded.')
-    profiler.terminate(trace, createTerminateEvent({ isSent }))
+    profiler.end(trace, createTerminateEvent({ isSent }))
     await profiler.whenIdle()
     return Array.from({ length: 10 }, () => {
       trace.touch()
-      trace.isAmending = false
-      return trace.amendments
+      trace.hasUpdate = false
+      return trace.updates
     })
   }
   t.strictSame(await countAmendments(true), [1, 2, 3, 4, 5, 6, 7, 8, 8, 8])
@@ -526,7 +526,7 @@ function createBareProfiler(
     collect,
     collectLate: () => undefined,
     watchLoop: () => undefined,
-    facts: () => '{}',
+    processData: () => '{}',
     redactor: new Redactor(),
     logger,
     signals: createSignals(() => {}),
@@ -547,7 +547,7 @@ t.test('what is collected late of a request that is not over does not replace wh
   const trace = profiler.begin(sub, RequestType.Sub)
   if (main === undefined || trace === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
-  profiler.terminate(main, createTerminateEvent())
+  profiler.end(main, createTerminateEvent())
   profiler.finish(trace)
   gate.open()
   await profiler.whenIdle()
@@ -577,9 +577,9 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   const trace = profiler.begin(createRequest('/'), RequestType.Main)
   if (trace === undefined) throw new Error('It is recorded.')
   profiler.crash(new Error('x'), trace.request)
-  profiler.terminate(trace, createTerminateEvent())
+  profiler.end(trace, createTerminateEvent())
   await profiler.whenIdle()
-  t.hasStrict(records, [{ message: 'A profile could not be kept.' }, { message: 'A profile could not be kept.' }])
+  t.hasStrict(records, [{ message: 'A profile could not be written.' }, { message: 'A profile could not be written.' }])
   t.notOk(storage.has(trace.token))
   t.strictSame([...profiler.open], [])
 })

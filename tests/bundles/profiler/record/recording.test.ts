@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { collectData } from '#bundles/profiler/record/collect.ts'
+import { PendingTokens } from '#bundles/profiler/record/profile-writer.ts'
 import { drawToken } from '#bundles/profiler/record/profiler.ts'
-import { AwaitedTokens } from '#bundles/profiler/record/record-keeper.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RequestType } from '#kernel/events.ts'
@@ -91,7 +91,7 @@ t.test('a collector that fails, at once or later, costs its own data only', asyn
 })
 
 t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {
-  const tokens = new AwaitedTokens()
+  const tokens = new PendingTokens()
   await tokens.wait('aaaaaa', 60_000)
   tokens.add('aaaaaa')
   t.ok(tokens.has('aaaaaa'))

@@ -51,7 +51,7 @@ async function createToolset(init: readonly RecordInit[] = records) {
   const tools = createTools({
     storage,
     inspector: new Inspector([]),
-    profiler: { whenKept: async token => void awaited.push(token) },
+    profiler: { whenWritten: async token => void awaited.push(token) },
     panels: () => panels,
   })
   const call = (name: string, given: Readonly<Record<string, unknown>> = {}) => {
@@ -239,7 +239,7 @@ t.test('a replay says why there is none', async t => {
   const services = {
     storage,
     inspector: new Inspector([]),
-    profiler: { whenKept: async () => undefined },
+    profiler: { whenWritten: async () => undefined },
     panels: () => [],
   }
   const tool = createReplayRequest(services, { replay: async () => ({ problem }) })

@@ -347,7 +347,7 @@ async function createReplayer(
   const tokens: string[] = []
   const profiler = {
     find: () => ({ token: 'abcdef' }) as never,
-    whenKept: async (token: string) => void tokens.push(token),
+    whenWritten: async (token: string) => void tokens.push(token),
   }
   const { debugGate, kernel } = app
   const replayer = new Replayer({ kernel, profiler, debugGate, ...patience })

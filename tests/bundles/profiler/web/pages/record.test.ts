@@ -46,7 +46,7 @@ async function withPanels(
     view,
     new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
   )
-  const profiler = { whenKept: async () => undefined }
+  const profiler = { whenWritten: async () => undefined }
   const inspector = async () => new Inspector([])
   const services = {
     ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels, inspector },

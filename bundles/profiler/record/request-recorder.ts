@@ -1,4 +1,3 @@
-import path from 'node:path'
 import {
   ControllerArgumentsEvent,
   ExceptionEvent,
@@ -9,40 +8,36 @@ import {
   TerminateEvent,
 } from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
-import type { Event, Listener, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import {
-  type DispatchTracer,
-  type Span,
-  TraceableEventDispatcher,
-} from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
+import type { Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchTracer, Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { ignoredSpan } from './event-trace.ts'
+import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
 import type { Trace } from './trace.ts'
 
-/** What a tracer works with. */
-export interface ProfilerTracerServices {
+/** What the recorder works with. */
+export interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly sites: ListenerSites
-  /** Files are told relative to it. */
+  /** The root of the project: paths of files are relative to it. */
   readonly directory: string
-  /** Whether a controller, or what stands in the place of one, is one of the profiler's own pages. */
+  /** Whether a controller belongs to the profiler's own pages, which are not recorded. */
   readonly isOwn: (controller: unknown) => boolean
 }
 
 /**
- * Follows requests by their events: a trace begins with the first dispatch of its request, and is collected when the last
- * one is over, so that nothing a listener does at the end is missed.
+ * Drives the profiler by the events of each request: the first dispatch begins its trace, `kernel.finish_request` finishes
+ * it, and the end of `kernel.terminate` ends it, after all listeners, so that no work of a listener is missed.
  */
-export class ProfilerTracer implements DispatchTracer {
+export class RequestRecorder implements DispatchTracer {
   readonly #profiler: Profiler
   readonly #context: RequestContext
   readonly #sites: ListenerSites
   readonly #directory: string
   readonly #isOwn: (controller: unknown) => boolean
 
-  constructor({ context, directory, isOwn, profiler, sites }: ProfilerTracerServices) {
+  constructor({ context, directory, isOwn, profiler, sites }: RequestRecorderServices) {
     this.#profiler = profiler
     this.#context = context
     this.#sites = sites
@@ -67,11 +62,11 @@ export class ProfilerTracer implements DispatchTracer {
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)
-        // Also what nobody is asked about: the error of an error page, or of a listener that sees a request end.
-        if (hasFailed) trace.noteThrown(error)
-        // Only now: until the error page is made, the error that it answers is the last one.
-        for (const skipped of trace.skipped) trace.noteThrown(skipped)
-        this.#take(event, trace)
+        // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of kernel.terminate.
+        if (hasFailed) trace.addThrown(error)
+        // Not earlier: until the error page is made, the error that it shows must be the last one.
+        for (const skipped of trace.skipped) trace.addThrown(skipped)
+        this.#afterEvent(event, trace)
       },
     }
   }
@@ -82,7 +77,7 @@ export class ProfilerTracer implements DispatchTracer {
     if (event instanceof RequestEvent) this.#dismissOwn(trace)
     const span = trace.events.beginCall(event, listener)
     if (!(event instanceof KernelEvent)) return span
-    // Otherwise the event ends with the failure.
+    // Other failures end the event, and are recorded with it.
     const isSkipped = event instanceof TerminateEvent || event.request.dispatching?.onFailure !== undefined
     if (!isSkipped) return span
     return {
@@ -97,52 +92,25 @@ export class ProfilerTracer implements DispatchTracer {
     return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
   }
 
-  /** Takes note of what an event has brought. */
-  #take(event: KernelEvent, trace: Trace): void {
+  /** Records what an event carries after its listeners, and moves the trace on. */
+  #afterEvent(event: KernelEvent, trace: Trace): void {
     if (event instanceof RequestEvent) this.#dismissOwn(trace)
-    // A listener may have replaced it.
-    if (event instanceof ExceptionEvent) trace.noteThrown(event.error)
+    // A listener may have replaced the error.
+    if (event instanceof ExceptionEvent) trace.addThrown(event.error)
     if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
     else if (event instanceof ResponseEvent) trace.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(trace)
-    else if (event instanceof TerminateEvent) this.#profiler.terminate(trace, event)
+    else if (event instanceof TerminateEvent) this.#profiler.end(trace, event)
   }
 
-  /** As soon as it is routed: what is still to come, such as its body, is not worth recording, also where it fails. */
+  /** Drops the trace of an own page as soon as it is routed. */
   #dismissOwn(trace: Trace): void {
     if (this.#isOwn(trace.request.attributes.get('_controller'))) this.#profiler.dismiss(trace)
   }
 
-  /** Whatever was open during the request is closed before it is collected. */
+  /** Closes what is open before the trace is collected. */
   #finish(trace: Trace): void {
     trace.events.finish()
     this.#profiler.finish(trace)
-  }
-}
-
-/** `subscribe` calls `on`: who has called that counts. */
-const dispatcherFolder = path.join('lib', 'event-dispatcher') + path.sep
-
-/**
- * Knows where listeners were registered: mostly in the file that they are written in. A stack is caught with each of
- * them, which costs a few microseconds; it is only read, with source maps, when somebody asks.
- */
-export class ListenerSites {
-  readonly #stacks = new WeakMap<Listener, { message: string; stack?: string }>()
-
-  /** Takes note of whoever adds this listener now. */
-  note(listener: Listener): void {
-    const caught = { message: '' }
-    Error.captureStackTrace(caught, TraceableEventDispatcher.prototype.on)
-    this.#stacks.set(listener, caught)
-  }
-
-  /** File, relative to the project, and line; `undefined` when it is not known. */
-  find(listener: Listener, directory: string): string | undefined {
-    for (const frame of parseStack(this.#stacks.get(listener))) {
-      const { file } = locateFrame(frame, directory)
-      if (file !== undefined && !file.startsWith(dispatcherFolder)) return `${file}:${frame.line}`
-    }
-    return undefined
   }
 }

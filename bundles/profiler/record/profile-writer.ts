@@ -1,0 +1,224 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Logger } from '../../../lib/log/logger.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import type { Signals } from '../../../lib/signals.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { toRecord } from './collect.ts'
+import type { RecordingPolicy } from './recording-policy.ts'
+import { type CollectedData, removeFrom, type Trace, withDescendants } from './trace.ts'
+
+declare module '../../../lib/signals.ts' {
+  interface SignalMap {
+    'profile.saved': ProfileSummary
+  }
+}
+
+/** What the writer works with. */
+export interface ProfileWriterServices {
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  /** Runs all collectors on a trace. */
+  readonly collect: (trace: Trace) => CollectedData
+  /** Runs the collectors of late work once more, on a trace whose response was sent. */
+  readonly collectLate: (trace: Trace) => void
+  /** What the collectors know of the process, as JSON: the same text as long as nothing has changed. */
+  readonly processData: () => string
+  readonly redactor: Redactor
+  readonly logger: Logger
+  readonly signals: Signals
+}
+
+/** Milliseconds that a caller waits for a profile that is not written yet; a slow collector may delay it. */
+const patience = 1000
+
+/** Milliseconds between late work and its update of the profile; doubled after each update. */
+const updateDelay = 100
+
+/** Work that never ends would update its profile forever. With the growing delay this covers 25 seconds. */
+const updateLimit = 8
+
+/**
+ * Makes profiles of traces: `collect` runs the collectors, `write` queues the trace of an ended request, and the queue
+ * appends its profile to the store, each sub-request before its parent. Late work updates a written profile.
+ */
+export class ProfileWriter {
+  readonly #services: ProfileWriterServices
+  readonly #pending = new PendingTokens()
+  /** Main requests that have ended and are not written yet. */
+  readonly #ended: Trace[] = []
+  readonly #queue: Trace[] = []
+
+  constructor(services: ProfileWriterServices) {
+    this.#services = services
+  }
+
+  /** The main requests that have ended and are not written yet. */
+  get ended(): readonly Trace[] {
+    return this.#ended
+  }
+
+  /** Whether a token is taken: by a profile in the store, or by one that is not written yet. */
+  knows(token: string): boolean {
+    return this.#pending.has(token) || this.#services.storage.has(token)
+  }
+
+  /** Announces a token: a response names it before its profile is written. */
+  expect(token: string): void {
+    this.#pending.add(token)
+  }
+
+  /** Withdraws a token: no profile of it will be written. */
+  forget(token: string): void {
+    this.#pending.settle(token)
+  }
+
+  /** Runs the collectors on a trace, as it is now. Replaces what was collected before. */
+  collect(trace: Trace): CollectedData {
+    trace.collected = this.#services.collect(trace)
+    return trace.collected
+  }
+
+  /** Queues an ended main request, with its sub-requests. */
+  write(main: Trace): void {
+    this.#ended.push(main)
+    this.#queue.push(main)
+    if (this.#queue.length === 1) void this.#writeQueue()
+  }
+
+  /** Writes a sub-request that ended after its main request, and updates the profile of its parent. */
+  async writeLate(trace: Trace): Promise<void> {
+    await this.#writeOne(trace)
+    this.#update(trace.parent)
+  }
+
+  /** Writes a main request at once, before the process ends. The requests of `lineage` caused the crash. */
+  writeCrashed(main: Trace, lineage: readonly Trace[]): void {
+    if (!this.#services.policy.keeps(main)) return
+    for (const trace of withDescendants(main)) {
+      if (trace.outcome === 'unfinished' || lineage.includes(trace)) {
+        trace.outcome = 'crashed'
+        this.collect(trace)
+      }
+      this.#append(trace)
+    }
+  }
+
+  /** Schedules an update of a profile after late work. Updates are gathered for a while. */
+  readonly updateSoon = (trace: Trace): void => {
+    if (trace.hasUpdate || trace.updates === updateLimit) return
+    trace.hasUpdate = true
+    const update = () => {
+      trace.hasUpdate = false
+      this.#services.collectLate(trace)
+      this.#update(trace)
+    }
+    // The timer is unref'd: a process that ends does not wait for it.
+    setTimeout(update, updateDelay * 2 ** trace.updates++).unref()
+  }
+
+  /** Resolves when the profile of a token is written, at once when none is expected, and after one second in any case. */
+  whenWritten(token: string): Promise<void> {
+    return this.#pending.wait(token, patience)
+  }
+
+  /** Resolves when every ended request is written, and after one second in any case. */
+  async whenIdle(): Promise<void> {
+    const limit = performance.now() + patience
+    while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
+  }
+
+  /**
+   * Writes the queue two turns of the event loop later: other requests are answered first, and by then Node has reported
+   * the runs of the garbage collector.
+   */
+  async #writeQueue(): Promise<void> {
+    await nextTurn()
+    await nextTurn()
+    for (const main of this.#queue.splice(0)) {
+      const writing = this.#writeTree(main)
+      if (writing === undefined) removeFrom(this.#ended, main)
+      else void writing.then(() => removeFrom(this.#ended, main))
+    }
+  }
+
+  /** Writes sub-requests before their parents. Gives a promise only if a collector is still at work. */
+  #writeTree(main: Trace): Promise<void> | undefined {
+    let writing: Promise<void> | undefined
+    for (const trace of withDescendants(main)) {
+      writing = writing === undefined ? this.#writeOne(trace) : writing.then(() => this.#writeOne(trace))
+    }
+    return writing
+  }
+
+  #writeOne(trace: Trace): Promise<void> | undefined {
+    const { policy } = this.#services
+    const pending = policy.keeps(trace) ? this.#collected(trace).pending : undefined
+    if (pending !== undefined) return pending.then(() => this.#appendWanted(trace))
+    this.#appendWanted(trace)
+    return undefined
+  }
+
+  /** Asks the policy again: the request may have failed while a collector was at work. */
+  #appendWanted(trace: Trace): void {
+    if (this.#services.policy.keeps(trace)) this.#append(trace)
+    this.#pending.settle(trace.token)
+  }
+
+  /** Writes a new version of a profile that was written. */
+  #update(trace: Trace | undefined): void {
+    if (trace?.isWritten) this.#append(trace)
+  }
+
+  #append(trace: Trace): void {
+    const { logger, processData, redactor, signals, storage } = this.#services
+    try {
+      const record = toRecord(trace, this.#collected(trace), redactor)
+      if (trace.isWritten) storage.amend(record, processData())
+      else storage.append(record, processData())
+      trace.isWritten = true
+      signals.emit('profile.saved', record.summary)
+    } catch (error) {
+      // No caller catches it: it would end the process.
+      logger.error('A profile could not be written.', { exception: error })
+    }
+  }
+
+  /** A sub-request is collected when it ends, and written together with its main request. */
+  #collected(trace: Trace): CollectedData {
+    return trace.collected ?? this.collect(trace)
+  }
+}
+
+/** Tokens that responses name already, while their profiles are not written yet. */
+export class PendingTokens {
+  readonly #waiting = new Map<string, (() => void)[]>()
+
+  add(token: string): void {
+    this.#waiting.set(token, [])
+  }
+
+  has(token: string): boolean {
+    return this.#waiting.has(token)
+  }
+
+  /** Resolves the waiting callers: the profile of the token is written, or never will be. */
+  settle(token: string): void {
+    const waiting = this.#waiting.get(token) ?? []
+    this.#waiting.delete(token)
+    for (const resolve of waiting) resolve()
+  }
+
+  /** Resolves when the token is settled, at once when it is not pending, and after `limit` milliseconds in any case. */
+  wait(token: string, limit: number): Promise<void> {
+    return new Promise(resolve => {
+      const waiting = this.#waiting.get(token)
+      if (waiting === undefined) return resolve()
+      const timer = setTimeout(resolve, limit)
+      waiting.push(() => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  }
+}
