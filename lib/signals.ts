@@ -1,17 +1,17 @@
 import mitt from 'mitt'
 
-/** The signals and what each tells; whoever emits one adds it here by declaration merging. */
+/** The names of signals and the types of their values. Each emitter adds its own by declaration merging. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging, one entry beside each emitter
 export interface SignalMap {}
 
-/** Things told after the fact, which nobody orders, answers, stops or delays. For everything else there are events. */
+/** Notifications after the fact. Handlers have no order, and cannot answer, stop or delay the emitter. Use events for that. */
 export interface Signals {
-  /** Returns what removes the handler again. */
+  /** Adds a handler. Returns a function that removes it. */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
 }
 
-/** Creates signals of which no handler can hurt another or the one who tells: its error goes to `onError`. */
+/** Creates signals. The error of a handler goes to `onError`: it affects neither other handlers nor the emitter. */
 export function createSignals(onError: (error: unknown) => void): Signals {
   // Under nodenext the default import of mitt is typed as the module (mitt issue 191).
   const emitter = (mitt as unknown as typeof mitt.default)<Record<string, unknown>>()

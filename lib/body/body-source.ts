@@ -1,11 +1,11 @@
 import { finished, type Readable } from 'node:stream'
 import { BODY_TEXT_INVALID, BODY_TOO_LARGE, BODY_TRUNCATED } from './errors.ts'
 
-/** Where a body comes from. */
+/** The source of a body. */
 export interface BodySource {
-  /** A stream of bytes; it is never destroyed here, what remains unread is its owner's to drain. */
+  /** A stream of bytes. It is never destroyed here: its owner drains the rest. */
   readonly stream: Readable
-  /** The declared length in bytes; absent for a chunked body. */
+  /** The declared length in bytes. Absent for a chunked body. */
   readonly length?: number | undefined
   readonly contentType?: string | undefined
   readonly contentEncoding?: string | undefined
@@ -13,9 +13,9 @@ export interface BodySource {
   readonly onRead?: () => void
 }
 
-/** How much of a body is accepted. */
+/** The limits of a body. */
 export interface BodyLimits {
-  /** Bytes that may lie in memory: a whole body, or the text fields of a multipart form together. */
+  /** Bytes in memory: a whole body, or all text fields of a multipart form together. */
   readonly bytes: number
   /** Bytes of a whole multipart form, its files included. */
   readonly multipartBytes: number
@@ -27,7 +27,7 @@ export interface BodyLimits {
   readonly jsonDepth: number
 }
 
-/** What is accepted unless an application or a route says otherwise. */
+/** The limits by default. */
 export const defaultBodyLimits: BodyLimits = {
   bytes: 1024 ** 2,
   multipartBytes: 10 * 1024 ** 2,
@@ -37,11 +37,11 @@ export const defaultBodyLimits: BodyLimits = {
 }
 
 /**
- * Hands the chunks of a body to `take`, one after the other, and resolves at its end; a promise from `take` holds the
- * stream until it is kept. Whatever the outcome, no `take` is under way any more, and the stream is left paused and
- * undestroyed.
- * @throws BODY_TOO_LARGE (413) by the declared length before anything is read, else once `limit` bytes are exceeded
- * @throws BODY_TRUNCATED (400) when the stream fails, closes early, or ends before its declared length
+ * Passes the chunks of a body to `take`, one after the other, and resolves at the end of the body. A promise from `take`
+ * pauses the stream until it is fulfilled. When this promise settles, no `take` runs, and the stream is paused and not
+ * destroyed.
+ * @throws BODY_TOO_LARGE (413) if the declared length exceeds `limit` bytes, or as soon as the chunks do
+ * @throws BODY_TRUNCATED (400) if the stream fails, closes early, or ends before its declared length
  */
 export function readStream(
   { stream, length = 0, onRead }: BodySource,
@@ -50,7 +50,7 @@ export function readStream(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     if (length > limit) return reject(new BODY_TOO_LARGE([limit]))
-    // Someone else, who drains it perhaps, has the beginning.
+    // Another reader has the beginning.
     if (stream.readableDidRead) return reject(new BODY_TRUNCATED([]))
 
     let count = 0
@@ -76,12 +76,12 @@ export function readStream(
         if (!isSettled) stream.resume()
       }, fail)
     }
-    // A stream that is not read to its end may still fail later, with nobody else to hear it.
+    // A stream that is not read to its end may fail later. An error without a listener would end the process.
     stream.on('error', ignore)
     const cleanUp = finished(stream, { writable: false }, cause => {
       if (cause) fail(new BODY_TRUNCATED([], { cause }))
       else if (count < length) fail(new BODY_TRUNCATED([]))
-      // The end may be told while its last chunk is still being taken.
+      // The stream may end while its last chunk is still being taken.
       else settle(resolve, reject)
     })
     onRead?.()
@@ -91,12 +91,12 @@ export function readStream(
 
 function ignore(): void {}
 
-/** Joins bytes that come in pieces. Many tiny pieces cost no more memory than a few large ones. */
+/** Joins chunks of bytes. Many tiny chunks need no more memory than a few large ones. */
 export class ByteCollector {
   #bytes: Buffer = empty
   #length = 0
 
-  /** How many bytes are collected. */
+  /** The number of collected bytes. */
   get length(): number {
     return this.#length
   }
@@ -112,7 +112,7 @@ export class ByteCollector {
     this.#length = length
   }
 
-  /** Gives away what was collected and starts anew. */
+  /** Returns the collected bytes and starts again from empty. */
   take(): Uint8Array {
     const taken = this.#bytes.subarray(0, this.#length)
     this.#bytes = empty
@@ -125,7 +125,7 @@ const empty = Buffer.alloc(0)
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Decodes text without replacing anything; a byte order mark stays. @throws BODY_TEXT_INVALID (400) */
+/** Decodes UTF-8 strictly. A byte order mark stays. @throws BODY_TEXT_INVALID (400) */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes)

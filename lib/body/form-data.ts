@@ -1,7 +1,7 @@
 import { copyFile } from 'node:fs/promises'
 import { BODY_FIELDS_TOO_MANY, BODY_FORM_INVALID } from './errors.ts'
 
-/** The fields of a form in the order in which they were sent: text, or an uploaded file. Words are those of the Fetch API. */
+/** The fields of a form in the order in which they were sent: text or uploaded files. Members are named as in the Fetch API. */
 export class FormData implements Iterable<[string, string | UploadedFile]> {
   readonly #fields: [string, string | UploadedFile][] = []
 
@@ -9,7 +9,7 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
     this.#fields.push([name, value])
   }
 
-  /** The first value of a name; `null` when there is none. */
+  /** The first value of a name; `null` if there is none. */
   get(name: string): string | UploadedFile | null {
     return this.getAll(name)[0] ?? null
   }
@@ -27,15 +27,15 @@ export class FormData implements Iterable<[string, string | UploadedFile]> {
   }
 }
 
-/** A file that came in a form: its content lies in a temporary file until the request is over. */
+/** A file of a form. Its content is in a temporary file until the request ends. */
 export class UploadedFile {
-  /** As the client named it: text to show, never a path to use. */
+  /** The name that the client sent: text to show, never a path to use. */
   readonly name: string
-  /** The content type that the client claims. */
+  /** The content type that the client sent. */
   readonly type: string
   /** In bytes. */
   readonly size: number
-  /** Where the content lies until the request is over. */
+  /** The path of the temporary file. */
   readonly path: string
 
   constructor(file: { readonly name: string; readonly type: string; readonly size: number; readonly path: string }) {
@@ -45,17 +45,17 @@ export class UploadedFile {
     this.path = file.path
   }
 
-  /** Keeps the content under a path of the application's choice; an existing file is replaced. */
+  /** Copies the content to a path. An existing file is replaced. */
   async saveAs(path: string): Promise<void> {
     await copyFile(this.path, path)
   }
 }
 
 /**
- * Parses a form of the type `application/x-www-form-urlencoded`, as the URL Standard says. Names stay as they are:
- * `a[b]` means nothing special.
- * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed, counting empty fields too
- * @throws BODY_FORM_INVALID (400) when escaped bytes are not UTF-8
+ * Parses a form of the type `application/x-www-form-urlencoded` by the URL Standard. Brackets in a name, as in `a[b]`, have
+ * no special meaning.
+ * @throws BODY_FIELDS_TOO_MANY (413) before anything is parsed; empty fields count, too
+ * @throws BODY_FORM_INVALID (400) if escaped bytes are not UTF-8
  */
 export function parseForm(text: string, maxFields: number): FormData {
   if (hasMoreFieldsThan(maxFields, text)) throw new BODY_FIELDS_TOO_MANY([maxFields, 'fields'])
@@ -71,7 +71,7 @@ function hasMoreFieldsThan(limit: number, text: string): boolean {
   return count > limit
 }
 
-/** URLSearchParams would put U+FFFD in the place of what it cannot decode. */
+/** URLSearchParams would replace invalid bytes by U+FFFD. */
 function checkEscapes(text: string): void {
   try {
     for (const [escaped] of text.matchAll(/(?:%[0-9a-f]{2})+/gi)) decodeURIComponent(escaped)

@@ -1,37 +1,37 @@
 import { decodeUtf8 } from './body-source.ts'
 import { BODY_FORM_INVALID } from './errors.ts'
 
-/** What becomes known of a form as it comes in; each part is a head, any number of pieces of content, and an end. */
+/** An event of parsing a form: each part is a head, any number of pieces of content, and an end. */
 export type PartEvent =
   | { readonly kind: 'head'; readonly head: PartHead }
   | { readonly kind: 'content'; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly head: PartHead }
 
-/** Of the header lines of one part, in bytes. */
+/** Bytes of the header lines of one part. */
 const headLimit = 8 * 1024
 
 /**
- * Splits the bytes of a multipart form into its parts, wherever the chunks are cut (RFC 2046, 5.1.1). It is strict:
- * nothing is skipped or repaired, except that text before the first and after the last delimiter does not count.
+ * Splits the bytes of a multipart form into its parts, wherever the chunks are cut (RFC 2046, 5.1.1). It is strict: only
+ * text before the first and after the last delimiter is skipped, and nothing is repaired.
  */
 export class MultipartSplitter {
   readonly #delimiter: Buffer
   #state: 'content' | 'delimiter' | 'padding' | 'head' | 'epilogue' = 'content'
-  /** Of the part whose content comes; there is none for the text before the first delimiter. */
+  /** The head of the current part; undefined for the text before the first delimiter. */
   #head: PartHead | undefined
-  /** What cannot be understood before more is there. The first delimiter has no line break before it: here it is. */
+  /** Bytes that wait for more. It begins with the line break that the first delimiter lacks. */
   #rest: Buffer = lineBreak
 
   constructor(boundary: string) {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   }
 
-  /** Whether the last delimiter was seen. */
+  /** Whether the last delimiter has come. */
   get isComplete(): boolean {
     return this.#state === 'epilogue'
   }
 
-  /** Yields what the next chunk completes. @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
+  /** Yields the events that the next chunk completes. @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400) */
   *push(chunk: Uint8Array): Generator<PartEvent> {
     if (this.isComplete) return
     this.#rest = Buffer.concat([this.#rest, chunk])
@@ -46,7 +46,7 @@ export class MultipartSplitter {
 
   *#readContent(): Generator<PartEvent, boolean> {
     const at = this.#rest.indexOf(this.#delimiter)
-    // The end of what is there may be the beginning of a delimiter.
+    // The last bytes may be the beginning of a delimiter.
     const bytes = this.#take(at === -1 ? Math.max(0, this.#rest.length - this.#delimiter.length + 1) : at)
     if (this.#head !== undefined && bytes.length > 0) yield { kind: 'content', bytes }
     if (at === -1) return false
@@ -62,7 +62,7 @@ export class MultipartSplitter {
     return true
   }
 
-  /** A mail system may add blanks after a boundary, and a receiver has to accept them. */
+  /** Blanks after a boundary have to be accepted: mail systems add them. */
   #endLine(): boolean {
     let blanks = 0
     while (this.#rest[blanks] === space || this.#rest[blanks] === tab) blanks++
@@ -99,12 +99,12 @@ const hyphen = 0x2d
 const space = 0x20
 const tab = 0x09
 
-/** What stands before the content of one part of a multipart form. */
+/** The header of one part of a multipart form. */
 export interface PartHead {
   readonly name: string
-  /** Its presence, even empty, makes the part a file; text to show, never a path. */
+  /** If present, even empty, the part is a file. Text to show, never a path. */
   readonly fileName: string | undefined
-  /** The content type that the client claims. */
+  /** The content type that the client sent. */
   readonly type: string
 }
 
@@ -114,7 +114,7 @@ export interface PartHead {
  *
  * @throws BODY_FORM_INVALID BODY_TEXT_INVALID (400)
  */
-export function parsePartHead(bytes: Uint8Array): PartHead {
+function parsePartHead(bytes: Uint8Array): PartHead {
   const headers = parseHeaders(decodeUtf8(bytes))
   const disposition = headers.get('content-disposition') ?? ''
   const parameters = /^form-data[ \t]*;/i.test(disposition) ? parseParameters(disposition) : undefined
@@ -141,7 +141,7 @@ function parseHeaders(block: string): Map<string, string> {
   return headers
 }
 
-/** RFC 8187; RFC 7578 forbids it in forms, some clients send it nevertheless, and no other name. */
+/** Decodes a value by RFC 8187. RFC 7578 forbids it in forms, but some clients send only this. */
 function decodeExtended(value: string | undefined): string | undefined {
   try {
     return value === undefined ? undefined : decodeURIComponent(value.replace(/^utf-8'[^']*'/i, ''))
@@ -150,25 +150,25 @@ function decodeExtended(value: string | undefined): string | undefined {
   }
 }
 
-/** Undoes what browsers do to names, as the Fetch Standard says: they escape three characters, and nothing else. */
+/** Decodes a name of the Fetch Standard: browsers escape three characters. */
 function unescapeName(name: string): string {
   return name.replace(/%(?:22|0D|0A)/g, escaped => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
 }
 
-/** The last segment, whichever system the path is from, without control characters and marks that turn text round. */
+/** The last segment of a path of any system, without control characters and marks of text direction. */
 function toFileName(sent: string): string {
   const visible = sent.replace(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, '')
   const name = visible.slice(Math.max(visible.lastIndexOf('/'), visible.lastIndexOf('\\')) + 1)
   return name === '.' || name === '..' ? '' : name
 }
 
-/** Those that mean something are two; more than a handful only cost time. */
+/** Only two parameters have a meaning, so a low limit is enough. */
 const maxParameters = 10
 
 /**
- * The parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case (RFC 9110,
- * 5.6.6); `undefined` when they are malformed, repeated or too many. A backslash is itself, since browsers send it so:
- * `name="a\"` ends there. Only a quote that cannot be the end, as in `name="a\"b"`, is escaped by it.
+ * Parses the parameters of a header value such as `form-data; name="a"; filename="b"`, with names in lower case (RFC 9110,
+ * 5.6.6); `undefined` if they are malformed, repeated or too many. Browsers send a backslash as it is, so `name="a\"` ends
+ * with one. It escapes a quote only where the quote cannot be the end, as in `name="a\"b"`.
  */
 export function parseParameters(value: string): Map<string, string> | undefined {
   const parameters = new Map<string, string>()
@@ -188,15 +188,15 @@ export function parseParameters(value: string): Map<string, string> | undefined 
   return parameters
 }
 
-/** A field of a form, or a file in it. */
+/** A field or a file of a form. */
 export interface MultipartPart {
   readonly field: string
   readonly content: string | Uint8Array
-  /** What a file is called, and its type: binary unless told else. */
+  /** The name and type of a file; the type is `application/octet-stream` by default. */
   readonly file?: { readonly name: string; readonly type?: string | undefined }
 }
 
-/** Writes the body of a form of the type `multipart/form-data` as a browser does (RFC 7578). */
+/** Writes the body of a form with the type `multipart/form-data`, as a browser does (RFC 7578). */
 export function encodeMultipart(boundary: string, parts: readonly MultipartPart[]): Buffer {
   const pieces = parts.flatMap(part => [`--${boundary}\r\n${writeHead(part)}\r\n\r\n`, part.content, '\r\n'])
   return Buffer.concat([...pieces, `--${boundary}--\r\n`].map(piece => Buffer.from(piece)))

@@ -1,15 +1,15 @@
 import { BODY_JSON_INVALID } from './errors.ts'
 
 /**
- * Parses JSON that came from outside. Refused beside bad syntax: nesting deeper than `maxDepth`, and keys that would
- * change prototypes when merged into another object (`__proto__`, `constructor` with a `prototype` in it).
+ * Parses JSON of a client. Besides bad syntax it refuses nesting deeper than `maxDepth`, and keys that would change a
+ * prototype if the value were merged into another object (`__proto__`, `constructor` with a `prototype` in it).
  * @throws BODY_JSON_INVALID (400)
  */
 export function parseJson(text: string, maxDepth: number): unknown {
   if (text === '') throw new BODY_JSON_INVALID(['it is empty'])
   if (measureJsonDepth(text) > maxDepth) throw new BODY_JSON_INVALID([`it is nested deeper than ${maxDepth} levels`])
   try {
-    // A reviver makes parsing several times slower; few bodies look as if they needed it.
+    // A reviver makes parsing several times slower, and few bodies need one.
     return suspicious.test(text) ? JSON.parse(text, refusePrototypeKeys) : JSON.parse(text)
   } catch (error) {
     if (error instanceof SyntaxError) throw new BODY_JSON_INVALID([describe(error)])
@@ -17,7 +17,7 @@ export function parseJson(text: string, maxDepth: number): unknown {
   }
 }
 
-/** Keys may be escaped: `"\u005f_proto__"`. */
+/** A key may be escaped: `"\u005f_proto__"`. */
 const suspicious = /__proto__|"constructor"|\\u/
 
 function refusePrototypeKeys(key: string, value: unknown): unknown {
@@ -28,7 +28,7 @@ function refusePrototypeKeys(key: string, value: unknown): unknown {
   return value
 }
 
-/** What the parser says, without the excerpts of the body that it may quote: they may hold secrets. */
+/** The message of the parser without quotes from the body, which may contain secrets. */
 function describe(error: SyntaxError): string {
   const harmless = /^(?:Unexpected token '.'|Unexpected end of JSON input|[\w ,'{}[\]:-]+ at position \d+)/su
   return harmless.exec(error.message)?.[0] ?? 'its syntax is wrong'
@@ -38,8 +38,8 @@ const quote = 0x22
 const backslash = 0x5c
 
 /**
- * How deep the arrays and objects of a JSON text are nested, without parsing it: `1` has depth 0, `[{}]` depth 2. Of a
- * text that is not JSON the number says nothing.
+ * Measures how deep the arrays and objects of a JSON text are nested, without parsing it: `1` has depth 0, `[{}]` depth 2.
+ * The result has no meaning for a text that is not JSON.
  */
 export function measureJsonDepth(text: string): number {
   let depth = 0

@@ -5,13 +5,13 @@ import { FormData, UploadedFile } from './form-data.ts'
 import { MultipartSplitter, type PartEvent, type PartHead, parseParameters } from './multipart.ts'
 import type { TemporaryFiles } from './temporary-files.ts'
 
-/** Bytes. A client may send each byte as a chunk, and each write to a file costs more than its bytes. */
+/** Bytes per batch. A client may send each byte as a chunk, and a write to a file costs more than its bytes. */
 const batchSize = 64 * 1024
 
 /**
- * Parses a form of the type `multipart/form-data` while it comes in (RFC 7578): a part with a file name goes to a
- * temporary file, any other is text in UTF-8. `limit` is for the whole form, in bytes. When this rejects, nothing is
- * read or written any more; the files that were begun are the caller's to remove.
+ * Parses a form of the type `multipart/form-data` while it comes in (RFC 7578). A part with a file name is written to a
+ * temporary file, any other is text in UTF-8. `limit` is the size of the whole form in bytes. After a rejection nothing is
+ * read or written, and the caller removes the files.
  * @throws BODY_TOO_LARGE BODY_FIELDS_TOO_LARGE BODY_FIELDS_TOO_MANY (413)
  * @throws BODY_FORM_INVALID BODY_TEXT_INVALID BODY_TRUNCATED (400)
  */
@@ -30,7 +30,7 @@ export async function parseMultipart(
   try {
     await readStream(source, limit, chunk => {
       batch.append(chunk)
-      // The stream waits while a batch is stored: no more than a batch and a chunk is ever held.
+      // The stream waits while a batch is stored, so memory holds at most a batch and a chunk.
       return batch.length < batchSize ? undefined : storeBatch()
     })
     await storeBatch()
@@ -50,16 +50,16 @@ function boundaryOf({ contentType = '' }: BodySource): string {
   return boundary
 }
 
-/** Puts the parts of a form where they belong, one after the other. */
+/** Stores the parts of a form, one after the other. */
 class PartStorage {
   readonly form: FormData = new FormData()
   readonly #limits: BodyLimits
   readonly #files: TemporaryFiles
   readonly #counts = { fields: 0, files: 0 }
-  /** Of all text fields together. */
+  /** Bytes of all text fields together. */
   #textSize = 0
   readonly #text = new ByteCollector()
-  /** Open while the part is a file. */
+  /** The file of the current part, if it is one. */
   #file: { readonly handle: FileHandle; readonly path: string; size: number } | undefined
 
   constructor(limits: BodyLimits, files: TemporaryFiles) {
@@ -90,7 +90,7 @@ class PartStorage {
   async #write(bytes: Uint8Array): Promise<void> {
     if (this.#file !== undefined) {
       this.#file.size += bytes.length
-      // Unlike write, it goes on until everything is written.
+      // Unlike `write`, it writes all bytes.
       await this.#file.handle.appendFile(bytes)
       return
     }

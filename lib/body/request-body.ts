@@ -13,32 +13,32 @@ import { parseJson } from './parse-json.ts'
 import { parseMultipart } from './parse-multipart.ts'
 import { TemporaryFiles } from './temporary-files.ts'
 
-/** What an application may say about the bodies that it accepts. */
+/** The options of an application for all bodies. */
 export interface RequestBodyOptions {
   readonly limits?: Partial<BodyLimits>
-  /** Where uploaded files lie until the request is over; the system's own directory when nothing is said. */
+  /** The folder for uploaded files until the request ends; that of the system by default. */
   readonly temporaryDirectory?: string
 }
 
-/** What is known of a body without reading it. */
+/** The parts of a body that were already read. */
 export interface BodyGlimpse {
-  /** The content, once all of it was read into memory; not to be changed. */
+  /** The content, after all of it was read into memory. Do not change it. */
   readonly bytes: Uint8Array | undefined
-  /** The form, once it was parsed. */
+  /** The form, after it was parsed. */
   readonly form: FormData | undefined
 }
 
 /**
- * The body of a request: read once, within a limit, when it is first asked for. Whatever kind is asked for again is the
- * same again. An absent body is empty text and an empty form, but no JSON.
+ * The body of a request. It is read once, with the first call, and within a limit; the same call later gives the same
+ * result. An absent body is empty text and an empty form, but no JSON.
  *
- * Every way of reading may reject with BODY_TOO_LARGE (413), BODY_TRUNCATED (400) or BODY_ENCODING_UNSUPPORTED (415);
- * whatever is read as text with BODY_TEXT_INVALID (400).
+ * Each method may reject with BODY_TOO_LARGE (413), BODY_TRUNCATED (400) or BODY_ENCODING_UNSUPPORTED (415), and those that
+ * decode text with BODY_TEXT_INVALID (400).
  */
 export class RequestBody {
-  /** The most bytes that are accepted, for a route to say before anything is read; else the application's limits hold. */
+  /** The limit of this request in bytes, which a route may set before the body is read. By default that of the application. */
   limit: number | undefined
-  /** The media type in lower case and without parameters; empty when none was sent. */
+  /** The media type in lower case, without parameters. Empty if none was sent. */
   readonly contentType: string
   readonly #source: BodySource | null
   readonly #limits: BodyLimits
@@ -59,34 +59,34 @@ export class RequestBody {
     this.contentType = mediaTypeOf(source?.contentType)
   }
 
-  /** Whether something was sent; a chunked body may yet turn out to be empty. */
+  /** Whether the request has a body. A chunked body may still be empty. */
   get isPresent(): boolean {
     return this.#source !== null
   }
 
-  /** Whether the content was asked for. */
+  /** Whether reading has begun. */
   get wasRead(): boolean {
     return this.#wasRead
   }
 
-  /** Looks without asking: nothing is read or parsed, and nobody is made to wait. */
+  /** Returns what was already read. Reads and parses nothing. */
   peek(): BodyGlimpse {
     return this.#glimpse
   }
 
-  /** Reads what belongs into memory (JSON, text, simple forms) and looks no closer; leaves anything else where it is. */
+  /** Reads JSON, text and simple forms into memory, without parsing them. Does nothing for other types. */
   async read(): Promise<void> {
     const isForMemory = isJson(this.contentType) || isText(this.contentType) || this.contentType === simpleForm
     if (isForMemory) await this.bytes()
   }
 
-  /** The content as it was sent. Everyone is given the same array: copy it before changing it. */
+  /** The content as it was sent. All callers get the same array: copy it before a change. */
   bytes(): Promise<Uint8Array> {
     this.#bytes ??= handled(this.#readBytes())
     return this.#bytes
   }
 
-  /** The content of any type as text; a byte order mark is left out. */
+  /** The content of any type as text, without a byte order mark. */
   text(): Promise<string> {
     this.#text ??= handled(this.#readText())
     return this.#text
@@ -99,7 +99,7 @@ export class RequestBody {
   }
 
   /**
-   * The fields and files of a form; files are there until the request is over.
+   * The fields and files of a form. The files exist until the request ends.
    * @throws BODY_TYPE_UNSUPPORTED (415) BODY_FORM_INVALID (400) BODY_FIELDS_TOO_MANY BODY_FIELDS_TOO_LARGE (413)
    */
   formData(): Promise<FormData> {
@@ -108,7 +108,7 @@ export class RequestBody {
   }
 
   /**
-   * Ends the use of the body and removes its temporary files; waits for a form that is just coming in, so let its stream
+   * Ends the use of the body and removes its temporary files. Waits for a form that is still coming in, so its stream has to
    * end or close. Never rejects.
    */
   async dispose(): Promise<void> {
@@ -161,7 +161,7 @@ export class RequestBody {
     }
   }
 
-  /** Gives the source to its one reader. */
+  /** Hands the source to its only reader. */
   #claim(source: BodySource): BodySource {
     if (this.#isDisposed) throw new BODY_UNAVAILABLE(['the request is over'])
     if (this.#wasRead) throw new BODY_UNAVAILABLE(['it was already read in another form'])
@@ -195,7 +195,7 @@ function isText(type: string): boolean {
   return type.startsWith('text/')
 }
 
-/** Someone may ask and not wait: then a client that sends rubbish must not end the process with it. */
+/** A caller may not wait for the result. A rejection, which a client can cause, must not end the process then. */
 function handled<value>(promise: Promise<value>): Promise<value> {
   promise.catch(ignore)
   return promise

@@ -4,13 +4,13 @@ import path from 'node:path'
 
 const prefix = 'sinfonietta-upload-'
 
-/** As mkdtemp makes them. */
+/** The names that mkdtemp creates. */
 const ownName = new RegExp(`^${prefix}[A-Za-z0-9]{6}$`)
 
-/** An hour, in milliseconds: no request takes as long as that to send its files. */
+/** An hour, in milliseconds: no upload takes as long. */
 const staleAfter = 3_600_000
 
-/** The temporary files of one request: in a directory of their own, which exists once the first is wanted. */
+/** The temporary files of one request, in their own directory, which is created with the first file. */
 export class TemporaryFiles {
   readonly #parent: string
   #directory: Promise<string> | undefined
@@ -19,35 +19,35 @@ export class TemporaryFiles {
     this.#parent = parent
   }
 
-  /** A new, unguessable path. mkdtemp makes the directory with mode 0700, so nobody else can plant a file there. */
+  /** A new, unguessable path. mkdtemp creates the directory with mode 0700, so no other user can create a file in it. */
   async createPath(): Promise<string> {
     this.#directory ??= mkdtemp(path.join(this.#parent, prefix))
     return path.join(await this.#directory, randomUUID())
   }
 
-  /** Removes the directory with all that is in it; never rejects. */
+  /** Removes the directory and its files. Never rejects. */
   async remove(): Promise<void> {
     try {
       if (this.#directory !== undefined) await rm(await this.#directory, { recursive: true, force: true })
     } catch {
-      // It was never made, or it cannot be removed: nobody could do better.
+      // It was not created, or it cannot be removed.
     }
   }
 }
 
 /**
- * Removes what processes that were killed have left behind: directories of the same user that nobody has touched for an
- * hour. What is found in place of one, such as a link, stays. Never rejects.
+ * Removes the directories that killed processes have left: those of the same user that have not changed for an hour. Other
+ * things with such a name, such as links, stay. Never rejects.
  */
 export async function sweepTemporaryFiles(parent: string, now: number = Date.now()): Promise<void> {
   const names = await readdir(parent).catch(() => [])
-  // What another process sweeps just now, or what cannot be removed, keeps nothing else.
+  // A directory that another process removes at the same time, or that cannot be removed, does not stop the others.
   await Promise.allSettled(
-    names.filter(name => ownName.test(name)).map(name => removeLeft(path.join(parent, name), now)),
+    names.filter(name => ownName.test(name)).map(name => removeStale(path.join(parent, name), now)),
   )
 }
 
-async function removeLeft(directory: string, now: number): Promise<void> {
+async function removeStale(directory: string, now: number): Promise<void> {
   const status = await lstat(directory)
   const isOwn = status.isDirectory() && status.uid === process.getuid?.()
   // Links inside are removed, not followed.

@@ -2,18 +2,18 @@ import { readProperty } from '../stack/read-property.ts'
 
 const depthLimit = 10
 
-/** Errors whose cause was set here. An error object that is thrown again and again keeps the latest original only. */
+/** Errors whose cause was set here. An error object that is thrown again gets a new cause. */
 const ends = new WeakSet<object>()
 
 /**
- * Makes an error the last cause of a failure that happened while it was answered (as Symfony does), unless it is among the
- * causes already. A failure that is no error, or that cannot be changed, stays as it is. Never throws.
+ * Appends an error to the causes of a failure that happened while the error was handled, as Symfony does, unless the causes
+ * already contain it. A failure that is no object, or that cannot be changed, stays as it is. Never throws.
  */
 export function appendCause(failure: unknown, original: unknown): void {
   const links = chainOf(failure)
   const last = links.at(-1)
   if (last === undefined || links.some(link => link === original) || chainOf(original).includes(last)) return
-  // What is no object ends a chain as well.
+  // A cause that is no object also ends the chain.
   if (!ends.has(last) && readProperty(last, 'cause') !== undefined) return
   try {
     if (Reflect.defineProperty(last, 'cause', { value: original, writable: true, configurable: true })) ends.add(last)
@@ -23,8 +23,8 @@ export function appendCause(failure: unknown, original: unknown): void {
 }
 
 /**
- * A failure and its causes that are objects, up to the first whose cause was set here; nothing when there is no end to
- * them.
+ * A failure and those of its causes that are objects, up to the first one whose cause was set here. Empty for a chain that
+ * is a circle or too long.
  */
 function chainOf(failure: unknown): readonly object[] {
   const links: object[] = []

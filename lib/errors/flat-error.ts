@@ -1,19 +1,19 @@
 import { readProperty } from '../stack/read-property.ts'
 import { parseStack, type StackFrame } from '../stack/stack-frames.ts'
 
-/** An error as plain data, with what led to it. */
+/** An error as plain data, with its causes. */
 export interface FlatError {
   readonly name: string
   readonly message: string
-  /** `ROUTE_NOT_FOUND`, `ENOENT`; some libraries number theirs. */
+  /** A code such as `ROUTE_NOT_FOUND` or `ENOENT`. Some libraries use numbers. */
   readonly code?: string | number
-  /** The status of the response that the error asks for. */
+  /** The status of the response for the error. */
   readonly status?: number
   readonly frames: readonly StackFrame[]
   readonly cause?: FlatError
   /** The errors that an AggregateError gathers. */
   readonly errors?: readonly FlatError[]
-  /** Says what was left out, and why. */
+  /** A sentence about causes that were left out. */
   readonly note?: string
 }
 
@@ -21,25 +21,25 @@ const depthLimit = 10
 const countLimit = 50
 
 /**
- * Copies an error and its causes into plain data, at most ten deep and fifty in all. What is no error becomes one named
- * `Thrown value`; of an object that was thrown only the names of its properties are told. Without frames no stack is
- * read, which is costly. Never throws.
+ * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
+ * named `Thrown value`; of an object only the names of its properties are copied. Without `hasFrames` no stack is read,
+ * which is slow. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
   return flatten(error, [], { left: countLimit - 1, hasFrames })
 }
 
-/** The name that {@link flattenError} gives to an error, without a look at what led to it. */
+/** The name that {@link flattenError} gives to an error. */
 export function nameOfError(error: unknown): string {
   return isError(error) ? nameOf(error) : 'Thrown value'
 }
 
-/** An error's name and message, as {@link flattenError} gives them, without a look at what led to it. Never throws. */
+/** The name and message that {@link flattenError} gives to an error. Never throws. */
 export function describeError(error: unknown): string {
   return `${nameOfError(error)}: ${messageOf(error)}`
 }
 
-/** What is shared by an error and all that it leads to. */
+/** Shared by an error and all of its causes. */
 interface Budget {
   left: number
   readonly hasFrames: boolean
@@ -79,7 +79,7 @@ function flattenInner(
   return { ...(cause && { cause }), ...(errors.length > 0 && { errors }), ...(note !== undefined && { note }) }
 }
 
-/** Errors of other realms, and what only behaves like one, are told by their message. */
+/** Errors of other realms, and objects that behave like errors, are recognised by their message. */
 function isError(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   try {
@@ -108,7 +108,7 @@ function present(value: unknown): unknown[] {
 function items(value: unknown): unknown[] {
   try {
     if (!Array.isArray(value)) return []
-    // More of them than the budget allows are never looked at; methods of the array may be anybody's.
+    // No more than the budget allows are read, and no method of the array is called: it may be overridden.
     return Array.from({ length: Math.min(value.length, countLimit) }, (_, index) => value[index])
   } catch {
     return []
@@ -126,13 +126,13 @@ function describe(value: unknown): string {
   }
 }
 
-/** An error with what led to it, as {@link FlatError} is one. */
+/** An error with its causes, such as {@link FlatError}. */
 interface Chained<error> {
   readonly cause?: error
   readonly errors?: readonly error[]
 }
 
-/** An error, the errors it gathers and its causes, in the order in which they are read. */
+/** An error, the errors that it gathers, and its causes, in reading order. */
 export function errorChain<error extends Chained<error>>(error: error): error[] {
   const { cause, errors = [] } = error
   return [error, ...errors.flatMap(errorChain), ...(cause === undefined ? [] : errorChain(cause))]

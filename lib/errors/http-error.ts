@@ -1,20 +1,20 @@
-/** What an {@link HttpError} may carry beside its message. */
+/** The options of an {@link HttpError}. */
 export interface HttpErrorOptions {
   /** Response headers, such as `allow` or `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The error that led to this one. */
+  /** The cause of this error. */
   readonly cause?: unknown
 }
 
-/** An error with the status and headers of the response it asks for. Only messages below 500 reach a client outside debug. */
+/** An error with the status and headers of its response. Outside of debug, clients get only the messages of statuses below 500. */
 export class HttpError extends Error {
-  /** Names the condition for programs; never renamed. */
+  /** Identifies the condition for programs. It is never renamed. */
   readonly code: string = 'HTTP_ERROR'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, message: string, options: HttpErrorOptions = {}) {
-    // Of these it takes the cause alone.
+    // Error takes only the cause of these options.
     super(message, options)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
@@ -29,14 +29,14 @@ export class HttpError extends Error {
 }
 
 /**
- * Whether a status says that the request is to blame: also that its method (501, RFC 9110, section 15.6.2) or its version of
- * HTTP (505, section 15.6.6) is not known.
+ * Whether a status is a mistake of the client. This includes an unknown method (501, RFC 9110, section 15.6.2) and an
+ * unknown version of HTTP (505, section 15.6.6).
  */
 export function isClientError(status: number): boolean {
   return status < 500 || status === 501 || status === 505
 }
 
-/** A class of errors for one condition: its placeholders are typed, its code and status are fixed. */
+/** A class of errors for one condition, with typed placeholders and a fixed code and status. */
 export interface CodedErrorClass<placeholders extends readonly unknown[]> {
   new (placeholders: placeholders, options?: HttpErrorOptions): HttpError
   readonly code: string
@@ -45,8 +45,8 @@ export interface CodedErrorClass<placeholders extends readonly unknown[]> {
 }
 
 /**
- * Declares the error of one condition. Each `%s` of the template stands for a placeholder, in order.
- * Codes read `AREA_CONDITION` and have a row in `docs/reference/errors.md`.
+ * Declares the error class of one condition. Each `%s` of the template is a placeholder, in order. A code has the form
+ * `AREA_CONDITION`.
  */
 export function defineError<placeholders extends readonly unknown[]>(
   code: string,
@@ -64,7 +64,7 @@ export function defineError<placeholders extends readonly unknown[]>(
       super(status, fill(parts, values), options)
     }
   }
-  // The class is its condition: stacks, logs and profiles name it.
+  // Stacks, logs and profiles show the name of the class.
   Object.defineProperty(coded, 'name', { value: code })
   return coded
 }
@@ -73,7 +73,7 @@ function fill(parts: readonly string[], values: readonly unknown[]): string {
   return parts.reduce((text, part, index) => `${text}${String(values[index - 1])}${part}`)
 }
 
-/** Makes an error without its stack, which costs more than a small request: for what nobody will ever look up. */
+/** Creates an error without a stack, for errors whose stack is never read: a stack costs more than a small request. */
 export function withoutStack<error extends Error>(create: () => error): error {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0

@@ -1,48 +1,48 @@
-/** Something that happens, told to listeners one after another until one of them stops it. */
+/** An event. Listeners are called one after another until one of them stops it. */
 export abstract class Event {
-  /** Whether a listener has kept the rest from hearing of this. A plain field: several events are made per request. */
+  /** Whether the remaining listeners are skipped. A plain field, because several events are created per request. */
   isPropagationStopped: boolean = false
 
-  /** Keeps the listeners that have not been called yet from being called. */
+  /** Skips the listeners that were not called yet. */
   stopPropagation(): void {
     this.isPropagationStopped = true
   }
 }
 
-/** The class of an event: listeners are registered by it. */
+/** The class of an event. Listeners are registered for a class. */
 export interface EventClass<event extends Event = Event> {
   readonly eventName: string
   readonly prototype: event
 }
 
-/** Hears of an event; what it returns is awaited before the next listener is called. */
+/** A listener. A promise that it returns is awaited before the next listener is called. */
 export type Listener<event extends Event = Event> = (event: event) => unknown
 
-/** An object with a method that hears of an event. */
-export type ListeningObject<event extends Event, method extends string> = { [key in method]: Listener<event> }
+/** An object with a method that is a listener. */
+type ListeningObject<event extends Event, method extends string> = { [key in method]: Listener<event> }
 
-/** A listener as it was registered. */
+/** A registered listener. */
 export interface RegisteredListener {
   readonly listener: Listener
   /** `RouterListener.onRequest`, or the function's name. */
   readonly name: string
-  /** Higher is called earlier; ties are called in registration order. */
+  /** Higher is called earlier. Equal priorities are called in the order of registration. */
   readonly priority: number
-  /** The bundle that registered the listener; absent when no bundle did. */
+  /** The bundle that registered the listener. Absent if it was no bundle. */
   readonly owner?: string
 }
 
-/** How one event is dispatched, where it is not dispatched as usual. */
+/** Options for the dispatch of one event. */
 export interface DispatchOptions {
   /** The listeners that are called; all by default. */
   readonly only?: (listener: RegisteredListener) => boolean
-  /** Receives what a listener throws; the listeners after it are still called. By default an error ends the dispatch. */
+  /** Receives the error of a listener; the next listeners are still called. By default an error ends the dispatch. */
   readonly onFailure?: (error: unknown, listener: RegisteredListener, event: Event) => void
 }
 
-/** Tells events to their listeners, by priority, until one of them stops the event. */
+/** Calls the listeners of an event, by priority, until one of them stops the event. */
 export abstract class EventDispatcher {
-  /** Adds a function; returns what removes it again. */
+  /** Adds a function. Returns a function that removes it. */
   abstract on<event extends Event>(
     type: EventClass<event>,
     listener: Listener<event>,
@@ -51,7 +51,7 @@ export abstract class EventDispatcher {
     owner?: string,
   ): () => void
 
-  /** Adds a method of an object, named `Class.method`; returns what removes it again. */
+  /** Adds a method of an object, named `Class.method`. Returns a function that removes it. */
   subscribe<event extends Event, method extends string>(
     type: EventClass<event>,
     object: ListeningObject<event, method>,
@@ -62,8 +62,8 @@ export abstract class EventDispatcher {
   }
 
   /**
-   * Calls the listeners of the event's class. Returns a promise only once a listener has returned one: whoever
-   * dispatches awaits what is there, and nothing when nothing is pending. By default a listener's error ends the dispatch.
+   * Calls the listeners of the event's class. Returns a promise only if a listener has returned one; without it all listeners
+   * have already ended. By default the error of a listener ends the dispatch.
    */
   abstract dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined
 
@@ -73,15 +73,15 @@ export abstract class EventDispatcher {
   /** The event classes that have, or had, a listener. */
   abstract types(): Iterable<EventClass>
 
-  /** Where a listener was registered, as file and line; `undefined` where nobody takes note of that. */
+  /** The file and line where a listener was registered; `undefined` if the dispatcher does not record them. */
   originOf(_listener: RegisteredListener): string | undefined {
     return undefined
   }
 }
 
-const nobody: readonly RegisteredListener[] = []
+const noListeners: readonly RegisteredListener[] = []
 
-/** Creates the dispatcher without any tracing. */
+/** Creates a dispatcher without tracing. */
 export function createEventDispatcher(): EventDispatcher {
   return new PlainEventDispatcher()
 }
@@ -96,11 +96,11 @@ class PlainEventDispatcher extends EventDispatcher {
     name: string = listener.name || 'anonymous',
     owner?: string,
   ): () => void {
-    // Only events of this class reach the listener: the map is keyed by it.
+    // The map is keyed by class, so only events of this class reach the listener.
     const entry: RegisteredListener = { listener: listener as Listener, name, priority, ...(owner && { owner }) }
     const others = this.listeners(type)
     const before = others.findIndex(other => other.priority < priority)
-    // A new array each time: a dispatch that is under way keeps the list it started with.
+    // A new array, so that a running dispatch keeps its list.
     this.#listeners.set(type, others.toSpliced(before === -1 ? others.length : before, 0, entry))
     return () => {
       this.#listeners.set(
@@ -116,7 +116,7 @@ class PlainEventDispatcher extends EventDispatcher {
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {
-    return this.#listeners.get(type) ?? nobody
+    return this.#listeners.get(type) ?? noListeners
   }
 
   override types(): Iterable<EventClass> {
@@ -124,7 +124,7 @@ class PlainEventDispatcher extends EventDispatcher {
   }
 }
 
-/** Synchronous until a listener is not: awaiting each of them would cost twenty times as much. */
+/** Calls listeners synchronously up to the first promise: awaiting each of them costs twenty times as much. */
 function callFrom(start: number, listeners: readonly RegisteredListener[], event: Event): Promise<void> | undefined {
   for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
     const pending = listeners[index]?.listener(event)
@@ -133,7 +133,7 @@ function callFrom(start: number, listeners: readonly RegisteredListener[], event
   return undefined
 }
 
-/** As {@link callFrom}, for events that are not dispatched as usual: the usual way has no test that it does not need. */
+/** {@link callFrom} with options, in its own function so that the usual dispatch stays fast. */
 function callChosen(
   start: number,
   listeners: readonly RegisteredListener[],
@@ -159,12 +159,12 @@ function callChosen(
   return undefined
 }
 
-/** Whether a listener has returned something to wait for. */
+/** Whether a listener has returned a promise. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined | null)?.then === 'function'
 }
 
-/** The dispatcher of one bundle: another dispatcher, with the bundle's name on each listener that the bundle registers. */
+/** The dispatcher of one bundle: wraps a dispatcher, and registers listeners with the name of the bundle. */
 export class OwnedEventDispatcher extends EventDispatcher {
   readonly #inner: EventDispatcher
   readonly #owner: string

@@ -8,28 +8,28 @@ import {
   type RegisteredListener,
 } from './event-dispatcher.ts'
 
-/** A dispatch or a call that a tracer has begun to follow. */
+/** A traced dispatch or call. */
 export interface Span {
-  /** It is over: told once, with what it has thrown when it has failed. */
+  /** Called once at the end, with the error of a failure. */
   end(hasFailed: boolean, error?: unknown): void
 }
 
 /**
- * Takes note of dispatches and of the calls within them. Calls of one event are told between begin and end of its
- * dispatch; each of them is of a listener that stands, as the same function, in the list told with the dispatch.
+ * Records dispatches and the calls within them. The calls of an event come between the begin and the end of its dispatch.
+ * The listener of each call is in the list of `beginDispatch`, as the same function.
  */
 export interface DispatchTracer {
   beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span
   beginCall(event: Event, listener: RegisteredListener): Span
-  /** A listener was added, by whoever has called now. */
+  /** Called when a listener is added, with the caller on the stack. */
   noteListener?(listener: RegisteredListener): void
-  /** Where it was added: file and line. */
+  /** The file and line where a listener was added. */
   originOf?(listener: RegisteredListener): string | undefined
 }
 
 /**
- * An event dispatcher that tells a tracer of each dispatch and each listener's call. Order, stopping and waiting stay
- * those of the dispatcher it decorates. Listeners registered before it existed are called, but not traced.
+ * An event dispatcher that reports each dispatch and each call of a listener to a tracer. The wrapped dispatcher still
+ * decides about order, stopping and waiting. Listeners that were registered before the wrapping are called, but not traced.
  */
 export class TraceableEventDispatcher extends EventDispatcher {
   readonly #inner: EventDispatcher
@@ -77,7 +77,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
   }
 }
 
-/** Calls, and tells the end of the call when it is over: at once, or when what it returned is settled. */
+/** Calls a function and ends its span: at once, or when the returned promise is settled. */
 function follow<event, result>(span: Span, call: (event: event) => result, event: event): result {
   let result: result
   try {
@@ -90,7 +90,7 @@ function follow<event, result>(span: Span, call: (event: event) => result, event
     span.end(false)
     return result
   }
-  // Some thenables begin their work when they are asked for its end: they are asked once, and stand for it as a promise.
+  // Some thenables start their work with `then`, so it is called only once: the promise replaces the thenable.
   const settled = Promise.resolve(result)
   settled.then(
     () => span.end(false),

@@ -1,4 +1,4 @@
-/** Whether a quote stands here, behind as many backslashes as there may be: `"`, `\"`, `\\\"`. */
+/** The quote at a place with the backslashes before it: `"`, `\"`, `\\\"`. Empty without a quote. */
 export function quoteAt(text: string, at: number): string {
   let end = at
   while (text.charAt(end) === '\\') end++
@@ -6,8 +6,8 @@ export function quoteAt(text: string, at: number): string {
 }
 
 /**
- * Finds the end of what stands in quotes: where the quote, with its backslashes, comes again, or where a quote with fewer of
- * them ends what is around. The end of the text when there is none. A single quote may be doubled, as in SQL.
+ * Finds the end of a quoted text: the next quote with the same backslashes, or a quote with fewer, which ends the text
+ * around. Without one it is the end of the text. A single quote may be doubled, as in SQL.
  */
 export function findQuoteEnd(text: string, from: number, quote: string): number {
   const mark = quote.charAt(quote.length - 1)
@@ -24,7 +24,7 @@ export function findQuoteEnd(text: string, from: number, quote: string): number 
   return text.length
 }
 
-/** Finds the end of what stands in brackets, behind the last one; quoted brackets do not count. */
+/** Finds the end of a group in brackets, behind the last bracket. Brackets in quotes do not count. */
 export function findGroupEnd(text: string, from: number): number {
   const marks = /["'`]|[{[(]|[}\])]/g
   marks.lastIndex = from
@@ -43,8 +43,8 @@ export function findGroupEnd(text: string, from: number): number {
 }
 
 /**
- * Finds the end of a line, or of what the line is quoted in, or of what was written as `\n`. Quotes behind `=` are of the
- * line itself: `Digest username="a", realm="b"`. With `endsAtPair` the next ` name=` or `;name:` ends it, too.
+ * Finds the end of a line: a line break, an escaped one (`\n`), or the end of the quotes around the line. Quotes behind `=`
+ * belong to the line: `Digest username="a", realm="b"`. With `endsAtPair` the next ` name=` or `;name:` ends it, too.
  */
 export function findLineEnd(text: string, from: number, endsAtPair = false): number {
   const marks = endsAtPair ? /[\r\n\\"'`]|[ \t;&,]{1,3}[\w.$-]{1,40}\s?[=:]/g : /[\r\n\\"'`]/g
@@ -63,8 +63,8 @@ export function findLineEnd(text: string, from: number, endsAtPair = false): num
 }
 
 /**
- * Finds the end of a word as queries have them; with `isSentence` also a comma or a bracket ends it, and with `isQuery`
- * each `&`, even if no pair follows. A quote within a word is a part of it, as in `it's`.
+ * Finds the end of a word of a query. With `isSentence` a comma or a bracket also ends it, with `isQuery` each `&`, even
+ * without a pair behind it. A quote within a word is a part of it, as in `it's`.
  */
 export function findWordEnd(text: string, from: number, isSentence: boolean, isQuery: boolean): number {
   const marks = /[&#\s"'<>`;\\,)}\]]/g
@@ -90,7 +90,7 @@ export function findWordEnd(text: string, from: number, isSentence: boolean, isQ
   return text.length
 }
 
-/** Behind it no pair follows: it is a part of a password. */
+/** An `&` without a pair behind it is a part of a password. */
 const lastPart = /&[^\s&#"'`<>=]{1,100}(?:[\s"'`<>#&]|$)/y
 const tag = /<(?:[/!]|[a-z][\w:-]{0,20}[\s/>])/y
 const statementEnd = /;(?:\s|$)/y
@@ -102,10 +102,10 @@ function matches(pattern: RegExp, text: string, at: number): boolean {
 }
 
 interface Mark {
-  /** With the backslashes before it; empty when it is none. */
+  /** The quote with the backslashes before it; empty without a quote. */
   readonly quote: string
   readonly length: number
-  /** Whether it is a line break, also a written one. */
+  /** Whether the mark is a line break, or an escaped one. */
   readonly isEnd: boolean
 }
 

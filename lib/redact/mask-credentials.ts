@@ -1,7 +1,7 @@
 import { findLineEnd } from './find-end.ts'
 import { mask } from './secret-names.ts'
 
-/** A token begins a word, or follows a percent-encoded character. */
+/** A token is at the beginning of a word, or behind a percent-encoded character. */
 const start = '(?<![\\w-]|%)(?:(?<=%[\\dA-F]{2})|(?<![\\w-]))'
 
 /** The forms of tokens of known providers. */
@@ -35,7 +35,7 @@ const shapes: readonly string[] = [
   'ATATT3[\\w=-]{20,}',
   'AGE-SECRET-KEY-1[A-Z\\d]{10,}',
   '\\d{8,10}:[\\w-]{35}(?![\\w-])',
-  // JSON in base64, in parts: a JWT.
+  // A JWT: parts of JSON in base64.
   'eyJ[\\w-]{8,}\\.[\\w-]{2,}(?:\\.[\\w-]*){0,3}',
 ]
 
@@ -47,7 +47,7 @@ const tokens = new RegExp(
 const begins =
   /gh[opsur]_|github_pat_|gl[a-z]{2,5}-|[sr]k_(?:live|test)_|whsec_|sk-|gsk_|xox[a-z]-|xapp-|A(?:KIA|SIA|GPA|IDA|ROA|Iza|TATT3|GE-SEC)|ya29\.|GOCSPX|npm_|pypi-|SG\.|key-|hf_|do[opr]_v1|dckr_|hv[bs]\.|shp[acs]|sq0|sntry|lin_api|tskey|bot\d|\d{8}:[\w-]|eyJ|hooks\.slack|webhooks\//
 
-/** Whether a text may contain a credential that is known by its form. */
+/** Whether a text may contain a credential with a known form. */
 export function mayHaveCredential(text: string): boolean {
   return begins.test(text) || unnamed.test(text)
 }
@@ -55,7 +55,7 @@ export function mayHaveCredential(text: string): boolean {
 const unnamed =
   /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
 
-/** Masks credentials that are known by their form: PEM blocks, JWTs, tokens of known providers, web hooks. */
+/** Masks credentials with a known form: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {
   const unpemmed = text.includes('-----BEGIN') ? text.replace(pemBlock, mask) : text
   return begins.test(unpemmed) ? unpemmed.replace(tokens, mask) : unpemmed
@@ -68,7 +68,7 @@ const schemes = /\b(bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ \
 const proseBehindScheme =
   /^(?:tokens?|auth\w*|schemes?|bearer|of|is|was|in|for|the|and|or|not|realm|error|expired|invalid|missing|required|must)(?:[.:=!?]|$)/i
 
-/** Masks what follows the name of a scheme: `Bearer …`, `Digest username="…", …`, `Basic …` when it is base64. */
+/** Masks the credentials behind the name of a scheme: `Bearer …`, `Digest username="…", …`, and `Basic …` with base64. */
 export function maskSchemes(text: string): string {
   let masked = ''
   let done = 0
@@ -94,7 +94,7 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
       return /^(?:username|realm|nonce|uri|response|qop|cnonce|opaque|algorithm)=/i.test(value)
     case 'token':
     case 'apikey':
-      // "Unexpected token x" is one of a parser.
+      // "Unexpected token x" is the message of a parser.
       return (
         /^(?=.*\d)[\w.+/=~-]{6,}$/.test(value.slice(0, 400)) && !/[\w,'"] $/.test(text.slice(Math.max(0, at - 2), at))
       )
@@ -106,7 +106,7 @@ function isCredential(scheme: string, value: string, text: string, at: number): 
 const options =
   /((?:^|\s)--?(?:[a-z]{1,20}-)?(?:u|user|login) ?=?["']?)([^\s"':=]{1,100}:(?!\d{1,9}(?:\s|$))[^\s"'@/][^\s"']*)|(\b(?:mysql|mariadb|sshpass)[\w-]{0,20}(?= )[^\r\n|;&]{0,200}? -p ?)(?!-)([^\s"'-][^\s"']*)|(\bredis-cli [^\r\n|;&]{0,200}?-a )([^\s"']+)/g
 
-/** Masks secrets in options whose names do not give them away: `curl -u ada:x`, `mysql -px`. */
+/** Masks secrets in options without a secret name: `curl -u ada:x`, `mysql -px`. */
 export function maskOptions(text: string): string {
   return text.replace(options, (_all, ...parts: (string | undefined)[]) => {
     const [user, , database, , redis] = parts
@@ -115,8 +115,8 @@ export function maskOptions(text: string): string {
 }
 
 /**
- * Masks `//user:password@host`: all of the userinfo, because a token may stand where the user does. Also percent-encoded,
- * as in a URL within a query, and without a scheme: `user:password@host`. Takes linear time.
+ * Masks the userinfo of `//user:password@host`: all of it, because the user may be a token. Also percent-encoded, as in a
+ * URL within a query, and without a scheme: `user:password@host`. Takes linear time.
  */
 export function maskUserinfo(text: string): string {
   return maskBareUserinfo(
@@ -133,12 +133,12 @@ export function maskUserinfo(text: string): string {
 function maskAuthority(part: string): string {
   const authority = part.slice(0, part.search(/[/?#]|$/))
   let at = authority.lastIndexOf('@')
-  // A password with a slash that is not encoded: the text behind the colon is no port.
+  // Text behind the colon that is no port: a password with a slash that is not encoded.
   if (at === -1 && /^[^[:]*:(?!\d*$)/.test(authority)) at = part.lastIndexOf('@')
   return at > 0 ? mask + part.slice(at) : part
 }
 
-/** Words before the colon of an address that are not the name of a user. */
+/** Words before the colon of an address that are no user names. */
 const noUser =
   /^(?:mailto|npm|jsr|pkg|git|ssh|file|link|portal|patch|workspace|acct|sips?|xmpp|im|tel|to|cc|bcc|from|e-?mail)$/i
 

@@ -2,27 +2,27 @@ import { findGroupEnd, findLineEnd, findQuoteEnd, findWordEnd, quoteAt } from '.
 import { goesOnAsProse, isPlace, isProse, type PlacedName, readName } from './pair-names.ts'
 import { mask, type NameTest, namingKeys, valueKeys } from './secret-names.ts'
 
-/** `=`, `:`, `=>`, comparisons, and `=` as it stands in a URL within a query. */
+/** `=`, `:`, `=>`, comparisons, and the encoded `=` of a URL within a query. */
 const separators = /=>|(?:[:!]|\|\||&&|\?\??)?={1,3}|:{1,2}|%(?:25){0,4}3d/gi
 
-/** What names something, and what its value stands under: `{"name":"password","value":"x"}`. */
+/** The keys of a name and its value: `{"name":"password","value":"x"}`. */
 const namingName = new RegExp(`^(?:${namingKeys.join('|')})$`, 'i')
 const valueNames = `(?:${valueKeys.join('|')})`
 const namedValue = new RegExp(`^${valueNames}$`, 'i')
 const namedDistance = 300
 
 /**
- * Masks the values of secret names: in queries, forms, headers, JSON, what `util.inspect` and other languages write, YAML,
- * INI, assignments. By hand, because a regular expression would try every start of every name; each character is looked at
- * a bounded number of times.
+ * Masks the values of secret names in queries, forms, headers, JSON, the output of `util.inspect` and other languages, YAML,
+ * INI and assignments. It looks for separators, and reads the name before each. A regular expression would try every start
+ * of every name; here each character is read a bounded number of times.
  */
 export function maskPairs(text: string, isSecret: NameTest): string {
   let masked = ''
   let done = 0
   let after = 0
-  /** The place of a pair that gives a secret name (`"name":"password"`); its value is still to come. */
+  /** The place of a pair with a secret name (`"name":"password"`) whose value has not come yet. */
   let named: number | undefined
-  /** A value whose name is still to come. */
+  /** A value whose name has not come yet. */
   let unnamed: FoundValue | undefined
   const write = ({ end, mask, start }: FoundValue) => {
     masked += text.slice(done, start) + mask
@@ -42,10 +42,10 @@ export function maskPairs(text: string, isSecret: NameTest): string {
       if (value !== undefined) write(value)
     } else if (isNaming) {
       if (!isSecret(readQuoted(text, after))) continue
-      if (unnamed !== undefined && isSameThing(text, unnamed.start, index)) write(unnamed)
+      if (unnamed !== undefined && isSameObject(text, unnamed.start, index)) write(unnamed)
       else named = index
     } else if (namedValue.test(name.text)) {
-      const isNamed = named !== undefined && isSameThing(text, named, index)
+      const isNamed = named !== undefined && isSameObject(text, named, index)
       const value = findValue(isNamed ? text : text.slice(0, after + namedDistance), name, separator, after)
       if (isNamed && value !== undefined) write(value)
       else unnamed = value
@@ -54,12 +54,12 @@ export function maskPairs(text: string, isSecret: NameTest): string {
   return masked + text.slice(done)
 }
 
-/** Whether one stands beside the other, in the same braces or the same tag. */
-function isSameThing(text: string, from: number, to: number): boolean {
+/** Whether two places are in the same braces or the same tag. */
+function isSameObject(text: string, from: number, to: number): boolean {
   return to - from < namedDistance && !/[{}<>]/.test(text.slice(from, to))
 }
 
-/** Whether a value follows what is a name by itself: `"key":"apiKey","value":`. */
+/** Whether the text here is a name with a value behind it: `"key":"apiKey","value":`. */
 function namesNext(text: string, from: number): boolean {
   return nextValue.test(text.slice(from, from + namedDistance))
 }
@@ -71,7 +71,7 @@ const nextValue = new RegExp(
   'i',
 )
 
-/** A short text in quotes; empty when there is none. */
+/** A short text in quotes; empty without one. */
 function readQuoted(text: string, from: number): string {
   const start = text.charAt(from) === ' ' ? from + 1 : from
   const quote = quoteAt(text, start)
@@ -80,8 +80,8 @@ function readQuoted(text: string, from: number): string {
   return quoted.slice(0, quoted.search(/["'`\\]|$/))
 }
 
-/** The part of a text that is a secret, and its replacement. */
-export interface FoundValue {
+/** A secret part of a text, and its replacement. */
+interface FoundValue {
   readonly start: number
   readonly end: number
   readonly mask: string
@@ -94,17 +94,17 @@ const number = /-?\d[\d.eE+-]*/y
 /** `Map(1) {`, `[Object: null prototype] {`. */
 const className = /(?:\[[A-Z][^\]\r\n]{0,60}\]|[A-Z][\w$]{0,50}(?:\(\d{1,9}\))?) (?=[{[])/y
 const buffer = /<[A-Z]\w{0,20}(?: [^<>\r\n]{0,400})?>/y
-/** Literals that a line was too short for. */
+/** The operator between the parts of a literal that is longer than a line. */
 const nextLiteral = /\s{0,40}\+\s{0,40}(?=["'`])/y
-/** The prefixes of literals in Python, SQL, C# and others. */
+/** Prefixes of literals in Python, SQL, C# and other languages. */
 const prefix = /[bBrRuUfNE@$]{1,2}(?=["'])/y
 const operator = /(?:await|async|new|function|typeof|yield)\s|[A-Za-z_$][\w$.]{0,100}\(/y
 const masked = /\*{6}(?!\w)/y
 /** Brackets with nothing between them. */
 const emptyGroup = /[{[]\s{0,9}[}\]]/y
 
-/** Finds the value behind a separator that ends at `from`; `undefined` when there is none, or none that is a secret. */
-export function findValue(text: string, name: PlacedName, separator: string, from: number): FoundValue | undefined {
+/** Finds the secret value behind a separator that ends at `from`; `undefined` if there is none. */
+function findValue(text: string, name: PlacedName, separator: string, from: number): FoundValue | undefined {
   if (separator.startsWith('%')) return found(from, findWordEnd(text, from, false, true), mask)
   const isComparison = /[!=]=/.test(separator)
   const isBreaking = name.quote !== '' || separator === ':' || separator.startsWith('=')
@@ -134,7 +134,7 @@ function found(start: number, end: number, replacement: string): FoundValue | un
   return start >= end ? undefined : { start, end, mask: replacement }
 }
 
-/** Nothing, what stands for nothing, or a mask. */
+/** An empty value, a placeholder, or a mask. */
 function isHarmless(text: string, at: number): boolean {
   const begin = skip(className, text, at)
   return skip(literal, text, at) > at || skip(emptyGroup, text, begin) > begin || skip(masked, text, at) > at
@@ -156,13 +156,13 @@ function findQuoted(text: string, start: number, quote: string): FoundValue | un
   }
 }
 
-/** Everything under a secret name is secret, whatever its own names are. */
+/** Everything under a secret name is secret, also under other names within. */
 function findGroup(text: string, name: PlacedName, separator: string, at: number): FoundValue | undefined {
   const begin = skip(className, text, at)
   const end = skip(buffer, text, at)
   const quoted = name.quote === '' ? mask : `${name.quote}${mask}${name.quote}`
   if (end > at) return found(at, end, quoted)
-  // The parameter of a function is no name of a value.
+  // The parameter of an arrow function is no name of a value.
   if (!/[{[]/.test(text.charAt(begin)) || (separator === '=>' && name.quote === '' && !name.text.includes('['))) {
     return undefined
   }
@@ -202,7 +202,7 @@ function findArgument(text: string, start: number): FoundValue | undefined {
 }
 
 function findBareEnd(text: string, name: PlacedName, separator: string, start: number): number {
-  // All that follows is of the header.
+  // All of the line belongs to the header.
   if (/authorization|cookie/i.test(name.text)) return findLineEnd(text, start)
   const isQuoted = name.quote === '' && /["'`]/.test(text.charAt(name.start - 1))
   const isLine = name.position === 'line' || isQuoted || name.before === ';'
@@ -214,10 +214,10 @@ function findBareEnd(text: string, name: PlacedName, separator: string, start: n
 const lineBreak = /[ \t]*(?:[|>][-+]?\d?[ \t]*)?(?:\r\n?|\n)/y
 
 /**
- * Finds what belongs to a name of YAML by its indentation: a list, a text of several lines, other names. `undefined` when
- * the value does not begin on the next line.
+ * Finds the value of a name in YAML by its indentation: a list, a text of several lines, or other names. `undefined` if the
+ * value does not begin on the next line.
  */
-export function findBlock(text: string, name: PlacedName, from: number): { start: number; end: number } | undefined {
+function findBlock(text: string, name: PlacedName, from: number): { start: number; end: number } | undefined {
   lineBreak.lastIndex = from
   if (name.position !== 'line' || name.quote !== '' || !lineBreak.test(text)) return undefined
   let at = lineBreak.lastIndex
@@ -242,7 +242,7 @@ function endOfLine(text: string, from: number): number {
   return from + length
 }
 
-/** A stack behind a message, a sentence, an empty value. */
+/** A stack behind a message, or a sentence, but no value. */
 function isForeign(text: string, name: PlacedName, at: number): boolean {
   return text.startsWith('at ', at) || isProse(text, name, at)
 }

@@ -2,10 +2,10 @@ import { maskTokens, maskUserinfo } from './mask-credentials.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /**
- * Masks the text literals of a program that are secrets: after a name that ends with "password" or "secret" every literal,
- * after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`) those that look random, and
- * anywhere tokens of known providers, secrets of URLs and random values of pairs (`token=…`). Other words stay: an excerpt
- * shows what its reader has written. A literal whose end is out of sight is masked to the end of its line. Takes linear time.
+ * Masks the secrets in a source text: each literal after a name that ends with "password" or "secret"; literals that look
+ * random after another secret name (`const apiKey = '…'`, `env.TOKEN ?? '…'`, `set('x-api-key', '…')`); tokens of known
+ * providers, secrets of URLs, and random values of pairs (`token=…`). Other words stay, because an excerpt is the reader's own
+ * code. A literal whose end is missing is masked to the end of its line. Takes linear time.
  */
 export function maskSource(source: string, isSecret: NameTest = isSecretName): string {
   const named = source.replace(
@@ -22,21 +22,21 @@ export function maskSource(source: string, isSecret: NameTest = isSecretName): s
   return maskUserinfo(maskTokens(queried))
 }
 
-/** Every repetition is bounded, so that no line takes long: the name, what may be its type, an operator, the literal. */
+/** A name, an optional type, an operator and a literal. Every repetition is bounded, so that no line takes long. */
 const literalWithName =
   /(?<![\w$-])([\w$-]{1,100})(["'`]?[)\]]?\s{0,9}(?::\s{0,9}[\w<>[\]| ]{1,40})?(?:[:=]|[=!]==?|\?\?=?|\|\|=?|(?<=["'`]),)\s{0,9})(["'`])((?:\\.|(?!\3)[^\\\r\n])*)(\3|$)/gm
 
 const isPassword = /(?:pass(?:word|wd|phrase)|pwd|secret)$/i
 
-/** In a query or a sentence of a text. In code, a blank or a bracket ends the value. */
+/** A pair in a query or a sentence. A blank or a bracket ends the value. */
 const pair = /(?<![\w.%[\]$-])([\w.%[\]-]{1,100})=([^\s&#"'`<>(){};,]+)/g
 
-/** Words with digits in them that name something public: algorithms, encodings, versions. */
+/** Public words with digits: algorithms, encodings, versions. */
 const knownWord =
   /^(?:sha-?\d+|md5|utf-?\d+|base\d+|aes\b.*|[hrep]s\d+|es\d+|ed\d+|p-?\d+|x\d+|oauth\d?|http\/?\d.*|v\d.*|iso-?\d.*|i18n|id_ed25519)$/i
 const shortest = 6
 
-/** Digits among letters, or many capital letters within a word: no word is written so. */
+/** Digits among letters, or many capital letters within a word. Ordinary words have neither. */
 function looksRandom(text: string): boolean {
   if (text.length < shortest || text.includes('${')) return false
   return text.split(/[\s/.:,;_-]+/).some(part => part !== '' && !knownWord.test(part) && isMixed(part))

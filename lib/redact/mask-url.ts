@@ -1,13 +1,13 @@
 import { isSecretCode, mask, type NameTest } from './secret-names.ts'
 
-/** Whether a text is a URL and nothing else, with a query or a fragment. */
+/** Whether a whole text is a URL with a query or a fragment. */
 export function isUrl(text: string): boolean {
   return /^(?:[a-z][a-z\d+.-]{0,30}:\/\/|\/|\?)/i.test(text) && /[?#]/.test(text) && !/\s/.test(text)
 }
 
 /**
- * Masks a URL pair by pair, as its reader decodes them: `maskValue` is applied to each value that no name gives away, and
- * to what stands before the query. What has no secret stays as it was written.
+ * Masks a URL pair by pair, each decoded. A value under a secret name becomes the mask; `maskValue` masks all other values,
+ * and the part before the query. Parts without a secret stay as they are.
  */
 export function maskUrl(url: string, isSecret: NameTest, maskValue: (text: string) => string): string {
   const end = url.search(/[?#]/)

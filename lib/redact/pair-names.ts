@@ -1,16 +1,16 @@
-/** A name before a separator, and where it stands. */
+/** A name before a separator, and its place. */
 export interface PlacedName {
-  /** Without what surrounds it, and decoded: `token` of `/login%3Ftoken`. */
+  /** The name alone, decoded: `token` of `/login%3Ftoken`. */
   readonly text: string
   readonly start: number
-  /** The quote around it with the backslashes before that, as `\"`; empty when it stands bare. */
+  /** The quote around the name with its backslashes, such as `\"`. Empty without quotes. */
   readonly quote: string
   /**
-   * `line`: first on its line. `part`: behind something that separates parts, such as a brace, comma or `&`. `prose`:
-   * behind another word.
+   * `line`: first on its line. `part`: behind a character that separates parts, such as a brace, comma or `&`. `prose`: behind
+   * another word.
    */
   readonly position: 'line' | 'part' | 'prose'
-  /** The last character before it that is no blank; empty when there is none. */
+  /** The last character before the name that is no blank. Empty at the beginning of a line. */
   readonly before: string
 }
 
@@ -19,7 +19,7 @@ const blankLimit = 40
 const bareCharacter = /[\w.%[\]$\-\u0080-\uffff]/
 const quotedCharacter = /[^\s"'`\\]/
 
-/** Reads the name that ends at `to`; it begins no earlier than `from`. `undefined` when there is none. */
+/** Reads the name that ends at `to` and begins at `from` or later; `undefined` if there is none. */
 export function readName(text: string, from: number, to: number): PlacedName | undefined {
   let end = to
   while (end > from && to - end < blankLimit && isBlank(text.charAt(end - 1))) end--
@@ -27,13 +27,13 @@ export function readName(text: string, from: number, to: number): PlacedName | u
   const mark = text.charAt(end - 1)
   if (end <= from) return undefined
   if (isQuote(mark)) return readQuoted(text, from, end - 1)
-  // A line break before a separator belongs to JSON, where names are quoted.
+  // Only in JSON, where names are quoted, a line break may come before a separator.
   if (/[\r\n]/.test(text.slice(end, to))) return undefined
   if (mark === '?') end--
   let start = end
   while (start > from && end - start < lengthLimit && bareCharacter.test(text.charAt(start - 1))) start--
   if (start === end) return undefined
-  // A line break that is written as `\n`.
+  // An escaped line break (`\n`) before the name.
   const isEscaped = text.charAt(start - 1) === '\\' && /[nrt]/.test(text.charAt(start))
   if (isEscaped) start++
   return { text: lastPart(decode(text.slice(start, end))), start, quote: '', ...locate(text, start, isEscaped) }
@@ -61,10 +61,10 @@ function decode(name: string): string {
   if (!name.includes('%')) return name
   let decoded = name
   try {
-    // A URL within a query within a query.
+    // A URL may be within a query within a query.
     for (let depth = 0; depth < 3 && decoded.includes('%'); depth++) decoded = decodeURIComponent(decoded)
   } catch {
-    // The rest is no escape.
+    // The rest is not encoded.
   }
   return decoded
 }
@@ -83,7 +83,7 @@ function isQuote(character: string): boolean {
   return character === '"' || character === "'" || character === '`'
 }
 
-/** Words that follow `password:` in a sentence, or in a program; `password: hunter` has none of them. */
+/** Words that follow `password:` in a sentence or a program, but not in `password: hunter`. */
 const functionWords = new Set(
   (
     'a an the is are was were be been being has have had not no none must should shall may might can cannot could would will ' +
@@ -98,13 +98,13 @@ const functionWords = new Set(
 
 const word = /[A-Za-z]{1,40}(?:'[a-z]{1,2})?(?=[\s.,;:!?)|]|$)/y
 const plainWord = /^[A-Z]?[a-z]+$/
-/** Names that nothing but a secret comes after, also within a sentence. */
+/** Names that are followed by a secret, also within a sentence. */
 const strongName = /passw|passphrase|passcode|pwd|secret|api[_-]?key|authorization/i
-/** What a line number and the port of a host come after. */
+/** Names with a number as value. Behind other names, a number is a line or a port. */
 const namesOfNumbers = /pin|cvv|cvc|otp|ssn|pass|pw|secret|mfa|2fa|code/i
 const sourceFile = /\.(?:[cm]?[jt]sx?|json|ya?ml|html?|hbs|css|md|php|py|rb|go|rs|java|sql|map|vue|svelte)$/i
 
-/** Whether what stands behind `name:` and a blank goes on as a sentence does, and is no value. */
+/** Whether the text behind `name:` and a blank is a sentence, and no value. */
 export function isProse(text: string, name: PlacedName, start: number): boolean {
   // `AuthenticationError: …`
   if (/(?:Error|Exception|Warning)$/.test(name.text)) return true
@@ -117,14 +117,14 @@ export function isProse(text: string, name: PlacedName, start: number): boolean 
   return isSaid && !strongName.test(name.text) && plainWord.test(next)
 }
 
-/** Whether a sentence goes on behind a value. */
+/** Whether a sentence continues behind a value. */
 export function goesOnAsProse(text: string, from: number): boolean {
   let at = from
   while (at - from < 9 && /[ \t]/.test(text.charAt(at))) at++
   return functionWords.has(wordAt(text, at).toLowerCase())
 }
 
-/** Whether `name:` without a blank is none of a value, but of a place (`session.ts:12`), a host, an event (`auth:login`). */
+/** Whether `name:` without a blank has no value: in a place (`session.ts:12`), a host, or an event (`auth:login`). */
 export function isPlace(text: string, name: PlacedName, start: number): boolean {
   const before = text.charAt(name.start - 1)
   if (/[:/\\]/.test(text.charAt(start)) || before === '/' || before === ':' || sourceFile.test(name.text)) return true

@@ -3,13 +3,13 @@ import type { PatternForm, Segments } from './pattern.ts'
 import type { Evaluation, Route } from './route.ts'
 import { correctSlash } from './route-matcher.ts'
 
-/** A route that comes near to a request. */
+/** A route that nearly matches a request. */
 export interface NearRoute extends RouteExplanation {
-  /** Where the route stands in the order in which routes are tried, from 1. */
+  /** The place in the order in which routes are tried, from 1. */
   readonly position: number
 }
 
-/** From near to far: the later a route declines a request, the nearer it was, as `Route.evaluate` goes backwards. */
+/** From near to far: the later a check of `Route.evaluate` fails, the nearer the route is. */
 export const outcomesByNearness: readonly Judgement['outcome'][] = [
   'match',
   'method',
@@ -21,15 +21,15 @@ export const outcomesByNearness: readonly Judgement['outcome'][] = [
   'path',
 ]
 
-/** Only this much of a path is compared with those of the routes. */
+/** Characters of a path that are compared with the routes. */
 const lengthLimit = 1000
 const segmentLimit = 16
 const outcomeStep = 10 * lengthLimit
 const pathRank = outcomesByNearness.indexOf('path') * outcomeStep
 
 /**
- * Finds the routes that come nearest to a request: those that match but for one thing first, then those whose paths look
- * alike. The routes are those of the moment when this is made.
+ * Finds the routes that are nearest to a request: first those for which only one check fails, then those with a similar path.
+ * Routes that are added later are not considered.
  */
 export class NearestRoutes {
   readonly #candidates: readonly Candidate[]
@@ -46,7 +46,7 @@ export class NearestRoutes {
     return this.#candidates.length
   }
 
-  /** At most so many, the nearest first; ties stay in the order in which they are tried. Never throws. */
+  /** The nearest routes, at most `limit`, the nearest first. Equally near ones stay in their order. Never throws. */
   find(request: Request, limit: number): NearRoute[] {
     const paths = [request.path, ...correctSlash(request.path)]
     const segments = split(request.path.slice(0, lengthLimit))
@@ -54,7 +54,7 @@ export class NearestRoutes {
     for (const candidate of this.#candidates) {
       const { forms, route } = candidate
       const worst = nearest.length < limit ? Number.POSITIVE_INFINITY : Number(nearest.at(-1)?.rank)
-      // Nearly all of a thousand routes begin with something else: no pattern is tried in vain.
+      // Most routes begin with another text: then no pattern has to be tried.
       const mayMatch = forms.some(({ leadingText }) => paths.some(path => path.startsWith(leadingText)))
       const judgement = mayMatch ? judgeRoute(route, request, paths) : pathMismatch
       const rank =
@@ -105,7 +105,7 @@ function split(path: string): string[] {
 }
 
 /**
- * How many characters differ, `atMost` when there are more. Compared from the front as well as from the back: a segment
+ * The number of different characters, at most `atMost`. Segments are compared from the front and from the back, because one
  * may be missing at either end.
  */
 function distanceTo(path: readonly string[], forms: readonly Form[], atMost: number): number {
@@ -118,7 +118,7 @@ function distanceTo(path: readonly string[], forms: readonly Form[], atMost: num
   return least
 }
 
-/** The first segment of the path stands over segment `offset` of the form. */
+/** Compares with the first segment of the path at segment `offset` of the form. */
 function alignedDistance(path: readonly string[], form: Segments, offset: number, atMost: number): number {
   let distance = 0
   const end = Math.max(path.length, form.length - offset)
@@ -131,9 +131,9 @@ function alignedDistance(path: readonly string[], form: Segments, offset: number
   return Math.min(distance, atMost)
 }
 
-/** What is left between a common beginning and a common end: one slip of the finger is where people err. */
+/** The characters between a common beginning and a common end, which is enough for one typing error. */
 function segmentDistance(here: string, there: string | undefined): number {
-  // A variable stands for anything: that is half as good as the same text.
+  // A variable matches any text: half as near as an equal text.
   if (there === undefined) return Math.ceil(here.length / 2)
   if (here === there) return 0
   const longest = Math.max(here.length, there.length)
@@ -150,24 +150,24 @@ function segmentDistance(here: string, there: string | undefined): number {
   return longest - start - end
 }
 
-/** Why a route takes a request, or the first reason why it does not. */
+/** Why a route matches a request, or the first reason why it does not. */
 export interface RouteExplanation {
   readonly name: string
   readonly path: string
-  /** `slash`: the route takes the path with its slash added or removed. */
+  /** `slash`: the route matches the path with its slash added or removed. */
   readonly reason: Judgement['outcome']
-  /** The reason as a sentence without its full stop. */
+  /** The reason as a sentence without a full stop. */
   readonly text: string
 }
 
-/** Whether a route takes a request; when not, the first reason why, and whether a slash is all that is wrong. */
-export type Judgement = Evaluation | { readonly outcome: 'slash' }
+/** The evaluation of a route, with `slash` if only a slash is wrong. */
+type Judgement = Evaluation | { readonly outcome: 'slash' }
 
 /**
- * Judges a route; `paths` are the request's own and those with another slash at the end. A condition that throws is one that
- * does not hold: for the request itself it has not thrown.
+ * Judges a route. `paths` are that of the request, and those with another slash at the end. A condition that throws counts
+ * as false.
  */
-export function judgeRoute(route: Route, request: Request, paths: readonly string[]): Judgement {
+function judgeRoute(route: Route, request: Request, paths: readonly string[]): Judgement {
   try {
     const evaluation = route.evaluate(request)
     const isSlashWrong = evaluation.outcome === 'path' && paths.some(path => route.path.match(path)?.names)
@@ -177,8 +177,8 @@ export function judgeRoute(route: Route, request: Request, paths: readonly strin
   }
 }
 
-/** Puts a judgement into words. */
-export function explainRoute(route: Route, request: Request, judgement: Judgement): RouteExplanation {
+/** Describes a judgement. */
+function explainRoute(route: Route, request: Request, judgement: Judgement): RouteExplanation {
   const text = toText(judgement, route, request)
   return { name: route.name, path: route.path.source, reason: judgement.outcome, text }
 }

@@ -1,39 +1,39 @@
 import { type Parameter, PathError, parse, pathToRegexp, type Text, type Token, type Wildcard } from 'path-to-regexp'
 
-/** The values of variables beside their names. */
+/** The names of variables, and their values in the same order. */
 export interface Variables {
   readonly names: readonly string[]
   readonly values: readonly string[]
 }
 
-/** What a text that has the form of a pattern says: its variables, unless a requirement fails. */
+/** The variables of a text that has the form of a pattern, or the requirement that fails. */
 export type PatternMatch =
   | (Variables & { readonly failed?: never })
   | { readonly failed: Requirement; readonly names?: never }
 
-/** How to read a pattern. */
+/** The options of a pattern. */
 export interface PatternOptions {
-  /** What no `:variable` contains: `/` in a path (the default), `.` in a host. */
+  /** The character that no `:variable` contains: `/` in a path (the default), `.` in a host. */
   readonly delimiter?: '/' | '.'
-  /** By variable; those of other variables are left alone. */
+  /** By variable. Names without a variable are ignored. */
   readonly requirements?: Readonly<Record<string, RegExp | string>>
 }
 
 /**
- * A pattern for paths or hosts in the syntax of path-to-regexp: `:variable`, `*wildcard`, `{optional part}`. Case counts,
- * and so does a slash at the end; the text of hosts is lower case. As in Symfony, a variable that is followed by one of
- * `,;.:-_~*+@|` does not contain that character, unless it has a requirement.
+ * A pattern for paths or hosts in the syntax of path-to-regexp: `:variable`, `*wildcard`, `{optional part}`. Case and a slash
+ * at the end matter; hosts are in lower case. As in Symfony, a variable with one of `,;.:-_~*+@|` behind it does not contain
+ * that character, unless it has a requirement.
  */
 export class Pattern {
   readonly source: string
   /** All variables, in order. */
   readonly names: readonly string[]
-  /** Every way to spell the pattern, from the one with all optional parts to the one with none. */
+  /** All forms of the pattern, from the one with all optional parts to the one with none. */
   readonly forms: readonly PatternForm[]
-  /** Declared ones, and those that follow from what stands behind a variable. */
+  /** Declared requirements, and those that follow from the character behind a variable. */
   readonly requirements: readonly Requirement[]
 
-  /** @throws TypeError SyntaxError for a pattern or a requirement that cannot be read */
+  /** @throws TypeError SyntaxError for a malformed pattern or requirement */
   constructor(source: string, { delimiter = '/', requirements = {} }: PatternOptions = {}) {
     const { names, sequences, forms } = readSource(source, delimiter)
     this.source = source
@@ -45,7 +45,7 @@ export class Pattern {
     })
   }
 
-  /** Reads the variables out of a text; `undefined` when it does not have the pattern's form. */
+  /** Matches a text; `undefined` if it does not have a form of the pattern. */
   match(text: string): PatternMatch | undefined {
     let failed: Requirement | undefined
     for (const form of this.forms) {
@@ -59,7 +59,7 @@ export class Pattern {
     return failed && { failed }
   }
 
-  /** The first requirement that a value fails. */
+  /** The first requirement that fails for its value. */
   findFailed({ names, values }: Variables): Requirement | undefined {
     for (const requirement of this.requirements) {
       const value = values[names.indexOf(requirement.name)]
@@ -70,7 +70,7 @@ export class Pattern {
 }
 
 function readSource(source: string, delimiter: '/' | '.') {
-  // `{id}` could be read, as an optional word: surely not what someone who knows Symfony means.
+  // `{id}` is valid, as an optional word. But in Symfony it is a variable, so it is refused.
   const [, braced] = /\/\{(\w+)\}/.exec(source) ?? []
   if (braced !== undefined) throw new TypeError(`write ":${braced}" instead of "{${braced}}"`)
   try {
@@ -95,7 +95,7 @@ function namesOf(tokens: readonly Token[]): string[] {
   })
 }
 
-/** Each form on its own: where a requirement fails, the next form has its turn, which one joint regexp could not do. */
+/** Lists the forms. They are matched one by one, because a requirement may fail for one form and hold for the next. */
 function expand(tokens: readonly Token[]): Sequence[] {
   return tokens.reduce<Sequence[]>(
     (sequences, token) => {
@@ -110,7 +110,7 @@ function expand(tokens: readonly Token[]): Sequence[] {
 
 const formLimit = 64
 
-/** What follows a variable ends it. */
+/** The character behind a variable ends it. */
 function impliedRequirement(name: string, sequences: readonly Sequence[]): string | undefined {
   const separators = sequences.flatMap(sequence => {
     const index = sequence.findIndex(token => token.type === 'param' && token.name === name)
@@ -120,47 +120,47 @@ function impliedRequirement(name: string, sequences: readonly Sequence[]): strin
   return separators.length === 0 ? undefined : `[^${[...new Set(separators)].join('').replace('-', '\\-')}]+`
 }
 
-/** What the whole value of a variable must be like. */
+/** A requirement for the whole value of a variable. */
 export interface Requirement {
   /** The variable. */
   readonly name: string
-  /** As it was declared, for people. */
+  /** The declaration, for messages. */
   readonly text: string
-  /** Matches whole values only, and keeps no state between them. */
+  /** Matches whole values only, without state between matches. */
   readonly regexp: RegExp
 }
 
 /**
- * Creates a requirement from its declaration, which is made to match the whole value.
+ * Creates a requirement that matches the whole value.
  *
- * @throws SyntaxError when a text is not a regular expression
+ * @throws SyntaxError for a text that is no regular expression
  */
 export function createRequirement(name: string, declared: RegExp | string): Requirement {
-  // A text is compiled on its own first: `a)|(b` must not get around the anchors. Its flags are those of Symfony.
+  // A text is first compiled alone, so that `a)|(b` cannot break the anchors. The flags are those of Symfony.
   const { source, flags } = typeof declared === 'string' ? new RegExp(declared, 'su') : declared
-  // g and y would make it remember where it stopped, m would let the anchors match inside of a value.
+  // g and y would keep state between matches, m would let the anchors match within a value.
   const regexp = new RegExp(`^(?:${source})$`, flags.replace(/[gym]/g, ''))
   return { name, text: source, regexp }
 }
 
 /** Texts and variables in their order. */
-export type Sequence = readonly (Text | Parameter | Wildcard)[]
+type Sequence = readonly (Text | Parameter | Wildcard)[]
 
-/** The text of each segment, between slashes; `undefined` where a variable has a part in it. */
+/** The text of each segment between slashes; `undefined` for a segment with a variable. */
 export type Segments = readonly (string | undefined)[]
 
-/** One way to spell a pattern: each of its optional parts is either there or not. */
+/** One form of a pattern: with or without each of its optional parts. */
 export class PatternForm {
   readonly names: readonly string[]
-  /** What stands before the first variable. */
+  /** The text before the first variable. */
   readonly leadingText: string
-  /** Whether there is no variable: the leading text is everything. */
+  /** Whether the form has no variable. */
   readonly isFixed: boolean
   /** Texts and variables in their order. */
   readonly sequence: Sequence
   readonly #regexp: RegExp
 
-  /** @throws PathError for two variables with nothing between them */
+  /** @throws PathError for two variables without a text between them */
   constructor(sequence: Sequence, delimiter: string) {
     const { regexp, keys } = pathToRegexp({ tokens: sequence }, { delimiter, sensitive: true, trailing: false })
     this.names = keys.map(key => key.name)
@@ -175,9 +175,9 @@ export class PatternForm {
     this.#regexp = regexp
   }
 
-  /** The segments of a path, without the nothing in front of its first slash. */
+  /** The segments of a path, without the empty one before the first slash. */
   get segments(): Segments {
-    // No text has a NUL: that of a path is refused, and so is that of a URL.
+    // A NUL marks a variable: no path and no URL contains one.
     const spelled = this.sequence.map(token => (token.type === 'text' ? token.value : '\0')).join('')
     return spelled
       .split('/')
@@ -185,13 +185,13 @@ export class PatternForm {
       .map(segment => (segment.includes('\0') ? undefined : segment))
   }
 
-  /** The values of the names, in order; `undefined` when a text does not have this form. */
+  /** The values of the names, in order; `undefined` if the text does not have this form. */
   match(text: string): readonly string[] | undefined {
-    // Variables that were left out have no capture in their form, so there is a text for every name.
+    // A form has captures for its own variables only, so each name has a text.
     return this.isFixed ? (text === this.leadingText ? noValues : undefined) : this.#regexp.exec(text)?.slice(1)
   }
 
-  /** Spells the form with the values of its variables. */
+  /** Fills in the values of the variables. */
   fill(values: ReadonlyMap<string, string>): string {
     return this.sequence.map(token => (token.type === 'text' ? token.value : values.get(token.name))).join('')
   }

@@ -2,12 +2,12 @@ import type { Request } from '../http/request.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route, RouteCollection, RouteParameters, RouteScheme } from './route.ts'
 
-/** Where a request belongs. */
+/** The result of matching a request. */
 export type RouteMatch =
   | { readonly outcome: 'match'; readonly route: Route; readonly parameters: RouteParameters }
   | {
       readonly outcome: 'redirect'
-      /** The route that will answer at the location. */
+      /** The route at the location. */
       readonly route: Route
       readonly parameters: RouteParameters
       /** An absolute URL on the host of the request. */
@@ -15,19 +15,19 @@ export type RouteMatch =
     }
   | {
       readonly outcome: 'method-not-allowed'
-      /** The methods that the routes of this path declare, in order. */
+      /** The methods of the routes with this path, in order. */
       readonly allow: readonly string[]
     }
   | {
       readonly outcome: 'not-found'
-      /** The path as it was sent, without slashes at its end unless it consists of slashes. */
+      /** The path as it was sent, but without slashes at its end unless it consists of slashes. */
       readonly path: string
     }
 
 /**
- * Finds the route of a request among those that a collection has at this moment. The first route that takes the request
- * as it is wins. GET and HEAD may otherwise be sent to the other scheme or to the path with its slash corrected (301, as
- * in Symfony); only then a method is said not to be allowed.
+ * Finds the route of a request among the routes that a collection has now. The first route that matches the request as it
+ * is wins. Otherwise GET and HEAD may be redirected to the other scheme, or to the path with its slash corrected (301, as
+ * in Symfony). A method is refused only after that.
  */
 export class RouteMatcher {
   readonly #index: RouteIndex
@@ -36,7 +36,7 @@ export class RouteMatcher {
     this.#index = new RouteIndex(routes)
   }
 
-  /** Throws nothing of its own: what to answer instead of a route is for the caller to say. */
+  /** Never throws an error of its own: the caller decides what to answer without a route. */
   match(request: Request): RouteMatch {
     const found = this.#lookUp(request, request.path, request.scheme)
     if (found.outcome === 'match') return found
@@ -48,14 +48,14 @@ export class RouteMatcher {
 
   #findRedirect(request: Request, asSent: Missed): RouteMatch | undefined {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined
-    // Without a host there is no absolute URL, and a path on its own (`//evil/`) could name another host.
+    // Without a host there is no absolute URL, and a path alone (`//evil/`) could lead to another host.
     if (request.hostname === '') return undefined
     const otherScheme = request.scheme === 'http' ? 'https' : 'http'
     for (const path of [request.path, ...correctSlash(request.path)]) {
       const here = path === request.path ? asSent : this.#lookUp(request, path, request.scheme)
       if (here.outcome === 'match') return redirect(here, request, path, request.origin)
       const there = here.wantsOtherScheme ? this.#lookUp(request, path, otherScheme) : here
-      // The port of one scheme says nothing about that of the other: its default is meant.
+      // The port belongs to one scheme, so the other scheme gets its default port.
       if (there.outcome === 'match') return redirect(there, request, path, `${otherScheme}://${request.hostname}`)
     }
     return undefined
@@ -89,14 +89,14 @@ function redirect({ route, parameters }: Matched, request: Request, path: string
 }
 
 /**
- * Narrows the routes down to the few that a path may be for. What it leaves out cannot match, and the order is kept, so
- * trying the candidates gives what trying every route in order would give.
+ * Finds the few routes that may match a path, in their order. All others cannot match, so trying the candidates gives the
+ * same result as trying every route.
  *
- * Fixed paths are known beforehand with all routes that take them. Patterns hang in a tree of their leading fixed
- * segments; each node has the patterns of all shorter prefixes too, so one node is the complete list. A walk ends where
- * the tree ends: a path of a thousand segments costs no more than the longest prefix.
+ * A map has the routes of each fixed path. Patterns are in a tree of their leading fixed segments. Each node also has the
+ * patterns of all shorter prefixes, so one node has the complete list. A search ends where the tree ends: a path of a
+ * thousand segments costs no more than the longest prefix.
  */
-export class RouteIndex {
+class RouteIndex {
   readonly #fixed = new Map<string, readonly Route[]>()
   readonly #longestFixed: number
   readonly #root: Node = createNode()
@@ -121,9 +121,9 @@ export class RouteIndex {
     }
   }
 
-  /** The routes that may take this path, in order. */
+  /** The routes that may match the path, in order. */
   candidates(path: string): readonly Route[] {
-    // A path that is longer than all of them need not be hashed.
+    // A path that is longer than all fixed paths need not be hashed.
     const fixed = path.length > this.#longestFixed ? undefined : this.#fixed.get(path)
     return fixed ?? this.#findNode(path).candidates
   }
@@ -153,7 +153,7 @@ export class RouteIndex {
 }
 
 interface Node {
-  /** Only the node's own patterns at first; `handDown` adds those of the nodes above. */
+  /** At first only the node's own patterns; `handDown` adds those of the nodes above. */
   candidates: Route[]
   readonly children: Map<string, Node>
 }
@@ -176,15 +176,15 @@ function leadingSegments(forms: readonly PatternForm[]): string[] {
   return differs === -1 ? first : first.slice(0, differs)
 }
 
-/** The path without the slashes at its end; nothing is left of one that consists of slashes. */
+/** The path without the slashes at its end. A path of slashes becomes empty. */
 export function trimSlashes(path: string): string {
   let end = path.length
-  // Not a regexp: its time would grow with the square of a run of slashes.
+  // The time of a regexp would grow with the square of the number of slashes.
   while (path[end - 1] === '/') end--
   return path.slice(0, end)
 }
 
-/** The paths that may have been meant: a slash added, or those at the end removed or made one. */
+/** The paths that the client may have meant: with a slash added, or with the slashes at the end removed or reduced to one. */
 export function correctSlash(path: string): readonly string[] {
   const trimmed = trimSlashes(path)
   if (trimmed === '') return []
@@ -192,7 +192,7 @@ export function correctSlash(path: string): readonly string[] {
   return path.length === trimmed.length + 1 ? [trimmed] : [trimmed, `${trimmed}/`]
 }
 
-/** Does to a path as it was sent, where `%2F` is a slash as well, what was done to its decoded form. */
+/** Applies the correction of a decoded path to the path as it was sent, where `%2F` is also a slash. */
 export function applySlash(rawPath: string, corrected: string): string {
   let end = rawPath.length
   for (;;) {

@@ -3,46 +3,46 @@ import { knownMethods } from '../http/request-line.ts'
 import { ROUTE_DEFINITION_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
 import { Pattern, type Requirement, type Variables } from './pattern.ts'
 
-/** A method that a route may answer. */
+/** A method of routes. */
 export type RouteMethod = (typeof knownMethods)[number]
 
-/** A scheme that a route may be asked by. */
+/** A scheme of routes. */
 export type RouteScheme = (typeof knownSchemes)[number]
 
-/** How a route is declared; what a controller may be is for the application to say. */
+/** The declaration of a route. The application decides about the type of controllers. */
 export interface RouteDefinition<controller = unknown> {
-  /** Stands for the route in logs, profiles and URL generation. */
+  /** The name in logs, profiles and URL generation. */
   readonly name: string
-  /** In the syntax of path-to-regexp: `/item{/:id}`, `/wild/*rest`. It is compared with the percent-decoded path. */
+  /** The pattern in the syntax of path-to-regexp: `/item{/:id}`, `/wild/*rest`. It matches the percent-decoded path. */
   readonly path: string
-  /** What answers; routing only hands it on. */
+  /** The controller, which routing only passes on. */
   readonly controller: controller
-  /** Any method when left out. GET answers HEAD as well. */
+  /** Any method by default. GET includes HEAD. */
   readonly methods?: readonly RouteMethod[]
-  /** What the whole value of a variable must be like. A value that fails means that the path does not match. */
+  /** Patterns for whole values of variables. If a value does not match, the path does not match. */
   readonly requirements?: Readonly<Record<string, RegExp | string>>
-  /** Values of variables that are not in the path, and facts such as `_format` that the route hands on. */
+  /** Values of variables that are not in the path, and attributes such as `_format` for the request. */
   readonly defaults?: Readonly<Record<string, unknown>>
-  /** A host without a port, which may have variables: `:tenant.example.com`. Any host when left out. */
+  /** A host without a port, with or without variables: `:tenant.example.com`. Any host by default. */
   readonly host?: string
-  /** Any scheme when left out. */
+  /** Any scheme by default. */
   readonly schemes?: readonly RouteScheme[]
-  /** Has the last word on the path: when it says no, the route is not there for this request. */
+  /** Checked last of the path: if it returns false, the route does not exist for this request. */
   readonly condition?: (request: Request) => boolean
-  /** Higher is tried earlier; ties are tried in the order of declaration. 0 when left out. */
+  /** Higher is tried earlier. Equal priorities are tried in the order of declaration. 0 by default. */
   readonly priority?: number
 }
 
-/** The defaults of a route under the variables of its path and host, on a null prototype. */
+/** The defaults of a route, overwritten by the variables of its path and host. Without a prototype. */
 export type RouteParameters = Readonly<Record<string, unknown>>
 
-/** Whether a route takes a request; when not, the first reason why. */
+/** Whether a route matches a request, or the first reason against it. */
 export type Evaluation =
   | { readonly outcome: 'match'; readonly parameters: RouteParameters }
   | { readonly outcome: 'requirement'; readonly requirement: Requirement }
   | { readonly outcome: 'path' | 'host' | 'condition' | 'scheme' | 'method' }
 
-/** A route that was declared, checked and compiled. */
+/** A checked and compiled route. */
 export class Route {
   readonly name: string
   readonly path: Pattern
@@ -69,7 +69,7 @@ export class Route {
       try {
         return read()
       } catch (error) {
-        // A pattern throws nothing but the errors of the language.
+        // A pattern throws only errors of the language.
         return refuse(`${what}: ${(error as Error).message}`, { cause: error })
       }
     }
@@ -106,8 +106,8 @@ export class Route {
   }
 
   /**
-   * Decides whether the route takes a request; the one place that does. The path and the scheme may be others than the
-   * request's own, to find out where a redirect would lead.
+   * Decides whether the route matches a request; the only place that does. Another path or scheme than that of the request
+   * shows whether a redirect would match.
    */
   evaluate(request: Request, path: string = request.path, scheme: RouteScheme = request.scheme): Evaluation {
     const found = this.path.match(path)
@@ -116,13 +116,13 @@ export class Route {
     const onHost = this.host === undefined ? anyHost : this.host.match(request.hostname)
     if (onHost?.names === undefined) return mismatches.host
     if (this.condition !== undefined && !this.condition(request)) return mismatches.condition
-    // The method comes last: 405 is said only where another method would be answered.
+    // The method comes last: 405 means that only the method is wrong.
     if (this.schemes.length > 0 && !this.schemes.includes(scheme)) return mismatches.scheme
     if (this.#answered !== undefined && !this.#answered.has(request.method)) return mismatches.method
     if (found.names.length === 0 && onHost.names.length === 0) return this.#plainMatch
 
     const parameters: Record<string, unknown> = Object.create(null)
-    // By hand: with objects that have no prototype, Object.assign takes ten times as long.
+    // A loop, because Object.assign takes ten times as long with objects without a prototype.
     for (const name of this.#defaultNames) parameters[name] = this.defaults[name]
     assign(parameters, found)
     assign(parameters, onHost)
@@ -138,7 +138,7 @@ const anyHost: Variables = { names: [], values: [] }
 
 const knownSchemes = ['http', 'https'] as const
 
-/** Most routes decline most requests: saying so costs nothing. */
+/** Shared, because most routes do not match most requests. */
 const mismatches = {
   path: { outcome: 'path' },
   host: { outcome: 'host' },
@@ -153,7 +153,7 @@ function checkList(what: string, list: readonly string[] | undefined, known: rea
   return unknown === undefined ? undefined : `its ${what} must be of ${known.join(', ')}, not "${unknown}"`
 }
 
-/** The routes of an application, in the order in which they are tried: by priority, then as they were declared. */
+/** The routes of an application in the order in which they are tried: by priority, then by declaration. */
 export class RouteCollection<controller = unknown> implements Iterable<Route> {
   readonly #ordered: Route[] = []
   readonly #named = new Map<string, Route>()

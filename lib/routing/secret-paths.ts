@@ -2,27 +2,27 @@ import { mask, type NameTest } from '../redact/secret-names.ts'
 import type { PatternForm } from './pattern.ts'
 import type { Route } from './route.ts'
 
-/** The routes of an application; more may come. */
+/** The routes of an application. More may be added. */
 export interface GrowingRoutes extends Iterable<Route> {
   readonly size: number
 }
 
 interface SecretPath {
-  /** Has a group for each part of the path. */
+  /** Has one group for each part of the path. */
   readonly pattern: RegExp
   readonly isSecret: readonly boolean[]
 }
 
 /**
- * Masks the values of secret variables in the paths of routes, wherever such a path stands in a text: in `/reset/:token`
- * the token. It takes no time where no route has a secret variable.
+ * Masks the values of secret variables in the paths of routes, wherever such a path is in a text: the token in
+ * `/reset/:token`. It costs nothing if no route has a secret variable.
  */
 export class SecretPaths {
   readonly #routes: GrowingRoutes
   readonly #isSecret: NameTest
   #size = -1
   #paths: readonly SecretPath[] = []
-  /** Paths of other routes that look alike, such as `/reset/help`. */
+  /** Paths of routes without variables, such as `/reset/help`, which may look like a path with a secret. */
   #fixed: ReadonlySet<string> = new Set()
 
   constructor(routes: GrowingRoutes, isSecret: NameTest) {
@@ -30,7 +30,7 @@ export class SecretPaths {
     this.#isSecret = isSecret
   }
 
-  /** Masks what is secret in the paths of a text. */
+  /** Masks the secret parts of the paths in a text. */
   readonly mask = (text: string): string => {
     if (this.#size !== this.#routes.size) this.#read()
     let masked = text
@@ -54,8 +54,8 @@ export class SecretPaths {
 }
 
 /**
- * A path that begins with a variable is only recognised as the whole path of a URL. The lookbehind follows the slash: at
- * every character, it takes seconds for a megabyte.
+ * A path that begins with a variable is recognised only as the whole path of a URL. The lookbehind comes after the slash,
+ * because a lookbehind at every character takes seconds for a megabyte.
  */
 const origin = '(?<=https?://[^/\\s"\'`<>]{1,255}/)'
 const end = '(?=/?(?:[\\s"\'`<>?#]|$))'

@@ -5,25 +5,25 @@ import { ROUTE_ORIGIN_UNKNOWN, ROUTE_PARAMETER_INVALID, ROUTE_PARAMETER_MISSING,
 import type { Pattern, PatternForm, PatternMatch } from './pattern.ts'
 import type { Route, RouteCollection } from './route.ts'
 
-/** Values by name: texts, numbers, booleans; lists of them in the query; `undefined` and `null` say nothing. */
+/** Values by name: texts, numbers, booleans, and lists of them in the query. `undefined` and `null` are left out. */
 export type UrlParameters = Readonly<Record<string, unknown>>
 
-/** What kind of URL is wanted. */
+/** The options of a URL. */
 export interface UrlOptions {
-  /** A URL with scheme and host; otherwise it begins with the path, unless it leads to another scheme or a named host. */
+  /** A URL with scheme and host. By default it begins with the path, unless the route has another scheme or its own host. */
   readonly absolute?: boolean
-  /** The request on whose page the URL will stand. */
+  /** The request whose page will contain the URL. */
   readonly request?: Pick<Request, 'scheme' | 'hostname' | 'origin'> & Partial<Pick<Request, 'basePath'>>
 }
 
 /**
- * Makes the URLs of routes. A URL that is made leads back to its route's path with the same parameters; where that is
- * impossible there is an error instead. Optional parts that only repeat defaults are left out, and parameters that
- * are not variables of the route go into the query.
+ * Generates the URLs of routes. A generated URL matches the route's path with the same parameters again; if that is
+ * impossible, an error is thrown. Optional parts that only repeat defaults are left out. Parameters that are no variables of
+ * the route go into the query.
  */
 export class UrlGenerator {
   readonly #routes: RouteCollection
-  /** The paths of routes without variables: they stand on every page, and never change. */
+  /** A cache of the paths of routes without variables, which most links have. */
   readonly #fixedPaths = new Map<Route, string>()
 
   constructor(routes: RouteCollection) {
@@ -56,9 +56,9 @@ export class UrlGenerator {
 }
 
 interface Values {
-  /** What each variable stands for: what was given, else its default. */
+  /** The value of each variable: the parameter, else the default. */
   readonly all: ReadonlyMap<string, string>
-  /** The variables whose value differs from the default: they cannot be left out. */
+  /** The variables whose value is not the default, so that they cannot be left out. */
   readonly needed: readonly string[]
 }
 
@@ -94,7 +94,7 @@ function toText(value: unknown): string | undefined {
     : undefined
 }
 
-/** The forms that have every needed variable, the shortest first. */
+/** The forms with all needed variables, the shortest first. */
 function usableForms(pattern: Pattern, { needed }: Values): PatternForm[] {
   const own = needed.filter(name => pattern.names.includes(name))
   return pattern.forms.toReversed().filter(form => own.every(name => form.names.includes(name)))
@@ -105,7 +105,7 @@ function findMissing(pattern: Pattern, values: Values): string[] {
   return shortest.flatMap(form => form.names.filter(name => !values.all.has(name)))
 }
 
-/** Spells a pattern so that a request, which sees the text as `read` says, gets the same values out of it again. */
+/** Fills a pattern so that a request gets the same values from it. `read` turns the text into what a request sees. */
 function fill(route: Route, pattern: Pattern, values: Values, read: (text: string) => string): string {
   let reason = ''
   for (const form of usableForms(pattern, values)) {
@@ -130,7 +130,7 @@ function isReadAs(values: Values, found: PatternMatch | undefined, pattern: Patt
   return pattern.names.every(name => seen(name) === values.all.get(name))
 }
 
-/** The path as a request has it: nothing of what cannot be sent, nor of dot segments, which clients resolve. */
+/** The path as a request has it. Empty for text that cannot be sent, and for dot segments, which clients resolve. */
 function readPath(path: string): string {
   return path.isWellFormed() && !/\0|\/\.\.?(?:\/|$)/.test(path) ? path : ''
 }
@@ -141,11 +141,11 @@ function readHost(host: string): string {
 
 function encodePath(path: string): string {
   const encoded = encodeURI(path).replace(/[?#]/g, encodeURIComponent)
-  // What begins with two slashes would be a URL on another host.
+  // With two slashes at the beginning, it would be a URL on another host.
   return encoded.startsWith('//') ? `/%2F${encoded.slice(2)}` : encoded
 }
 
-/** What stands before the path: scheme and host where the page's own are not right, and what a proxy cuts off. */
+/** The part before the path: scheme and host if those of the page are wrong, and the base path of a proxy. */
 function startOf(route: Route, host: string | undefined, options: UrlOptions): string {
   return `${originOf(route, host, options)}${options.request?.basePath ?? ''}`
 }
@@ -155,7 +155,7 @@ function originOf(route: Route, host: string | undefined, { absolute = false, re
     request && !route.schemes.includes(request.scheme) ? (route.schemes[0] ?? request.scheme) : request?.scheme
   if (!absolute && host === undefined && scheme === request?.scheme) return ''
   if (request === undefined || request.origin === '') throw new ROUTE_ORIGIN_UNKNOWN([route.name])
-  // The port of one scheme says nothing about that of the other: its default is meant.
+  // The port belongs to one scheme, so the other scheme gets its default port.
   const port = scheme === request.scheme ? request.origin.slice(`${scheme}://${request.hostname}`.length) : ''
   return `${scheme}://${host ?? request.hostname}${port}`
 }

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-/** What a piece of source is; plain text has no kind. */
+/** The kind of a piece of source. Plain text has none. */
 export type TokenKind = '' | 'keyword' | 'name' | 'type' | 'string' | 'number' | 'comment'
 
 /** A piece of one line of source. */
@@ -10,8 +10,8 @@ export interface Token {
 }
 
 /**
- * Tells the tokens of each line of an excerpt of TypeScript or JavaScript; of any other file a line is one token. The
- * texts of a line's tokens are the line. They are plain texts, to be escaped by whoever writes them into a page.
+ * Splits each line of TypeScript or JavaScript into tokens. In any other file each line is one token. The texts of a line's
+ * tokens add up to the line. They are plain texts: a template has to escape them.
  */
 export function highlightSource(file: string, lines: readonly string[]): Token[][] {
   if (!/\.[cm]?[jt]sx?$/.test(file)) return lines.map(text => [{ kind: '', text }])
@@ -20,7 +20,7 @@ export function highlightSource(file: string, lines: readonly string[]): Token[]
   return toLines(readTokens(value))
 }
 
-/** What is used of highlight.js: its own types bring those of browsers into every file of the project. */
+/** The used part of highlight.js. Its own types would add the types of browsers to every file. */
 interface Highlighter {
   newInstance(): Highlighter
   registerLanguage(name: string, grammar: unknown): void
@@ -28,12 +28,12 @@ interface Highlighter {
   highlight(source: string, options: { readonly language: string; readonly ignoreIllegals: boolean }): { value: string }
 }
 
-/** Loaded when it is needed first: most processes never show a source. */
+/** Loaded with the first call, because most processes never show a source. */
 let highlighter: Highlighter | undefined
 
 function loadHighlighter(): Highlighter {
   const require = createRequire(import.meta.url)
-  // What it exports is not typed otherwise.
+  // `require` gives no type.
   const core = require('highlight.js/lib/core') as Highlighter
   const instance = core.newInstance()
   instance.registerLanguage('typescript', require('highlight.js/lib/languages/typescript'))
@@ -41,7 +41,7 @@ function loadHighlighter(): Highlighter {
   return instance
 }
 
-/** What the grammar distinguishes is more than a reader wants to. */
+/** The grammar has more kinds than a reader needs. */
 const kinds: Readonly<Record<string, TokenKind>> = {
   keyword: 'keyword',
   literal: 'keyword',
@@ -57,7 +57,7 @@ const kinds: Readonly<Record<string, TokenKind>> = {
   subst: '',
 }
 
-/** Reads what highlight.js writes: escaped text within `<span class="…">`, and nothing else. */
+/** Parses the output of highlight.js: escaped text, and `<span class="…">` elements. */
 function* readTokens(html: string): Generator<Token> {
   const open: TokenKind[] = []
   for (const [piece, scope] of html.matchAll(/<span class="([^" ]*)[^"]*">|<\/span>|[^<]+/g)) {
@@ -80,7 +80,7 @@ function decodeEntities(text: string): string {
   return text.replace(/&[^;]+;/g, entity => String(entities[entity]))
 }
 
-/** Comments and templates may go over several lines. */
+/** Splits tokens at line breaks: comments and template literals may have several lines. */
 function toLines(tokens: Iterable<Token>): Token[][] {
   let line: Token[] = []
   const lines = [line]

@@ -1,4 +1,4 @@
-/** Reads a property of anything; `undefined` where there is none, or where its getter throws. */
+/** Reads a property of any value; `undefined` if there is none, or if its getter throws. */
 export function readProperty(value: unknown, name: string): unknown {
   try {
     return (value as Record<string, unknown> | null | undefined)?.[name]

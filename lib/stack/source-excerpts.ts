@@ -3,7 +3,7 @@ import path from 'node:path'
 import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
-/** Lines of a source, around one of them. */
+/** The lines around a line of a source. */
 export interface SourceExcerpt {
   /** The number of the first line, from 1. */
   readonly start: number
@@ -13,15 +13,15 @@ export interface SourceExcerpt {
 
 const linesAround = 5
 const lengthLimit = 500
-/** A secret that a cut goes through would not be recognised, so lines are masked first, within this bound. */
+/** Characters of a line that are read. Lines are masked before they are cut, because half a secret is not recognised. */
 const readLimit = 5000
 const byteLimit = 2 * 1024 * 1024
 const countLimit = 200
 
 /**
- * Reads excerpts of a project's own sources: of regular files that really lie below its root, and there neither in
- * `node_modules`, nor in `var`, nor in anything whose name begins with a dot. An excerpt is read once: the code that runs
- * was read when the process began, and what has become of its file since is not what failed. At most 200 are kept.
+ * Reads excerpts of a project's own sources: regular files below its root, links resolved, but not in `node_modules`, `var`,
+ * or a folder or file that begins with a dot. An excerpt is read once, because the process runs the code from its start, and
+ * not the later content of the file. At most 200 are cached.
  */
 export class SourceExcerpts {
   readonly #directory: string
@@ -33,7 +33,7 @@ export class SourceExcerpts {
     this.#redactor = redactor
   }
 
-  /** The lines around one (from 1) of a file, named by its whole path; `undefined` when they may or can not be read. */
+  /** The lines around a line (from 1) of a file with an absolute path; `undefined` if they may not or cannot be read. */
   find(file: string, line: number): SourceExcerpt | undefined {
     const key = `${line}:${file}`
     if (!this.#known.has(key)) {
@@ -49,11 +49,11 @@ export class SourceExcerpts {
       const root = realpathSync(this.#directory) + path.sep
       if (!realPath.startsWith(root) || !isSource(realPath.slice(root.length))) return undefined
       const stats = statSync(realPath)
-      // Whoever reads a pipe may wait for ever.
+      // A read of a pipe may wait for ever.
       if (!stats.isFile() || stats.size > byteLimit) return undefined
       return this.#excerpt(readFileSync(realPath, 'utf8').split(/\r?\n/), line)
     } catch {
-      // It was deleted, is no file at all, or is none of ours to read.
+      // The file was deleted, is no regular file, or may not be read.
       return undefined
     }
   }
@@ -63,12 +63,12 @@ export class SourceExcerpts {
     const start = Math.max(1, line - linesAround)
     const shown = lines.slice(start - 1, line + linesAround).map(text => text.slice(0, readLimit))
     const masked = this.#redactor.source(shown.join('\n')).split('\n')
-    // A secret of several lines was masked: which line is which can no longer be told.
+    // A masked secret had several lines, so the numbers of the lines are no longer known.
     return masked.length === shown.length ? { start, lines: masked.map(text => cut(text, lengthLimit)) } : undefined
   }
 }
 
-/** Whether a path, relative to the root, is that of a source. */
+/** Whether a path, relative to the root, belongs to a source. */
 function isSource(relative: string): boolean {
   const names = relative.split(path.sep)
   return names[0] !== 'var' && !names.some(name => name.startsWith('.') || name === 'node_modules')

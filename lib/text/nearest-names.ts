@@ -1,4 +1,4 @@
-/** The names, at most three, that a mistyped one was most likely meant to be, the likeliest first. */
+/** The names that are most similar to a mistyped one: at most three, the most similar first. */
 export function nearestNames(mistyped: string, names: Iterable<string>): string[] {
   const limit = Math.max(2, mistyped.length / 3)
   return [...names]
@@ -9,14 +9,14 @@ export function nearestNames(mistyped: string, names: Iterable<string>): string[
     .map(({ name }) => name)
 }
 
-/** The end of a sentence about a name that nobody knows: `; the nearest are "…", "…"`, or nothing. */
+/** The end of a message about an unknown name: `; the nearest are "…", "…"`. Empty without similar names. */
 export function suggestNames(mistyped: string, names: Iterable<string>): string {
   const nearest = nearestNames(mistyped, names).map(name => `"${name}"`)
   if (nearest.length === 0) return ''
   return `; the nearest ${nearest.length > 1 ? 'are' : 'is'} ${nearest.join(', ')}`
 }
 
-/** How many characters must be added, removed or changed to get from one text to the other (Levenshtein). */
+/** The number of characters to add, remove or change to get from one text to the other (Levenshtein). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (const [index, character] of [...from].entries()) {

@@ -1,4 +1,4 @@
-/** The parts of a Handlebars syntax tree that are looked at. */
+/** The parts of a Handlebars syntax tree that are checked. */
 export interface Node {
   readonly type: string
   readonly loc?: { readonly start: { readonly line: number } }
@@ -12,7 +12,7 @@ export interface Node {
   readonly body?: readonly Node[]
 }
 
-/** What a template may refer to. */
+/** The names that a template may use. */
 export interface KnownNames {
   readonly templates: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
@@ -32,21 +32,21 @@ export function listNodes(ast: unknown): readonly Node[] {
       node.program,
       node.inverse,
     ]
-    // A path expression ends here: what it is called stands in its parent.
+    // A path expression has no children: its name is in its parent.
     for (const child of children) if (child !== undefined && typeof child === 'object') visit(child)
   }
   visit(ast as Node)
   return nodes
 }
 
-/** The names that a template gives to its inline partials. */
+/** The names of a template's inline partials. */
 export function inlinePartials(nodes: readonly Node[]): string[] {
   return nodes.filter(node => node.type === 'DecoratorBlock').map(node => String(node.params?.[0]?.original))
 }
 
 /**
- * The mistakes that Handlebars would only find when it renders: partials and helpers that do not exist, partials named
- * by an expression (no name may come from data), and unescaped output.
+ * Yields the mistakes that Handlebars would find only during a render: partials and helpers that do not exist, partials with
+ * a computed name (no name may come from data), and unescaped output.
  */
 export function* findMistakes(nodes: readonly Node[], known: KnownNames): Generator<string> {
   for (const node of nodes) {

@@ -1,15 +1,15 @@
 import type { Request } from '../http/request.ts'
 import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
-/** Takes note of what is rendered. The request is told when it was passed on to the view. */
+/** Records renders. The request is present if it was passed to the view. */
 export interface RenderTracer {
-  /** A page or a partial begins; gives what is to be told of its end, or nothing when that is of no interest. */
+  /** Called before a page or partial. Returns the function for its end, or undefined if the end is not recorded. */
   begin(name: string, model: unknown, request: Request | undefined): ((hasFailed: boolean) => void) | undefined
-  /** A page begins to wait for its fragments; gives what is to be told when it need not any more. */
+  /** Called when a page begins to wait for its fragments. Returns the function for the end of the wait. */
   beginWait(request: Request | undefined): () => void
 }
 
-/** Decorates a view so that a tracer follows every page and partial. */
+/** Wraps a view so that a tracer records every page and partial. */
 export function createTraceableView(view: View, tracer: RenderTracer): View {
   view.decorateTemplates(traceTemplates(tracer))
   return new TraceableView(view, tracer)
@@ -31,7 +31,7 @@ function traceTemplates(tracer: RenderTracer): TemplateDecorator {
   }
 }
 
-/** Tells how long pages wait for fragments; all else is told by the templates themselves. */
+/** Records how long pages wait for fragments. The decorated templates record all else. */
 class TraceableView implements View {
   readonly #inner: View
   readonly #tracer: RenderTracer

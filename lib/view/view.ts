@@ -8,72 +8,72 @@ import { suggestNames } from '../text/nearest-names.ts'
 import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 
-/** Loaded with the first template, and at once: console commands mostly need none. */
+/** Loaded with the first template, because most console commands need none. */
 function loadHandlebars(): typeof Handlebars {
-  // The whole package in one file, which is read three times as fast as its fifty.
+  // The package in one file, which loads three times as fast as its fifty files.
   return createRequire(import.meta.url)('handlebars/dist/handlebars.js')
 }
 
-/** Tells the version of the template engine. */
+/** Returns the version of the template engine. */
 export function readHandlebarsVersion(): string {
   return loadHandlebars().VERSION
 }
 
-/** A plain object of what a template shows. Handlebars sees own properties only: no getters, no methods, no Maps. */
+/** The data of a template, as a plain object. Handlebars reads own properties only: no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
 
 /** One use of a helper in a template. */
 export interface HelperCall {
   readonly positional: readonly unknown[]
   readonly named: Readonly<Record<string, unknown>>
-  /** The request that the page is rendered for, where it was passed to `render`. */
+  /** The request of the page, if it was passed to `render`. */
   readonly request: Request | undefined
 }
 
-/** What a template can call by name. The result is escaped, unless it is an {@link HtmlFragment}. */
+/** A function that templates call by name. The result is escaped, unless it is an {@link HtmlFragment}. */
 export type Helper = (call: HelperCall) => unknown
 
 /** Renders templates. */
 export interface View {
-  /** Makes a helper known to all templates; before they are loaded. @throws VIEW_HELPER_TAKEN */
+  /** Adds a helper for all templates. Call it before they are loaded. @throws VIEW_HELPER_TAKEN */
   addHelper(name: string, helper: Helper): void
 
-  /** Wraps the function of each page and partial, around the decorators added before; before they are loaded. */
+  /** Wraps the function of each page and partial, outside of earlier decorators. Call it before they are loaded. */
   decorateTemplates(decorate: TemplateDecorator): void
 
   /**
-   * Reads and checks all templates (again), which the first that is rendered does otherwise.
+   * Loads and checks all templates (again). By default the first render does it.
    *
-   * @throws VIEW_TEMPLATE_INVALID naming every mistake
+   * @throws VIEW_TEMPLATE_INVALID with every mistake
    */
   load(): void
 
-  /** The names of the templates, in their order, once they are loaded. */
+  /** The sorted names of the loaded templates. */
   names(): Iterable<string>
 
   /**
-   * Renders a template, named by its path without `.hbs`. Gives a promise only when a fragment has to be waited for.
+   * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a fragment.
    *
    * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED
    */
   render(name: string, model: ViewModel, request?: Request): string | Promise<string>
 }
 
-/** Puts a function of the same kind in the place of a template's: pages and partials are rendered by it. */
+/** Replaces the function of a template by another one, for pages and partials. */
 export type TemplateDecorator = (name: string, template: Template) => Template
 
-/** Which templates a view has. */
+/** The options of a view. */
 export interface ViewOptions {
-  /** The folders that are looked into, beside the directory itself; all of them unless told else. */
+  /** The folders with templates, besides the directory itself; all folders by default. */
   readonly folders?: readonly string[]
 }
 
-/** Creates a view of the `.hbs` files in and below a directory. Each is also a partial under its name. */
+/** Creates a view of the `.hbs` files in and below a directory. Each file is also a partial under its name. */
 export function createView(directory: string, options: ViewOptions = {}): View {
   return new HandlebarsView(directory, options)
 }
 
-/** The helpers of Handlebars, which templates rely on. */
+/** The helpers of Handlebars, which cannot be replaced. */
 const builtIn: ReadonlySet<string> = new Set(
   'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
 )
@@ -84,7 +84,7 @@ export type Template = (model: unknown, options?: Surroundings) => string
 /** What Handlebars hands from a template to its partials: the helpers, and all else that is the same for every page. */
 export type Surroundings = Handlebars.RuntimeOptions
 
-/** Fragments that a page still waits for, by the marker that stands in their place. */
+/** The fragments of a page that are not complete, by the marker in their place. */
 type Pending = Map<string, Promise<string>>
 
 class HandlebarsView implements View {
@@ -186,13 +186,13 @@ function readTemplates(directory: string, folders: readonly string[] | undefined
   )
 }
 
-/** Handlebars compiles at the first use: everything is parsed here, so that no mistake waits for a visitor. */
+/** Handlebars compiles with the first render. Everything is parsed here, so that no mistake remains for a client. */
 function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, string>): void {
   const mistakes: string[] = []
   const parsed = new Map<string, readonly Node[]>()
   for (const [name, source] of sources) {
     try {
-      // What it would do about white space matters only to what is rendered.
+      // The handling of white space does not matter for the check.
       parsed.set(name, listNodes(handlebars.parseWithoutProcessing(source)))
     } catch (error) {
       mistakes.push(`${name}.hbs: ${explain((error as Error).message)}`)
@@ -208,29 +208,29 @@ function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, strin
   if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
 }
 
-/** Handlebars names what its grammar wants; at the end of a file that is mostly the end of a block. */
+/** At the end of a file, an error of the grammar mostly means that a block has no end. */
 function explain(message: string): string {
   return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
 }
 
-/** Gives a helper its call as one object, and takes what it returns into the page. The only place of SafeString. */
+/** Calls a helper with one object, and writes its result into the page. The only place of SafeString. */
 function adapt(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
   return (...parameters: unknown[]) => {
-    // Handlebars passes its options last.
+    // The options of Handlebars are the last argument.
     const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
     const result = helper({ positional: parameters.slice(0, -1), named: inWrittenOrder(hash), request: data.request })
     if (!(result instanceof HtmlFragment)) return result
     if (typeof result.content === 'string') return new Handlebars.SafeString(result.content)
-    // Nobody can guess the marker, so nobody can write one into a page.
+    // The marker is random, so no data can contain it.
     const marker = `<!--${randomBytes(16).toString('hex')}-->`
     data.pending.set(marker, result.content)
-    // Should the page fail first, nobody waits for the fragment any more: its own failure must not end the process.
+    // If the page fails first, a later rejection of the fragment must not end the process.
     result.content.catch(() => undefined)
     return new Handlebars.SafeString(marker)
   }
 }
 
-/** Handlebars puts named values together from the last to the first. */
+/** Handlebars passes named values in reverse order. */
 function inWrittenOrder(hash: Record<string, unknown>): Record<string, unknown> {
   const values = Object.entries(hash)
   return values.length < 2 ? hash : Object.fromEntries(values.reverse())
@@ -241,13 +241,13 @@ interface RenderData {
   readonly pending: Pending
 }
 
-/** Handlebars is synchronous: what comes later takes the place of its marker when all of it is there. */
+/** Handlebars is synchronous: later fragments replace their markers when all of them are complete. */
 async function fill(page: string, pending: Pending): Promise<string> {
   const fragments = await Promise.all(pending.values())
   return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => String(fragments[index])), page)
 }
 
-/** HTML that a helper vouches for: it is put into the page unescaped, also when it comes later. */
+/** Trusted HTML of a helper: it is written into the page unescaped. A promise is awaited. */
 export class HtmlFragment {
   readonly content: string | Promise<string>
 
