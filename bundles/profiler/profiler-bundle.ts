@@ -8,6 +8,7 @@ import type { LogRecord } from '../../lib/log/logger.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { createTraceableView } from '../../lib/view/traceable-view.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
+import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replayer.ts'
 import { collectData, collectLate, type ProfileCollector } from './record/collect.ts'
 import { createCollectors } from './record/collectors/create-collectors.ts'
@@ -28,12 +29,13 @@ import type { Trace } from './record/trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './record/watch-calls.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
+import { createOwnPageTest } from './web/access.ts'
 import { Assets } from './web/assets.ts'
 import { EditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
-import { addPages } from './web/pages/add-pages.ts'
-import { createOwnPageTest } from './web/pages/own-requests.ts'
-import { createPanelLoader, loadOnce } from './web/panels/load-panels.ts'
+import type { ErrorPage } from './web/error-page/error-page.ts'
+import { createPanelLoader } from './web/panels/load-panels.ts'
+import { addRoutes } from './web/routes.ts'
 import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
 import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
@@ -130,13 +132,15 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       watches.push(() => cpu.close())
       const panels = createPanelLoader(app)
       const replayer = new Replayer({ ...app, profiler })
-      const inspector = loadOnce(
-        async () => new (await import('./insight/findings/inspector.ts')).Inspector(app.findingRules),
-      )
+      let loaded: Promise<Inspector> | undefined
+      const inspector = () => {
+        loaded ??= import('./insight/findings/inspector.ts').then(({ Inspector }) => new Inspector(app.findingRules))
+        return loaded
+      }
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
       // Before the pages: to that of a record, every word is a token.
       controllers.add(addMcp(services))
-      for (const controller of addPages(services)) controllers.add(controller)
+      for (const controller of addRoutes(services)) controllers.add(controller)
       app.isolated.push(createOwnPageTest(app.routes, controllers))
       observeSessions(app, profiler)
       new ProfilerListener({ ...app, profiler }).subscribe(app.dispatcher)
@@ -192,7 +196,11 @@ function addErrorPage(app: Application, { assets, collectors, profiler }: ErrorP
   const editor = new EditorLinks({ ...app.config, directory: app.directory })
   const collect = (trace: Trace) => collectData(trace, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
-  const page = loadOnce(async () => new (await import('./web/error-page/error-page.ts')).ErrorPage(parts))
+  let loaded: Promise<ErrorPage> | undefined
+  const page = () => {
+    loaded ??= import('./web/error-page/error-page.ts').then(({ ErrorPage }) => new ErrorPage(parts))
+    return loaded
+  }
   // What a request takes to fail is not to have it in, nor what a server takes to listen, which is mostly done in this turn.
   app.signals.on('kernel.booted', () => void setImmediate(() => void Promise.allSettled([page()])))
   const services = { ...app, page, logger: app.logger.channel('profiler') }

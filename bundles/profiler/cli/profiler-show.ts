@@ -2,7 +2,7 @@ import { type CommandOption, type ConsoleCommand, exitCodes } from '../../../ker
 import { findRelatives } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { listPanels } from '../web/export-profile.ts'
-import { hasContent } from '../web/pages/panel-page.ts'
+import { hasContent } from '../web/panels/render-panel.ts'
 import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
 
 /** Creates the command that tells all of a record, or of one panel of it: what its `.md` and `.json` on the web tell. */

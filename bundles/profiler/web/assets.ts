@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { home } from '../profile/links.ts'
 
-/** A file that pages of the profiler need. */
+/** A file that the pages of the profiler need. */
 export interface Asset {
   readonly content: Buffer
   readonly type: string
@@ -14,13 +14,13 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** The order in which stylesheets are joined: what is used by all others first. */
+/** These stylesheets come first, because all others use them. */
 const firstStyles: readonly string[] = ['tokens.css', 'base.css', 'parts.css']
 
 /**
  * The profiler's one stylesheet, its scripts and its icon, below a path that changes with their content. They are not
- * among the application's static files: those are for everybody. They are read once, when the first is asked for; no
- * path is ever made from a request.
+ * among the application's static files, which are public. They are read once, with the first request for one of them. No
+ * path is made from a request.
  */
 export class Assets {
   readonly #styles: string
@@ -40,18 +40,18 @@ export class Assets {
     return `${home}assets/${this.#version}/${name}`
   }
 
-  /** A file of a version; `undefined` when there is none, or the version is another by now. */
+  /** A file of a version; `undefined` when the file does not exist, or the version has changed. */
   find(version: string, name: string): Asset | undefined {
     const files = this.#read()
     return version === this.#version ? files.get(name) : undefined
   }
 
-  /** The text of the stylesheet, for a page that takes it along. */
+  /** The text of the stylesheet, for a file that contains it. */
   get stylesheet(): string {
     return String(this.#read().get('profiler.css')?.content)
   }
 
-  /** Reads the files anew when they are asked for next. */
+  /** Discards the files: the next request for one of them reads them again. */
   forget(): void {
     this.#files = undefined
   }

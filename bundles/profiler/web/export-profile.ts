@@ -15,8 +15,8 @@ import { type DataForm, type ExportKind, recordLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
-import { hasContent, renderPanel } from './pages/panel-page.ts'
 import type { ProfilePanel } from './panels/panel.ts'
+import { hasContent, renderPanel } from './panels/render-panel.ts'
 
 /** Writes a record as the text of a file. */
 export function writeRecord(

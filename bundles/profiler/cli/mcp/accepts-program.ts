@@ -1,4 +1,4 @@
-import type { Fetch } from '../../web/pages/own-requests.ts'
+import type { Fetch } from '../../web/access.ts'
 
 /**
  * Whether an agent may ask, going by where it says that it is. Programs say nothing; browsers do whenever they send (the

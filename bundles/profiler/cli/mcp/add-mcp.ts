@@ -1,6 +1,6 @@
 import type { Controller } from '../../../../kernel/controller.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
-import type { ProfilerApplication } from '../../web/pages/add-pages.ts'
+import type { ProfilerApplication } from '../../web/profiler-application.ts'
 import { createMcpRoute } from './create-mcp-route.ts'
 import { loadSdk } from './load-sdk.ts'
 

@@ -1,5 +1,5 @@
 import type { Request } from '../../../../lib/http/request.ts'
-import { Response } from '../../../../lib/http/response.ts'
+import type { Response } from '../../../../lib/http/response.ts'
 import type { ListenerUse, LogUse, Timing } from '../../insight/compare/compared-parts.ts'
 import {
   type Change,
@@ -16,17 +16,21 @@ import { formatCount, formatMicroseconds, formatShare } from '../../profile/form
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
-import { type PageServices, protect } from './page-services.ts'
-import { toReplayButton } from './panel-page.ts'
+import { toReplayButton } from '../panels/render-panel.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { redirect, renderPage } from '../respond.ts'
 
 /**
  * Renders two records side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a` it
  * is the one before `b` that asked for the same.
  */
-export async function renderCompare(request: Request, services: PageServices): Promise<Response> {
-  const { pages, profiler, storage } = services
+export async function renderCompare(
+  request: Request,
+  app: Pick<ProfilerApplication, 'assets' | 'profiler' | 'storage' | 'view'>,
+): Promise<Response> {
+  const { profiler, storage } = app
   const explain = (title: string, lead: string, status: number) =>
-    pages.render('profiler/compare-none', { title, lead }, request, status)
+    renderPage('profiler/compare-none', { title, lead }, request, app, status)
   const [a, b] = readTokens(request.query)
   if (b === '') return explain('Two records are needed', 'Select two records in the list, then compare them.', 400)
 
@@ -39,13 +43,13 @@ export async function renderCompare(request: Request, services: PageServices): P
   }
   if (first === undefined) {
     const previous = await findPrevious(storage, second.profile.summary)
-    if (previous !== undefined) return protect(Response.redirect(compareLink(previous.token, b)))
+    if (previous !== undefined) return redirect(compareLink(previous.token, b))
     return explain('Nothing to compare with', `There is no record before "${b}" that asked for the same.`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile)
   const view = toCompareView(first.profile, second.profile, comparison)
   const replay = view.isReplay && toReplayButton(first.profile)
-  return pages.render('profiler/compare', { ...view, replay }, request)
+  return renderPage('profiler/compare', { ...view, replay }, request, app)
 }
 
 /** The list has the newer ones first. */

@@ -1,5 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
+import type { FindingBadges } from '../../insight/findings/finding-badges.ts'
 import {
   defaultOrder,
   type ListRequest,
@@ -14,11 +15,16 @@ import { home, listChangeLink, listDataLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { RecordingPolicy } from '../../record/recording-policy.ts'
 import type { StorageUsage } from '../../store/profile-storage.ts'
-import type { PageServices } from './page-services.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { renderPage } from '../respond.ts'
 
-/** Renders the list of what a search finds, the form to search with, and the state of recording. */
-export async function renderList(request: Request, services: PageServices): Promise<Response> {
-  const { pages, policy, storage } = services
+/** Renders the results of a search, the search form, and the state of recording. */
+export async function renderList(
+  request: Request,
+  findings: Pick<FindingBadges, 'find'>,
+  app: Pick<ProfilerApplication, 'assets' | 'policy' | 'storage' | 'view'>,
+): Promise<Response> {
+  const { policy, storage } = app
   const wanted = parseListRequest(request.query)
   const { isPinned, notes, page, parameters, query } = wanted
   const [{ pinned, summaries, total, unstored }, usage] = await Promise.all([
@@ -27,7 +33,7 @@ export async function renderList(request: Request, services: PageServices): Prom
   ])
   const isGrouped = query.sort === undefined || query.sort.field === 'time'
   const count = summaries.length
-  const badges = await services.badges.find(summaries.map(({ token }) => token))
+  const badges = await findings.find(summaries.map(({ token }) => token))
   const model = {
     title: count === 0 ? 'No results found' : `${count} results found`,
     rows: createRows(summaries, {
@@ -48,7 +54,7 @@ export async function renderList(request: Request, services: PageServices): Prom
     ...describePage(wanted, count, total),
     ...describeRecording(policy, usage),
   }
-  return pages.render('profiler/list', model, request)
+  return renderPage('profiler/list', model, request, app)
 }
 
 /** Links of the list change its query, and keep the rest of it. */

@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
-import { findChildren } from '../../insight/relatives.ts'
+import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { formatCount, formatTime } from '../../profile/format.ts'
 import {
@@ -18,11 +18,12 @@ import {
 } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
+import { PROFILER_PANEL_UNKNOWN } from '../errors.ts'
 import type { ProfilePanel } from '../panels/panel.ts'
-import { PROFILER_PANEL_UNKNOWN } from './errors.ts'
-import { type FoundRecord, findRecord, renderMissing } from './missing-page.ts'
-import type { PageServices } from './page-services.ts'
-import { createMenu, hasContent, renderPanel, toReplayButton } from './panel-page.ts'
+import { createMenu, hasContent, renderPanel, toReplayButton } from '../panels/render-panel.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { renderPage } from '../respond.ts'
+import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
 
 /**
  * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
@@ -30,19 +31,23 @@ import { createMenu, hasContent, renderPanel, toReplayButton } from './panel-pag
  *
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
-export async function renderRecord(token: string, request: Request, services: PageServices): Promise<Response> {
-  const found = await findRecord(token, services)
-  if (found === undefined) return renderMissing(token, request, services)
+export async function renderProfile(
+  token: string,
+  request: Request,
+  app: ProfileServices & Pick<ProfilerApplication, 'assets' | 'logger' | 'panels' | 'view'>,
+): Promise<Response> {
+  const found = await findProfile(token, app)
+  if (found === undefined) return renderMissing(token, request, app)
 
   const { findings, isPinned, profile } = found
-  const panels = await services.panels()
+  const panels = await app.panels()
   const panel = choosePanel(panels, profile, request)
   const subject = {
     ...found,
     query: request.query,
-    findChildren: (of: Profile) => findChildren(services.storage, of),
+    findChildren: (of: Profile) => findChildren(app.storage, of),
   }
-  const rendered = panel && (await renderPanel(panel, subject, request, services))
+  const rendered = panel && (await renderPanel(panel, subject, request, app))
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
   const model = {
     title: `${summary.status} ${summary.method} ${summary.target}`,
@@ -66,7 +71,7 @@ export async function renderRecord(token: string, request: Request, services: Pa
     problem: rendered?.problem ?? '',
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
   }
-  return services.pages.render('profiler/record', model, request)
+  return renderPage('profiler/record', model, request, app)
 }
 
 function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request: Request): ProfilePanel | undefined {
@@ -93,7 +98,7 @@ function describeOriginal(profile: Profile): object | false {
 const shownChildren = 25
 
 /** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
-function describeRelatives(record: FoundRecord, panel: string | undefined): object {
+function describeRelatives(record: ShownProfile & Relatives, panel: string | undefined): object {
   const { newerCount, profile } = record
   const { children, summary } = profile
   const neighbour = (found: ProfileSummary | undefined) =>

@@ -4,21 +4,24 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { type PossibleReplay, planReplay } from '../../insight/replay/plan-replay.ts'
-import type { Replayer, ReplayInput } from '../../insight/replay/replayer.ts'
+import type { ReplayInput } from '../../insight/replay/replayer.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
 import { compareLink, recordLink, replayLink } from '../../profile/links.ts'
-import { renderMissing } from './missing-page.ts'
-import type { PageServices } from './page-services.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { redirect, renderPage } from '../respond.ts'
+import { renderMissing } from './find-profile.ts'
 
-/** Renders the page that asks before a replay: for what was never stored, and whether to do again what may change something. */
+type ReplayServices = Pick<ProfilerApplication, 'assets' | 'profiler' | 'replayer' | 'storage' | 'view'>
+
+/** Renders the form before a replay: it asks for masked values, and for a confirmation if the replay may change something. */
 export async function renderReplay(
   token: string,
   request: Request,
-  services: PageServices,
+  app: ReplayServices,
   problem = '',
 ): Promise<Response> {
-  const found = await services.storage.find(token)
-  if (found === undefined) return renderMissing(token, request, services)
+  const found = await app.storage.find(token)
+  if (found === undefined) return renderMissing(token, request, app)
   const { profile } = found
   const plan = planReplay(profile)
   const summary = toSummaryView(profile.summary)
@@ -33,33 +36,29 @@ export async function renderReplay(
     notes: plan.isPossible ? plan.notes : [],
     form: plan.isPossible && createReplayForm(plan),
   }
-  return services.pages.render('profiler/replay', model, request, problem === '' ? 200 : 422)
+  return renderPage('profiler/replay', model, request, app, problem === '' ? 200 : 422)
 }
 
 /**
- * Makes the request of a record once more; gives where to go on: to the comparison, or to the page that asks first. What
- * the form supplies is used this once.
+ * Replays the request of a profile, with the values of the form. Redirects to the comparison, or to the form if it has to
+ * be confirmed first. The values are not stored.
  */
-export async function replay(
-  token: string,
-  request: Request,
-  services: PageServices & { readonly replayer: Replayer },
-): Promise<string | Response> {
-  const { pages, profiler, replayer, storage } = services
+export async function replay(token: string, request: Request, app: ReplayServices): Promise<Response> {
+  const { profiler, replayer, storage } = app
   await profiler.whenWritten(token)
   const found = await storage.find(token)
-  if (found === undefined) return renderMissing(token, request, services)
+  if (found === undefined) return renderMissing(token, request, app)
   const plan = planReplay(found.profile)
-  if (!plan.isPossible) return replayLink(token)
+  if (!plan.isPossible) return redirect(replayLink(token), 303)
   const form = await request.formData()
-  if (plan.caution !== '' && !isConfirmed(form)) return replayLink(token)
+  if (plan.caution !== '' && !isConfirmed(form)) return redirect(replayLink(token), 303)
   const input = readReplayForm(form, plan)
   const mistake = findMistake(input)
-  if (mistake !== '') return renderReplay(token, request, services, mistake)
+  if (mistake !== '') return renderReplay(token, request, app, mistake)
   const result = await replayer.replay(plan, input)
-  if ('token' in result) return compareLink(token, result.token)
+  if ('token' in result) return redirect(compareLink(token, result.token), 303)
   const model = { title: 'The replay cannot be shown', lead: result.problem }
-  return pages.render('profiler/compare-none', model, request, 504)
+  return renderPage('profiler/compare-none', model, request, app, 504)
 }
 
 /** What a form of a replay shows. */

@@ -16,9 +16,10 @@ import {
 } from '../../insight/route-statistics.ts'
 import { type FormattedTime, formatCount, formatDuration, formatShare, formatTime } from '../../profile/format.ts'
 import { type DataForm, listLink, recordLink, routesDataLink, routesLink } from '../../profile/links.ts'
-import { respondData } from './form.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { renderPage } from '../respond.ts'
+import { respondData } from './data-pages.ts'
 import { type Choice, createSearchForm } from './list-page.ts'
-import type { PageServices } from './page-services.ts'
 
 /** When this process began, in milliseconds since 1970: what is older was recorded by other code, perhaps. */
 const startedAt = Math.floor(performance.timeOrigin)
@@ -27,10 +28,10 @@ const startedAt = Math.floor(performance.timeOrigin)
 export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
-  { pages, storage }: PageServices,
+  app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
 ): Promise<Response> {
   const wanted = parseRoutesRequest(request.query)
-  const report = await gatherRoutes(storage, wanted, startedAt)
+  const report = await gatherRoutes(app.storage, wanted, startedAt)
   if (form !== 'html') {
     const routes = routesToJson(report, wanted)
     return respondData(form, routes, () => routesToMarkdown(routes))
@@ -39,7 +40,7 @@ export async function renderRoutes(
     { type: 'application/json', link: routesDataLink('json', wanted.parameters) },
     { type: 'text/markdown', link: routesDataLink('md', wanted.parameters) },
   ]
-  return pages.render('profiler/route-statistics', { ...toRoutesView(report, wanted), alternates }, request)
+  return renderPage('profiler/route-statistics', { ...toRoutesView(report, wanted), alternates }, request, app)
 }
 
 /** What the page of routes shows. */

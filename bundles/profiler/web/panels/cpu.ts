@@ -11,8 +11,8 @@ import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../pr
 import { cpuLink, recordLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
+import { toSpan } from './bar.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
-import { toSpan } from './to-span.ts'
 
 /** Creates the panel of what the CPU did, for a request that was sampled: a flame graph and its hot spots. */
 export function createCpuPanel(editor: EditorLinks): ProfilePanel {

@@ -3,8 +3,8 @@ import { createCallCurl } from '../../export/curl.ts'
 import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
 import { asOptionalNumber, asText } from '../../profile/read-soft.ts'
+import { toSpan, type Whole } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
-import { toSpan, type Whole } from './to-span.ts'
 
 /** Creates the panel of the outgoing HTTP requests; files below the project's directory are named by their path in it. */
 export function createHttpPanel(directory: string): ProfilePanel {

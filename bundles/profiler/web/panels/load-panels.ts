@@ -3,25 +3,12 @@ import type { Collector } from '../../../../kernel/profiler-contract.ts'
 import { formatValue, toRows, toValueRow } from '../../profile/format-value.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates what gives the panels in the order of the menu. Their code is loaded when they are asked for first. */
+/** Creates the function that gives the panels in the order of the menu. Their code is loaded with its first call. */
 export function createPanelLoader(app: Application): () => Promise<readonly ProfilePanel[]> {
-  const load = loadOnce(async () => {
-    const { createPanels } = await import('./create-panels.ts')
-    const own = createPanels(app)
-    return () => createPanelList(own, app.collectors)
-  })
-  return async () => (await load())()
-}
-
-/**
- * Creates what gives a part that is loaded when it is asked for first: whoever asks gets the same, a failure as well, as
- * Node too remembers of a module that it could not be loaded.
- */
-export function loadOnce<part>(load: () => Promise<part>): () => Promise<part> {
-  let loaded: Promise<part> | undefined
-  return () => {
-    loaded ??= load()
-    return loaded
+  let own: Promise<readonly ProfilePanel[]> | undefined
+  return async () => {
+    own ??= import('./create-panels.ts').then(({ createPanels }) => createPanels(app))
+    return createPanelList(await own, app.collectors)
   }
 }
 

@@ -1,7 +1,7 @@
 import { formatBytes, formatDuration, formatShare } from '../../profile/format.ts'
 import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
+import { toSpan } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
-import { toSpan } from './to-span.ts'
 
 /** Shows what the process has used while a request went on, and how much of that time it has only waited. */
 export const memoryPanel: ProfilePanel = {

@@ -1,7 +1,7 @@
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime } from '../../profile/renders.ts'
+import { toSpan, type Whole } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
-import { toSpan, type Whole } from './to-span.ts'
 
 /** Shows which templates were rendered, how often, how long, and what called what. */
 export const templatesPanel: ProfilePanel = {

@@ -95,7 +95,7 @@ const byteLimit = 1024 * 1024
  * it, no redirect, no download), and where that breaks nothing: not in what is streamed, encoded or signed. HEAD is
  * treated as GET, because its length must be that of GET.
  */
-export function findPage(request: Request, response: Response): Page | undefined {
+export function findPage(request: Request, response: Response): PageBody | undefined {
   return wantsToolbar(request) ? pageOf(response) : undefined
 }
 
@@ -108,7 +108,7 @@ function wantsToolbar({ attributes, headers }: Request): boolean {
   )
 }
 
-function pageOf({ body, headers, status }: Response): Page | undefined {
+function pageOf({ body, headers, status }: Response): PageBody | undefined {
   if (body === null || body instanceof Readable || isBodiless(status) || (status >= 300 && status < 400))
     return undefined
   const contentType = headers.get('content-type') ?? 'text/html'
@@ -121,10 +121,10 @@ function pageOf({ body, headers, status }: Response): Page | undefined {
 }
 
 /** A page as text, or as bytes of an encoding that has ASCII in it. */
-export type Page = string | Uint8Array
+export type PageBody = string | Uint8Array
 
 /** Where the last `</body>` of a page begins; `undefined` when it has none. */
-export function findBodyEnd(page: Page): number | undefined {
+export function findBodyEnd(page: PageBody): number | undefined {
   // One character for each byte: whatever else the bytes say, the end of a body is ASCII.
   const text = typeof page === 'string' ? page : toBuffer(page).toString('latin1')
   const pattern = /<\/body\s*>/iy
@@ -137,7 +137,7 @@ export function findBodyEnd(page: Page): number | undefined {
 }
 
 /** Puts a tag, which is plain ASCII, into a page. */
-export function insertTag(page: Page, at: number, tag: string): Page {
+export function insertTag(page: PageBody, at: number, tag: string): PageBody {
   if (typeof page === 'string') return page.slice(0, at) + tag + page.slice(at)
   const bytes = toBuffer(page)
   return Buffer.concat([bytes.subarray(0, at), Buffer.from(tag), bytes.subarray(at)])

@@ -1,4 +1,3 @@
-import { currentRequest, defineController, routeParameter } from '../../../../kernel/controller.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import { type Finding, linkToFinding, tellProblem, toBadge, toneOf } from '../../insight/findings/finding.ts'
@@ -12,24 +11,15 @@ import { readLogs, severityOf } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import { type PageRoute, type PageServices, protect } from '../pages/page-services.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { protect } from '../respond.ts'
 import { cut, item, row, type ToolbarItem, type ToolbarSubject, toTimeItem } from './toolbar-items.ts'
 
-/** Creates the route of what toolbars show. Where there is no record, the answer is an empty 404, as Symfony's is. */
-export function createToolbarRoute(services: PageServices): PageRoute {
-  return {
-    name: '_wdt',
-    path: '/_wdt/:record',
-    controller: defineController('profiler_toolbar', [routeParameter('record'), currentRequest], (token, request) =>
-      renderToolbar(token, request, services),
-    ),
-  }
-}
-
-async function renderToolbar(
+/** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
+export async function renderToolbar(
   token: string,
   request: Request,
-  { inspector, profiler, storage, view }: PageServices,
+  { inspector, profiler, storage, view }: Pick<ProfilerApplication, 'inspector' | 'profiler' | 'storage' | 'view'>,
 ): Promise<Response> {
   // The page is there before its profile is made.
   await profiler.whenWritten(token)

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { acceptsFetch } from '#bundles/profiler/web/pages/own-requests.ts'
+import { acceptsFetch } from '#bundles/profiler/web/access.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { Request } from '#lib/http/request.ts'
 import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'

@@ -1,15 +1,12 @@
 import { type Test, t } from 'tap'
-import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
-import { PageRenderer } from '#bundles/profiler/web/pages/page-services.ts'
-import { createMenu } from '#bundles/profiler/web/pages/panel-page.ts'
-import { renderRecord } from '#bundles/profiler/web/pages/profile-page.ts'
+import { renderProfile } from '#bundles/profiler/web/pages/profile-page.ts'
 import { createPanelList } from '#bundles/profiler/web/panels/load-panels.ts'
 import type { ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
+import { createMenu } from '#bundles/profiler/web/panels/render-panel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import type { Collector } from '#kernel/profiler-contract.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
@@ -41,23 +38,22 @@ async function withPanels(
   ...panels: ProfilePanel[]
 ): Promise<{ storage: MemoryProfileStorage; warnings: () => string[]; show(target: string): Promise<string> }> {
   const { app, records, storage } = await createProfiledKernel(t)
-  const { logger, view } = app
-  const pages = new PageRenderer(
-    view,
-    new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client'),
-  )
+  const assets = new Assets('bundles/profiler/assets/styles', 'bundles/profiler/assets', 'dist/bundles/profiler/client')
   const profiler = { whenWritten: async () => undefined }
-  const inspector = async () => new Inspector([])
   const services = {
-    ...{ profiler, storage, policy: new RecordingPolicy(), pages, view, logger, panels: async () => panels, inspector },
-    badges: new FindingBadges({ ...app, storage, inspector }),
+    ...app,
+    assets,
+    storage,
+    profiler,
+    inspector: async () => new Inspector([]),
+    panels: async () => panels,
   }
   return {
     storage,
     warnings: () => records.filter(({ level }) => level === 'warning').map(({ message }) => message),
     async show(target) {
       const token = /[0-9a-f]{6}/.exec(target)?.[0] ?? ''
-      return String((await renderRecord(token, createRequest(target), services)).body)
+      return String((await renderProfile(token, createRequest(target), services)).body)
     },
   }
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
+import { toSpan } from '#bundles/profiler/web/panels/bar.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { splitMessage } from '#bundles/profiler/web/panels/logger.ts'
-import { toSpan } from '#bundles/profiler/web/panels/to-span.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 
 t.test('a message is split into what was written and what was filled in', async t => {

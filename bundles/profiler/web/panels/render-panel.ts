@@ -5,8 +5,8 @@ import { isDirect, planReplay } from '../../insight/replay/plan-replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
 import { recordLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
-import type { PanelSubject, ProfilePanel } from '../panels/panel.ts'
-import type { PageServices } from './page-services.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** What a panel has become. */
 export interface RenderedPanel {
@@ -25,7 +25,7 @@ export async function renderPanel(
   panel: ProfilePanel,
   subject: PanelSubject,
   request: Request,
-  { logger, view }: Pick<PageServices, 'logger' | 'view'>,
+  { logger, view }: Pick<ProfilerApplication, 'logger' | 'view'>,
 ): Promise<RenderedPanel> {
   try {
     const model = await panel.toView(subject)
@@ -34,7 +34,7 @@ export async function renderPanel(
   } catch (error) {
     const content = new HtmlFragment('')
     if (!hasContent(panel, subject.profile)) return { content, isEmpty: true, problem: '' }
-    logger.warning('The panel "{panel}" cannot be shown.', { panel: panel.name, exception: error })
+    logger.channel('profiler').warning('The panel "{panel}" cannot be shown.', { panel: panel.name, exception: error })
     return { content, isEmpty: false, problem: flattenError(error, { hasFrames: false }).message }
   }
 }

@@ -1,20 +1,20 @@
-import type { Request } from '../../../../lib/http/request.ts'
-import type { RouteCollection } from '../../../../lib/routing/route.ts'
-import { RouteMatcher } from '../../../../lib/routing/route-matcher.ts'
-import { home, toolbarLink } from '../../profile/links.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import type { RouteCollection } from '../../../lib/routing/route.ts'
+import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
+import { home, toolbarLink } from '../profile/links.ts'
 
-/** What of a request says where it was made. */
+/** The parts of a request that say which page made it. */
 export type Fetch = Pick<Request, 'headers' | 'method' | 'origin'>
 
 /**
- * Whether the profiler answers a fetch, going by what browsers say about the page that made it (Fetch Metadata, and the
- * Origin of RFC 6454): no other site may read a record or change anything. It may link to a page: whoever follows the
- * link sees it, the other site does not. Programs that say nothing may read, and not change.
+ * Whether the profiler answers a fetch, by the headers that browsers send about the page that made it (Fetch Metadata, and
+ * the Origin of RFC 6454). Another site can neither read a profile nor change anything. It can link to a page: the
+ * developer who follows the link sees the page, the site does not. Programs without these headers may read only.
  */
 export function acceptsFetch({ headers, method, origin }: Fetch): boolean {
   const from = headers.get('origin')
   const site = headers.get('sec-fetch-site')
-  // Sandboxed pages and some redirects say "null".
+  // Sandboxed pages and some redirects send "null".
   if (from !== null && from !== origin) return false
   if (site === 'same-origin' || site === 'none') return true
   const isRead = method === 'GET' || method === 'HEAD'
@@ -22,23 +22,23 @@ export function acceptsFetch({ headers, method, origin }: Fetch): boolean {
   return site === 'cross-site' || site === 'same-site' ? method === 'GET' && isTopLevelNavigation(headers) : false
 }
 
-/** Frames and embedded objects are navigated as well; what they are for tells them apart. */
+/** Frames and embedded objects are navigated as well; their destination differs. */
 function isTopLevelNavigation(headers: Fetch['headers']): boolean {
   return headers.get('sec-fetch-mode') === 'navigate' && (headers.get('sec-fetch-dest') ?? 'document') === 'document'
 }
 
-/** What the paths of all own pages begin with; the slash at the end may be missing. */
+/** The paths of all own pages begin so; the slash at the end may be missing. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 
 /**
- * Creates the test whether a request leads to one of the profiler's own pages: those are shown without the application's
- * listeners, which may be what a developer looks for an error in. A client that may not see the page is led elsewhere.
+ * Creates the test whether a request leads to one of the profiler's own pages. They are shown without the listeners of the
+ * application, because a listener may be the error that the developer looks for.
  */
 export function createOwnPageTest(routes: RouteCollection, own: ReadonlySet<unknown>): (request: Request) => boolean {
   let matcher: RouteMatcher | undefined
   return request => {
     if (!beginnings.some(beginning => request.path.startsWith(beginning))) return false
-    // With the first request all bundles have added their routes.
+    // At the first request, all bundles have added their routes.
     matcher ??= new RouteMatcher(routes)
     const match = matcher.match(request)
     return 'route' in match && own.has(match.route.controller)

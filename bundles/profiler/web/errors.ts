@@ -1,4 +1,4 @@
-import { type CodedErrorClass, defineError } from '../../../../lib/errors/http-error.ts'
+import { type CodedErrorClass, defineError } from '../../../lib/errors/http-error.ts'
 
 export const PROFILER_PANEL_UNKNOWN: CodedErrorClass<[panel: string, token: string]> = defineError(
   'PROFILER_PANEL_UNKNOWN',

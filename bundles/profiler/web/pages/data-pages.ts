@@ -1,0 +1,125 @@
+import { preferredMediaType } from '../../../../lib/http/negotiation.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import { Response } from '../../../../lib/http/response.ts'
+import { toJson } from '../../export/json.ts'
+import { listToJson, listToMarkdown } from '../../export/list.ts'
+import { toMarkdown } from '../../export/markdown.ts'
+import { toSpan } from '../../export/markdown-text.ts'
+import { findLatest } from '../../insight/latest.ts'
+import { parseListRequest, searchList } from '../../insight/list-request.ts'
+import type { DataForm, ExportKind } from '../../profile/links.ts'
+import { listPanels, writeRecord } from '../export-profile.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { protect } from '../respond.ts'
+import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
+
+/** The first is for clients that have no preference. */
+const mediaTypes = ['text/html', 'application/json', 'text/markdown'] as const
+
+const forms = { 'text/html': 'html', 'application/json': 'json', 'text/markdown': 'md' } as const
+
+/** Answers in the form that the client prefers: a page, unless it asks for data. */
+export async function negotiate(
+  { headers }: Request,
+  answer: (form: 'html' | DataForm) => Promise<Response>,
+): Promise<Response> {
+  const response = await answer(forms[preferredMediaType(headers, mediaTypes) ?? 'text/html'])
+  response.headers.set('vary', 'Accept')
+  return response
+}
+
+type DataServices = ProfileServices & Pick<ProfilerApplication, 'panels'>
+
+/** Answers with the data of a profile, or of one panel or collector of it. */
+export async function renderProfileData(
+  token: string,
+  form: DataForm,
+  { query }: Request,
+  services: DataServices,
+): Promise<Response> {
+  const found = await findProfile(token, services)
+  if (found === undefined) return respondUnknown(form, token)
+  const panel = query.get('panel') || undefined
+  if (panel !== undefined && !listPanels(await services.panels(), found.profile).includes(panel)) {
+    return respondMissing(form, 'The record has no panel', panel)
+  }
+  return respondData(form, toJson(found, panel), () => toMarkdown(found, panel))
+}
+
+/** Answers with the data of the latest profile. */
+export async function renderLatestData(form: DataForm, request: Request, services: DataServices): Promise<Response> {
+  const latest = await findLatest(services.storage)
+  if (latest === undefined) return respondMissing(form, 'Nothing was recorded yet.')
+  return renderProfileData(latest.token, form, request, services)
+}
+
+/** Answers with the results of a search. */
+export async function renderListData(
+  form: DataForm,
+  { query }: Request,
+  { storage }: Pick<ProfilerApplication, 'storage'>,
+): Promise<Response> {
+  const wanted = parseListRequest(query)
+  const list = listToJson(await searchList(storage, wanted), wanted)
+  return respondData(form, list, () => listToMarkdown(list))
+}
+
+/** The file that contains an exported profile. */
+interface ExportFile {
+  readonly extension: string
+  readonly type: string
+  /** The form of the answer when there is no such profile. */
+  readonly missing: 'html' | DataForm
+}
+
+const json = 'application/json'
+// Commands and snippets are plain text, so that no page can run them by embedding them.
+const text = 'text/plain; charset=UTF-8'
+
+const files: Readonly<Record<ExportKind, ExportFile>> = {
+  har: { extension: 'har', type: json, missing: 'json' },
+  curl: { extension: 'sh', type: text, missing: 'md' },
+  fetch: { extension: 'mjs', type: text, missing: 'md' },
+  html: { extension: 'html', type: 'text/html; charset=UTF-8', missing: 'html' },
+  json: { extension: 'json', type: json, missing: 'json' },
+}
+
+/** Answers with a profile as a file to download. */
+export async function exportProfile(
+  token: string,
+  kind: ExportKind,
+  request: Request,
+  app: ProfilerApplication,
+): Promise<Response> {
+  const found = await findProfile(token, app)
+  const { extension, missing, type } = files[kind]
+  if (found === undefined) {
+    return missing === 'html' ? renderMissing(token, request, app) : respondUnknown(missing, token)
+  }
+  const headers = {
+    'content-type': type,
+    'content-disposition': `attachment; filename="profile-${found.profile.summary.token}.${extension}"`,
+  }
+  return protect(new Response(await writeRecord(kind, found, app), { headers }))
+}
+
+/** Answers with data. */
+export function respondData(form: DataForm, json: unknown, markdown: () => string): Response {
+  return form === 'json' ? protect(Response.json(json)) : respondMarkdown(markdown(), 200)
+}
+
+function respondUnknown(form: DataForm, token: string): Response {
+  return respondMissing(form, 'There is no such record; it has expired, was deleted, or never existed:', token)
+}
+
+/** As problem details (RFC 9457), or as text. */
+function respondMissing(form: DataForm, reason: string, subject = ''): Response {
+  if (form === 'md') return respondMarkdown(`# 404 Not Found\n\n${reason}${subject && ` ${toSpan(subject)}`}\n`, 404)
+  const detail = `${reason}${subject && ` ${subject}`}`
+  const problem = { type: 'about:blank', title: 'Not Found', status: 404, detail }
+  return protect(Response.json(problem, { status: 404, headers: { 'content-type': 'application/problem+json' } }))
+}
+
+function respondMarkdown(text: string, status: number): Response {
+  return protect(new Response(text, { status, headers: { 'content-type': 'text/markdown; charset=UTF-8' } }))
+}

@@ -1,0 +1,151 @@
+import { type Argument, routeParameter } from '../../../../kernel/controller.ts'
+import type { Request } from '../../../../lib/http/request.ts'
+import type { Response } from '../../../../lib/http/response.ts'
+import { FindingBadges } from '../../insight/findings/finding-badges.ts'
+import { findLatest } from '../../insight/latest.ts'
+import { parseListRequest, searchList } from '../../insight/list-request.ts'
+import {
+  cpuLink,
+  type DataForm,
+  dataForms,
+  type ExportKind,
+  exportKinds,
+  home,
+  listLink,
+  recordLink,
+} from '../../profile/links.ts'
+import { PROFILER_FILE_CLOSED } from '../errors.ts'
+import type { ProfilerApplication } from '../profiler-application.ts'
+import { redirect } from '../respond.ts'
+import { renderToolbar } from '../toolbar/toolbar-view.ts'
+import { renderCompare } from './compare-page.ts'
+import { armCpu, renderCpu } from './cpu-page.ts'
+import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
+import { renderMissing } from './find-profile.ts'
+import { renderList } from './list-page.ts'
+import { renderProfile } from './profile-page.ts'
+import { renderReplay, replay } from './replay-page.ts'
+import { renderRoutes } from './routes-page.ts'
+
+/** Answers a request for a page. */
+export type Page = (request: Request) => Response | Promise<Response>
+
+/** The pages of the profiler, by the names that the routes have for them. */
+export interface Pages {
+  /** These change something, then redirect to a page with 303. */
+  readonly purge: Page
+  readonly pause: Page
+  readonly resume: Page
+  readonly pin: Page
+  readonly unpin: Page
+  readonly replay: Page
+  readonly armCpu: Page
+  readonly disarmCpu: Page
+  /** These only read. */
+  readonly home: Page
+  readonly search: Page
+  readonly list: Page
+  readonly listData: Page
+  readonly latest: Page
+  readonly latestData: Page
+  readonly profile: Page
+  readonly profileData: Page
+  readonly export: Page
+  readonly compare: Page
+  readonly replayForm: Page
+  readonly routes: Page
+  readonly routesData: Page
+  readonly cpu: Page
+  readonly toolbar: Page
+  readonly openFile: Page
+}
+
+const token = routeParameter('record')
+
+const form: Argument<DataForm> = routeParameter('form', {
+  expected: dataForms.join(' or '),
+  convert: text => dataForms.find(form => form === text),
+})
+
+const kind: Argument<ExportKind> = routeParameter('kind', {
+  expected: `one of ${exportKinds.join(', ')}`,
+  convert: text => exportKinds.find(kind => kind === text),
+})
+
+/** Creates the pages. With this module, the code of all of them is loaded. */
+export function createPages(app: ProfilerApplication): Pages {
+  const { cpu, policy, storage } = app
+  const badges = new FindingBadges(app)
+  const setPaused = (isPaused: boolean) => {
+    policy.isPaused = isPaused
+    return redirect(home, 303)
+  }
+  return {
+    async purge() {
+      await storage.purge()
+      return redirect(home, 303)
+    },
+    pause: () => setPaused(true),
+    resume: () => setPaused(false),
+    pin: request => pin(request, true, app),
+    unpin: request => pin(request, false, app),
+    replay: async request => replay(await token(request), request, app),
+    armCpu: request => armCpu(request, app),
+    disarmCpu() {
+      cpu.disarm()
+      return redirect(cpuLink, 303)
+    },
+    home: () => redirect(listLink({ limit: '10' })),
+    search: request => search(request, app),
+    list: request =>
+      negotiate(request, form =>
+        form === 'html' ? renderList(request, badges, app) : renderListData(form, request, app),
+      ),
+    listData: async request => renderListData(await form(request), request, app),
+    latest: request =>
+      negotiate(request, form => (form === 'html' ? renderLatest(request, app) : renderLatestData(form, request, app))),
+    latestData: async request => renderLatestData(await form(request), request, app),
+    profile: request =>
+      negotiate(request, async form => {
+        const wanted = await token(request)
+        return form === 'html' ? renderProfile(wanted, request, app) : renderProfileData(wanted, form, request, app)
+      }),
+    profileData: async request => renderProfileData(await token(request), await form(request), request, app),
+    export: async request => exportProfile(await token(request), await kind(request), request, app),
+    compare: request => renderCompare(request, app),
+    replayForm: async request => renderReplay(await token(request), request, app),
+    routes: request => negotiate(request, form => renderRoutes(form, request, app)),
+    routesData: async request => renderRoutes(await form(request), request, app),
+    cpu: request => renderCpu(request, app),
+    toolbar: async request => renderToolbar(await token(request), request, app),
+    openFile({ query }) {
+      // The profile contains excerpts of the sources. No file is opened for a request.
+      throw new PROFILER_FILE_CLOSED([query.get('file') ?? ''])
+    },
+  }
+}
+
+async function pin(request: Request, isPinned: boolean, app: ProfilerApplication): Promise<Response> {
+  const wanted = await token(request)
+  if (!(await app.storage.pin(wanted, isPinned))) return renderMissing(wanted, request, app)
+  const list = request.query.get('list')
+  if (list !== null) return redirect(listLink(Object.fromEntries(new URLSearchParams(list))), 303)
+  return redirect(recordLink(wanted, request.query.get('panel') || undefined), 303)
+}
+
+async function renderLatest(request: Request, app: ProfilerApplication): Promise<Response> {
+  const latest = await findLatest(app.storage)
+  return latest === undefined ? renderMissing(undefined, request, app) : renderProfile(latest.token, request, app)
+}
+
+/** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
+async function search(request: Request, app: ProfilerApplication): Promise<Response> {
+  const token = request.query.get('token')?.trim()
+  if (token) return /^\w+$/.test(token) ? redirect(recordLink(token)) : renderMissing(token, request, app)
+  const wanted = parseListRequest(request.query)
+  const { summaries } = await searchList(app.storage, { ...wanted, query: { ...wanted.query, offset: 0, limit: 1 } })
+  const [first] = summaries
+  const { order, page, pinned, route, sort, type = 'request', ...filters } = wanted.parameters
+  const ours = Object.entries({ route, pinned, sort, order, page }).filter(([, value]) => value !== undefined)
+  return redirect(listLink({ ...filters, type, ...Object.fromEntries(ours) }, first?.token))
+}

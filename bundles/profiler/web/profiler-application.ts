@@ -1,0 +1,23 @@
+import type { Application } from '../../../kernel/bundle.ts'
+import type { Inspector } from '../insight/findings/inspector.ts'
+import type { Replayer } from '../insight/replay/replayer.ts'
+import type { CpuProfiler } from '../record/cpu/cpu-profiler.ts'
+import type { Profiler } from '../record/profiler.ts'
+import type { RecordingPolicy } from '../record/recording-policy.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import type { Assets } from './assets.ts'
+import type { ProfilePanel } from './panels/panel.ts'
+
+/** The application, with what the profiler adds for its pages and tools. */
+export interface ProfilerApplication extends Application {
+  readonly profiler: Profiler
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  readonly assets: Assets
+  readonly replayer: Replayer
+  readonly cpu: CpuProfiler
+  /** Applies the rules of findings. Their code is loaded with the first call. */
+  readonly inspector: () => Promise<Inspector>
+  /** The panels in the order of the menu. Their code is loaded with the first call. */
+  readonly panels: () => Promise<readonly ProfilePanel[]>
+}

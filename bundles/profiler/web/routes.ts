@@ -1,0 +1,97 @@
+import { type Controller, currentRequest, defineController } from '../../../kernel/controller.ts'
+import type { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import { cpuLink, dataForms, home, routesLink } from '../profile/links.ts'
+import { acceptsFetch } from './access.ts'
+import type { Assets } from './assets.ts'
+import { PROFILER_ASSET_UNKNOWN } from './errors.ts'
+import { LiveStreams } from './live-streams.ts'
+import type { Page, Pages } from './pages/pages.ts'
+import type { ProfilerApplication } from './profiler-application.ts'
+import { protect } from './respond.ts'
+
+/** A route, and the page that answers its requests. */
+interface PageRoute {
+  readonly method: 'GET' | 'POST'
+  readonly name: string
+  readonly path: string
+  readonly page: keyof Pages
+  readonly requirements?: Readonly<Record<string, string>>
+}
+
+// With another ending, the last segment is a token.
+const requirements = { form: dataForms.join('|') }
+
+/** In the order in which the router tries them: a path with a parameter comes after the words that it would match. */
+const pageRoutes: readonly PageRoute[] = [
+  { method: 'POST', name: '_profiler_purge', path: `${home}purge`, page: 'purge' },
+  { method: 'POST', name: '_profiler_pause', path: `${home}pause`, page: 'pause' },
+  { method: 'POST', name: '_profiler_resume', path: `${home}resume`, page: 'resume' },
+  { method: 'POST', name: '_profiler_pin', path: `${home}:record/pin`, page: 'pin' },
+  { method: 'POST', name: '_profiler_unpin', path: `${home}:record/unpin`, page: 'unpin' },
+  { method: 'POST', name: '_profiler_replay', path: `${home}:record/replay`, page: 'replay' },
+  { method: 'POST', name: '_profiler_cpu_arm', path: `${cpuLink}/arm`, page: 'armCpu' },
+  { method: 'POST', name: '_profiler_cpu_disarm', path: `${cpuLink}/disarm`, page: 'disarmCpu' },
+  { method: 'GET', name: '_profiler_cpu', path: cpuLink, page: 'cpu' },
+  { method: 'GET', name: '_wdt', path: '/_wdt/:record', page: 'toolbar' },
+  { method: 'GET', name: '_profiler_search_data', path: `${home}search.:form`, requirements, page: 'listData' },
+  { method: 'GET', name: '_profiler_latest_data', path: `${home}latest.:form`, requirements, page: 'latestData' },
+  { method: 'GET', name: '_profiler_routes_data', path: `${home}routes.:form`, requirements, page: 'routesData' },
+  { method: 'GET', name: '_profiler_data', path: `${home}:record.:form`, requirements, page: 'profileData' },
+  { method: 'GET', name: '_profiler_export', path: `${home}:record/export/:kind`, page: 'export' },
+  { method: 'GET', name: '_profiler_home', path: home, page: 'home' },
+  { method: 'GET', name: '_profiler_search', path: `${home}search`, page: 'search' },
+  { method: 'GET', name: '_profiler_latest', path: `${home}latest`, page: 'latest' },
+  { method: 'GET', name: '_profiler_routes', path: routesLink(), page: 'routes' },
+  { method: 'GET', name: '_profiler_compare', path: `${home}compare`, page: 'compare' },
+  { method: 'GET', name: '_profiler_replay_form', path: `${home}:record/replay`, page: 'replayForm' },
+  { method: 'GET', name: '_profiler_open_file', path: `${home}open`, page: 'openFile' },
+  { method: 'GET', name: '_profiler_search_results', path: `${home}:record/search/results`, page: 'list' },
+  // The name is Symfony's.
+  { method: 'GET', name: '_profiler', path: `${home}:record`, page: 'profile' },
+]
+
+// These two answer at once: they neither load the pages nor wait.
+const assetRoute = { method: 'GET', name: '_profiler_asset', path: `${home}assets/:version/:file` } as const
+const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` } as const
+
+/**
+ * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other sites,
+ * get the router's own 404. The pages are loaded with the first request for one.
+ */
+export function addRoutes(app: ProfilerApplication): readonly Controller[] {
+  const { assets, debugGate, profiler, routes, view } = app
+  const live = new LiveStreams(app)
+  let pages: Promise<Pages> | undefined
+  view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
+
+  const open = (page: keyof Pages) => async (request: Request) => {
+    // The pages show the requests that have just ended.
+    await profiler.whenIdle()
+    pages ??= import('./pages/pages.ts').then(({ createPages }) => createPages(app))
+    return (await pages)[page](request)
+  }
+  const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
+  const add = ({ name, method, page, ...route }: Omit<PageRoute, 'page'> & { readonly page: Page }): Controller => {
+    const controller = defineController(controllerNames.get(name) ?? name.slice(1), [currentRequest], page)
+    // The log is for the application's own requests.
+    routes.add({ ...route, name, methods: [method], controller, condition, defaults: { _log: false } })
+    return controller
+  }
+  return [
+    add({ ...assetRoute, page: request => respondAsset(request, assets) }),
+    add({ ...liveRoute, page: request => live.respond(request) }),
+    ...pageRoutes.map(route => add({ ...route, page: open(route.page) })),
+  ]
+}
+
+const controllerNames: ReadonlyMap<string, string> = new Map([['_wdt', 'profiler_toolbar']])
+
+function respondAsset({ attributes }: Request, assets: Assets): Response {
+  const [version, name] = [String(attributes.get('version')), String(attributes.get('file'))]
+  const asset = assets.find(version, name)
+  if (asset === undefined) throw new PROFILER_ASSET_UNKNOWN([name])
+  // The address changes with the content. `private`: not in caches that clients share.
+  const headers = { 'content-type': asset.type, 'cache-control': 'private, max-age=31536000, immutable' }
+  return protect(new Response(asset.content, { headers }))
+}
