@@ -6,7 +6,6 @@ import { frameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
 import { createProfilerBundle } from '../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../dist/bundles/site/site-bundle.js'
-import { RequestType } from '../dist/kernel/events.js'
 import { NodeServer } from '../dist/kernel/server/node-server.js'
 import { createTestKernel } from '../dist/kernel/testing/create-test-kernel.js'
 import { Response } from '../dist/lib/http/response.js'
@@ -45,7 +44,7 @@ const shop = {
         await wait(8)
         stop()
         await fetch(`http://${request.headers.get('host')}/stock/star?size=l`, { headers: { 'x-profiler': 'off' } })
-        await kernel.handle(request.duplicate({ target: '/stock/photo' }), RequestType.Sub, false)
+        await kernel.handle(request.duplicate({ target: '/stock/photo' }), { catchErrors: false })
         log.warning('Only {left} of {article} are left.', { left: 3, article: 'photo' })
         return Response.html(await view.render('site/star-photo-booth', {}, request))
       },

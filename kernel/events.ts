@@ -4,134 +4,141 @@ import type { Response } from '../lib/http/response.ts'
 import type { Controller } from './controller.ts'
 import { asResponse } from './response-check.ts'
 
-/** Where a request comes from: outside, or another request. */
-export const RequestType = { Main: 'main', Sub: 'sub' } as const
-
-export type RequestType = (typeof RequestType)[keyof typeof RequestType]
-
-/** What a listener can ask of the kernel that dispatches to it. */
-export interface RequestKernel {
-  /** Handles a request; see `HttpKernel.handle`. */
-  handle(request: Request, type?: RequestType, catchErrors?: boolean): Promise<Response>
+/** How a kernel handles a request. */
+export interface HandleOptions {
+  /** With `false`, an error rejects the promise, and `kernel.exception` is not dispatched. `true` by default. */
+  readonly catchErrors?: boolean
 }
 
-/** A step in the life of a request. */
+/** The kernel as listeners see it. */
+export interface RequestKernel {
+  /** Handles a request; see `HttpKernel.handle`. */
+  handle(request: Request, options?: HandleOptions): Promise<Response>
+}
+
+/** An event in the life of a request. */
 export abstract class KernelEvent extends Event {
+  /** The kernel that handles the request; listeners can send it sub-requests. */
   readonly kernel: RequestKernel
   readonly request: Request
-  readonly type: RequestType
 
-  constructor(kernel: RequestKernel, request: Request, type: RequestType) {
+  constructor(kernel: RequestKernel, request: Request) {
     super()
     this.kernel = kernel
     this.request = request
-    this.type = type
   }
 
-  /** Whether the request came from outside, and not from another request. */
+  /** Whether the request comes from a client. A sub-request comes from another request, its `parent`. */
   get isMainRequest(): boolean {
-    return this.type === RequestType.Main
+    return this.request.parent === undefined
   }
 }
 
-/** A step that a listener can end with a response. */
+/** An event that a listener can answer with a response. */
 export abstract class AnswerableEvent extends KernelEvent {
   #response: Response | undefined
 
+  /** The response of a listener; `undefined` while there is none. */
   get response(): Response | undefined {
     return this.#response
   }
 
-  /** Gives the response; no further listener is called. @throws KERNEL_RESPONSE_INVALID for anything else */
+  /** Sets the response and stops the event: later listeners are not called. @throws KERNEL_RESPONSE_INVALID */
   respond(response: Response): void {
     this.#response = asResponse(response)
     this.stopPropagation()
   }
 }
 
-/** A request has come in: listeners add to its attributes, choose its controller, or answer it in the controller's place. */
+/** 1. A request has come in. Listeners set its attributes and its controller, or answer it instead of the controller. */
 export class RequestEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.request'
 }
 
-/** A controller is chosen: listeners may put another in its place. */
+/** 2. The controller is known. Listeners may replace it. */
 export class ControllerEvent extends KernelEvent {
   static readonly eventName = 'kernel.controller'
   controller: Controller
 
-  constructor(kernel: RequestKernel, request: Request, type: RequestType, controller: Controller) {
-    super(kernel, request, type)
+  constructor(kernel: RequestKernel, request: Request, controller: Controller) {
+    super(kernel, request)
     this.controller = controller
   }
 }
 
-/** The controller's arguments are resolved: listeners may replace them, and the controller. */
+/** 3. The arguments of the controller are known. Listeners may replace them, and the controller. */
 export class ControllerArgumentsEvent extends KernelEvent {
   static readonly eventName = 'kernel.controller_arguments'
   controller: Controller
   arguments: unknown[]
 
-  constructor(kernel: RequestKernel, request: Request, type: RequestType, controller: Controller, values: unknown[]) {
-    super(kernel, request, type)
+  constructor(kernel: RequestKernel, request: Request, controller: Controller, values: unknown[]) {
+    super(kernel, request)
     this.controller = controller
     this.arguments = values
   }
 }
 
-/** A controller has returned something that is no response: a listener makes one of it. */
+/** 4. The controller has returned a value that is not a response. A listener makes a response of it. */
 export class ViewEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.view'
-  /** What the controller returned. */
+  /** The value that the controller returned. */
   readonly result: unknown
 
-  constructor(kernel: RequestKernel, request: Request, type: RequestType, result: unknown) {
-    super(kernel, request, type)
+  constructor(kernel: RequestKernel, request: Request, result: unknown) {
+    super(kernel, request)
     this.result = result
   }
 }
 
-/** A response is built: listeners add headers to it, replace it or take note of it. */
+/** 5. The response is there. Listeners add headers, replace the response, or only read it. */
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
   response: Response
 
-  constructor(kernel: RequestKernel, request: Request, type: RequestType, response: Response) {
-    super(kernel, request, type)
+  constructor(kernel: RequestKernel, request: Request, response: Response) {
+    super(kernel, request)
     this.response = response
   }
 }
 
-/** A request is handled, well or not: listeners put back what they had changed for it. */
+/** 6. The request is handled, with or without an error. Listeners undo what they changed for it. */
 export class FinishRequestEvent extends KernelEvent {
   static readonly eventName = 'kernel.finish_request'
 }
 
-/** Something was thrown: listeners may replace the error, or answer in its place. */
-export class ExceptionEvent extends AnswerableEvent {
-  static readonly eventName = 'kernel.exception'
-  error: unknown
-  /** Whether the response keeps its own status; else it gets that of the error, unless it is an error or redirect itself. */
-  keepsStatus = false
-
-  constructor(kernel: RequestKernel, request: Request, type: RequestType, error: unknown) {
-    super(kernel, request, type)
-    this.error = error
-  }
-}
-
-/** The response was sent, its client has left, or its stream failed: the time for work that no client waits for. */
+/**
+ * 7. For main requests only: the response was sent, its client has left, or its stream failed. Work that no client waits
+ * for is done here.
+ */
 export class TerminateEvent extends KernelEvent {
   static readonly eventName = 'kernel.terminate'
   readonly response: Response
-  /** Whether all of the response was sent; the client may have left before, or its stream may have failed. */
+  /** Whether the whole response was sent. */
   readonly isSent: boolean
-  /** Why the stream of the response could not be sent to its end; `undefined` unless it failed. */
+  /** The error of the response's stream; `undefined` if the stream did not fail. */
   readonly streamError: unknown
 
   constructor(kernel: RequestKernel, request: Request, response: Response, isSent = true, streamError?: unknown) {
-    super(kernel, request, RequestType.Main)
+    super(kernel, request)
     this.response = response
     this.isSent = isSent
     this.streamError = streamError
+  }
+}
+
+/** At any step: something was thrown. Listeners may replace the error, or answer it with a response. */
+export class ExceptionEvent extends AnswerableEvent {
+  static readonly eventName = 'kernel.exception'
+  error: unknown
+  /**
+   * Whether the response keeps its own status. By default a response with a status below 300 gets the status of the error:
+   * that of an `HttpError`, otherwise 500.
+   */
+  keepsStatus = false
+
+  constructor(kernel: RequestKernel, request: Request, error: unknown) {
+    super(kernel, request)
+    this.error = error
   }
 }

@@ -1,11 +1,10 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import {
-  type DispatchOptions,
-  type EventClass,
-  type EventDispatcher,
-  isThenable,
-  type RegisteredListener,
+import type {
+  DispatchOptions,
+  EventClass,
+  EventDispatcher,
+  RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
@@ -18,10 +17,10 @@ import {
   ControllerEvent,
   ExceptionEvent,
   FinishRequestEvent,
+  type HandleOptions,
   type KernelEvent,
   RequestEvent,
   type RequestKernel,
-  RequestType,
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
@@ -29,6 +28,7 @@ import {
 import { answerLast, type LastResort, lastResort } from './last-resort.ts'
 import type { RequestContext } from './request-context.ts'
 import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
+import { runSteps, type Steps } from './steps.ts'
 
 /** What the kernel works with. */
 export interface HttpKernelServices {
@@ -36,9 +36,9 @@ export interface HttpKernelServices {
   readonly controllers: ControllerResolver
   readonly context: RequestContext
   readonly logger: Logger
-  /** Answers an error that nothing else has answered. */
+  /** Answers an error that nothing else could answer. By default the answer is a constant text. */
   readonly lastResort?: LastResort
-  /** The main requests of which only listeners of core bundles are notified. */
+  /** The main requests for which only the listeners of core bundles are called. */
   readonly isolation?: Isolation
 }
 
@@ -48,14 +48,14 @@ interface Isolation {
   readonly isCore: (listener: RegisteredListener) => boolean
 }
 
-/** Whoever nests sub-requests deeper than this has made one that asks for itself, and would never end. */
+/** Sub-requests within sub-requests; more of them means that one of them requests itself, without an end. */
 const depthLimit = 10
 
 /**
- * Turns a request into a response by dispatching the events of its life; everything else is done by their listeners:
+ * Turns a request into a response by dispatching the events of its lifecycle. Everything else is done by listeners:
  *
  *     kernel.request → controller → controller_arguments → (the controller) [→ view] → response → finish_request
- *     anything thrown → exception → response → finish_request          after sending → terminate
+ *     after an error: exception → response → finish_request          after sending: terminate
  */
 export class HttpKernel implements RequestKernel {
   readonly #dispatcher: EventDispatcher
@@ -64,6 +64,8 @@ export class HttpKernel implements RequestKernel {
   readonly #logger: Logger
   readonly #lastResort: LastResort
   readonly #isolation: Isolation | undefined
+  /** How the events of a request are dispatched, and those of its sub-requests; most requests have no entry. */
+  readonly #dispatching = new WeakMap<Request, DispatchOptions>()
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
@@ -75,15 +77,14 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Handles a request. For a main request the promise always gives a response; a sub-request that nobody could answer
-   * rejects. With `catchErrors` off, what is thrown reaches the caller and `kernel.exception` is not dispatched.
+   * Handles a request. A request that was made by `request.duplicate()` is a sub-request. The promise of a main request
+   * always gives a response; that of a sub-request rejects if the error could not be answered.
    */
-  handle(request: Request, type: RequestType = RequestType.Main, catchErrors = true): Promise<Response> {
-    request.isMainRequest = type === RequestType.Main
-    return this.#context.run(request, () => this.#handle(request, type, catchErrors))
+  handle(request: Request, { catchErrors = true }: HandleOptions = {}): Promise<Response> {
+    return this.#context.run(request, async () => runSteps(this.#handle(request, catchErrors)))
   }
 
-  /** Handles what the same request would be with another controller, as a sub-request. */
+  /** Handles a sub-request: the same request with another controller. */
   forward(
     request: Request,
     controller: unknown,
@@ -92,25 +93,25 @@ export class HttpKernel implements RequestKernel {
     const forwarded = request.duplicate()
     for (const [name, value] of Object.entries(attributes)) forwarded.attributes.set(name, value)
     forwarded.attributes.set('_controller', controller)
-    return this.handle(forwarded, RequestType.Sub)
+    return this.handle(forwarded)
   }
 
-  /** Runs a task that belongs to a request outside of its lifecycle: the reading of a stream that is its response. */
+  /** Runs a task in the context of a request, outside of its lifecycle: to read a stream that is its response. */
   run<result>(request: Request, task: () => result): result {
     return this.#context.run(request, task)
   }
 
   /**
-   * Answers a main request again: the stream of its response failed before anything was sent. The promise always gives a
-   * response.
+   * Answers a main request again, after the stream of its response failed before anything was sent. The promise always
+   * gives a response.
    */
   answerError(request: Request, error: unknown): Promise<Response> {
-    return this.#context.run(request, () => this.#answerError(request, RequestType.Main, error))
+    return this.#context.run(request, async () => runSteps(this.#answerError(request, error)))
   }
 
   /**
-   * Dispatches `kernel.terminate`: the response was sent, its client has left, or its stream failed (with that error). Once
-   * for each main request; gives a promise only when something is pending, never throws and never rejects.
+   * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its stream
+   * failed with an error. Returns a promise only if something is pending. Never throws and never rejects.
    */
   terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
     const event = new TerminateEvent(this, request, response, isSent, streamError)
@@ -119,7 +120,7 @@ export class HttpKernel implements RequestKernel {
         if (streamError !== undefined) {
           this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
         }
-        return this.#dispatcher.dispatch(event, { ...request.dispatching, onFailure: this.#reportLate })
+        return this.#dispatcher.dispatch(event, { ...this.#dispatching.get(request), onFailure: this.#reportLate })
       })
     } catch (error) {
       this.#logger.critical('The event kernel.terminate failed.', { exception: error })
@@ -127,67 +128,81 @@ export class HttpKernel implements RequestKernel {
     }
   }
 
-  /** A failure after the response has nothing to do with an error that was answered. Later listeners are called. */
+  /** A failure after the response is independent of any error before it. Later listeners are still called. */
   readonly #reportLate = (failure: unknown, { name }: RegisteredListener): void => {
     const message = 'The listener {listener} of kernel.terminate failed.'
     this.#logger.critical(message, { listener: name, exception: failure })
-  }
+  };
 
-  /** The way of every request. Only what is pending is awaited: most listeners and controllers are done at once. */
-  async #handle(request: Request, type: RequestType, catchErrors: boolean): Promise<Response> {
+  /** The lifecycle of every request. */
+  *#handle(request: Request, catchErrors: boolean): Steps<Response> {
     try {
-      if (request.depth > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
-      if (type === RequestType.Main) this.#isolate(request)
-      const requested = new RequestEvent(this, request, type)
-      const requesting = this.#dispatch(requested)
-      if (requesting !== undefined) await requesting
-      if (requested.response) return await this.#filterResponse(request, type, requested.response)
+      this.#prepare(request)
 
-      const chosen = new ControllerEvent(this, request, type, this.#controllers.resolve(request))
-      const choosing = this.#dispatch(chosen)
-      if (choosing !== undefined) await choosing
+      // request
+      const requestEvent = new RequestEvent(this, request)
+      yield this.#dispatch(requestEvent)
+      if (requestEvent.response) return yield* this.#respond(request, requestEvent.response)
 
-      const values = resolveArguments(chosen.controller, request)
-      const known = Array.isArray(values) ? values : await values
-      const prepared = new ControllerArgumentsEvent(this, request, type, chosen.controller, known)
-      const preparing = this.#dispatch(prepared)
-      if (preparing !== undefined) await preparing
+      // controller
+      const controllerEvent = new ControllerEvent(this, request, this.#controllers.resolve(request))
+      yield this.#dispatch(controllerEvent)
+      const { controller } = controllerEvent
 
-      const returned = prepared.controller.call(...prepared.arguments)
-      const result = isThenable(returned) ? await returned : returned
-      const response = result instanceof Response ? result : await this.#view(request, type, result)
-      const filtered = this.#filterResponse(request, type, response)
-      return filtered instanceof Promise ? await filtered : filtered
+      // arguments; `yield` gives back what the promise of them gives
+      const values = (yield resolveArguments(controller, request)) as unknown[]
+      const argumentsEvent = new ControllerArgumentsEvent(this, request, controller, values)
+      yield this.#dispatch(argumentsEvent)
+      const result = yield argumentsEvent.controller.call(...argumentsEvent.arguments)
+
+      // view
+      const response = result instanceof Response ? result : yield* this.#view(request, result)
+
+      // response, finish
+      return yield* this.#respond(request, response)
     } catch (error) {
-      if (catchErrors && !isEndless(request, error)) return await this.#answerError(request, type, error)
-      await this.#finishRequest(request, type)
+      // exception
+      if (catchErrors && !isEndless(request, error)) return yield* this.#answerError(request, error)
+      yield this.#finish(request)
       throw error
     }
   }
 
-  async #view(request: Request, type: RequestType, result: unknown): Promise<Response> {
-    const viewed = new ViewEvent(this, request, type, result)
-    await this.#dispatch(viewed)
-    if (viewed.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
-    return viewed.response
+  /** The events of a sub-request are dispatched like those of its parent. @throws KERNEL_TOO_DEEP */
+  #prepare(request: Request): void {
+    const { parent } = request
+    if (depthOf(request) > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
+    const options = parent === undefined ? this.#isolate(request) : this.#dispatching.get(parent)
+    if (options !== undefined) this.#dispatching.set(request, options)
   }
 
-  #filterResponse(request: Request, type: RequestType, response: Response): Response | Promise<Response> {
-    const event = new ResponseEvent(this, request, type, response)
-    const filtering = this.#dispatch(event)
-    const finish = () => this.#finishRequest(request, type)
-    const finishing = filtering === undefined ? finish() : filtering.then(finish)
-    return finishing === undefined ? asResponse(event.response) : finishing.then(() => asResponse(event.response))
+  #isolate(request: Request): DispatchOptions | undefined {
+    const { isCore, tests } = this.#isolation ?? {}
+    return isCore !== undefined && tests?.some(test => test(request)) ? { only: isCore } : undefined
   }
 
-  #finishRequest(request: Request, type: RequestType): Promise<void> | undefined {
-    return this.#dispatch(new FinishRequestEvent(this, request, type))
+  *#view(request: Request, result: unknown): Steps<Response> {
+    const event = new ViewEvent(this, request, result)
+    yield this.#dispatch(event)
+    if (event.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
+    return event.response
   }
 
-  /** No error leaves a main request unanswered; the one who made a sub-request gets it. */
-  async #answerError(request: Request, type: RequestType, error: unknown): Promise<Response> {
+  *#respond(request: Request, response: Response): Steps<Response> {
+    const event = new ResponseEvent(this, request, response)
+    yield this.#dispatch(event)
+    yield this.#finish(request)
+    return asResponse(event.response)
+  }
+
+  #finish(request: Request): Promise<void> | undefined {
+    return this.#dispatch(new FinishRequestEvent(this, request))
+  }
+
+  /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
+  *#answerError(request: Request, error: unknown): Steps<Response> {
     const failures: unknown[] = []
-    // From here on a listener that fails is skipped: it must not take the error page with it.
+    // From here on a listener that fails is skipped: without this, the error page would fail with it.
     const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
       appendCause(failure, error)
       failures.push(failure)
@@ -195,34 +210,33 @@ export class HttpKernel implements RequestKernel {
       const message = 'The listener {listener} of {event} failed while an error was answered.'
       this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
     }
-    request.dispatching = { ...request.dispatching, onFailure }
+    this.#dispatching.set(request, { ...this.#dispatching.get(request), onFailure })
     try {
-      return await this.#handleError(request, type, error)
+      return yield* this.#handleError(request, error)
     } catch (thrown) {
       const unanswered = failures.length > 0 ? failures.at(-1) : thrown
       appendCause(unanswered, error)
-      if (type === RequestType.Sub) throw unanswered
+      if (request.parent !== undefined) throw unanswered
       this.#logger.critical('An error could not be answered.', { exception: unanswered })
       const errors = unanswered === error ? [error] : [error, unanswered]
       return answerLast(this.#lastResort, request, errors, this.#logger)
     }
   }
 
-  async #handleError(request: Request, type: RequestType, thrown: unknown): Promise<Response> {
-    const event = new ExceptionEvent(this, request, type, thrown)
-    await this.#dispatch(event)
+  *#handleError(request: Request, thrown: unknown): Steps<Response> {
+    const event = new ExceptionEvent(this, request, thrown)
+    yield this.#dispatch(event)
     if (event.response === undefined) {
-      await this.#finishRequest(request, type)
+      yield this.#finish(request)
       throw event.error
     }
     const response = asResponse(event.response)
-    if (!event.keepsStatus && response.status < 300) giveStatusOf(event.error, response)
+    if (!event.keepsStatus && response.status < 300) copyStatus(event.error, response)
     try {
-      const filtered = this.#filterResponse(request, type, response)
-      return filtered instanceof Promise ? await filtered : filtered
+      return yield* this.#respond(request, response)
     } catch (failure) {
       appendCause(failure, event.error)
-      this.#logger.critical('A listener put something else in the place of the response to an error.', {
+      this.#logger.critical('A listener replaced the response to an error by a value that is not a response.', {
         exception: failure,
       })
       return response
@@ -230,20 +244,23 @@ export class HttpKernel implements RequestKernel {
   }
 
   #dispatch(event: KernelEvent): Promise<void> | undefined {
-    return this.#dispatcher.dispatch(event, event.request.dispatching)
-  }
-
-  #isolate(request: Request): void {
-    if (this.#isolation?.tests.some(test => test(request))) request.dispatching = { only: this.#isolation.isCore }
+    return this.#dispatcher.dispatch(event, this.#dispatching.get(event.request))
   }
 }
 
-/** Which the main request answers, once: the error page of each sub-request could only ask for itself once more. */
+/** How many requests a sub-request is within; 0 for a main request. */
+function depthOf(request: Request): number {
+  let depth = 0
+  for (let { parent } = request; parent !== undefined; parent = parent.parent) depth++
+  return depth
+}
+
+/** Only the main request answers this error: the error page of each sub-request would request itself again. */
 function isEndless(request: Request, error: unknown): boolean {
-  return request.depth > 0 && error instanceof KERNEL_TOO_DEEP
+  return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
 }
 
-function giveStatusOf(error: unknown, response: Response): void {
+function copyStatus(error: unknown, response: Response): void {
   response.status = error instanceof HttpError ? error.status : 500
   if (!(error instanceof HttpError)) return
   for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)

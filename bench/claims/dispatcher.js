@@ -3,7 +3,6 @@ import {
   ControllerEvent,
   FinishRequestEvent,
   RequestEvent,
-  RequestType,
   ResponseEvent,
   TerminateEvent,
 } from '../../dist/kernel/events.js'
@@ -64,13 +63,12 @@ function eventsOf(kernel) {
   const request = new Request({ target: '/' })
   const response = new Response()
   const controller = { name: 'page', arguments: [], call: () => response }
-  const main = RequestType.Main
   return () => [
-    new RequestEvent(kernel, request, main),
-    new ControllerEvent(kernel, request, main, controller),
-    new ControllerArgumentsEvent(kernel, request, main, controller, []),
-    new ResponseEvent(kernel, request, main, response),
-    new FinishRequestEvent(kernel, request, main),
+    new RequestEvent(kernel, request),
+    new ControllerEvent(kernel, request, controller),
+    new ControllerArgumentsEvent(kernel, request, controller, []),
+    new ResponseEvent(kernel, request, response),
+    new FinishRequestEvent(kernel, request),
     new TerminateEvent(kernel, request, response),
   ]
 }

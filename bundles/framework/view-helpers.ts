@@ -1,6 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
 import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
-import { RequestType } from '../../kernel/events.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -39,7 +38,7 @@ async function renderFragment(kernel: HttpKernel, request: Request, target: stri
   // The path of a route is what a client asks for; a sub-request is not made through the proxy.
   const path = target.startsWith(`${request.basePath}/`) ? target.slice(request.basePath.length) : target
   const response = await kernel
-    .handle(request.duplicate({ method: 'GET', target: path }), RequestType.Sub, false)
+    .handle(request.duplicate({ method: 'GET', target: path }), { catchErrors: false })
     .catch((error: unknown) => rejectFragment(target, error))
   if (response.status >= 300 || typeof response.body !== 'string') {
     throw new KERNEL_FRAGMENT_FAILED([target, response.status])

@@ -16,7 +16,6 @@ import {
   FinishRequestEvent,
   RequestEvent,
   type RequestKernel,
-  RequestType,
   ResponseEvent,
   TerminateEvent,
   ViewEvent,
@@ -41,8 +40,6 @@ export interface TestRequestInit extends TestBody {
 /** What an event is made with; everything that is not said is as plain as can be. */
 export interface EventInit {
   readonly request?: Request
-  /** A main request unless told else. */
-  readonly type?: RequestType
   /** One without listeners unless told else. */
   readonly kernel?: RequestKernel
 }
@@ -54,7 +51,7 @@ export interface ResponseEventInit extends EventInit {
 }
 
 /** What the last event of a request is made with. */
-export interface TerminateEventInit extends Omit<ResponseEventInit, 'type'> {
+export interface TerminateEventInit extends ResponseEventInit {
   /** False for a client that has left before. */
   readonly isSent?: boolean
   readonly streamError?: unknown
@@ -122,8 +119,8 @@ export function createControllerArgumentsEvent(
   values?: unknown[],
   init: EventInit = {},
 ): ControllerArgumentsEvent {
-  const [kernel, request, type] = common(init)
-  return new ControllerArgumentsEvent(kernel, request, type, toController(handler), values ?? [request])
+  const [kernel, request] = common(init)
+  return new ControllerArgumentsEvent(kernel, request, toController(handler), values ?? [request])
 }
 
 /** Creates the event of a controller that has returned something else than a response: an empty object, unless told else. */
@@ -155,11 +152,8 @@ export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEv
   return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent, init.streamError)
 }
 
-function common(init: EventInit): [RequestKernel, Request, RequestType] {
-  const { kernel = createBareKernel(), request = createRequest(), type = RequestType.Main } = init
-  // As the kernel does before the first event.
-  request.isMainRequest = type === RequestType.Main
-  return [kernel, request, type]
+function common({ kernel = createBareKernel(), request = createRequest() }: EventInit): [RequestKernel, Request] {
+  return [kernel, request]
 }
 
 function answer(): Response {

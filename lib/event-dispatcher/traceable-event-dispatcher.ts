@@ -19,7 +19,8 @@ export interface Span {
  * The listener of each call is in the list of `beginDispatch`, as the same function.
  */
 export interface DispatchTracer {
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span
+  /** The options are those of the dispatch; with `onFailure`, a listener that fails does not end it. */
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): Span
   beginCall(event: Event, listener: RegisteredListener): Span
   /** Called when a listener is added, with the caller on the stack. */
   noteListener?(listener: RegisteredListener): void
@@ -61,7 +62,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
     const all = this.#inner.listeners(event.constructor as unknown as EventClass)
     const listeners = options?.only === undefined ? all : all.filter(options.only)
     const dispatch = options === undefined ? this.#dispatch : (event: Event) => this.#inner.dispatch(event, options)
-    return follow(this.#tracer.beginDispatch(event, listeners), dispatch, event)
+    return follow(this.#tracer.beginDispatch(event, listeners, options), dispatch, event)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {

@@ -1,7 +1,6 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
-import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import { parseCookies } from './cookies.ts'
@@ -49,13 +48,7 @@ export class Request {
   readonly attributes: Attributes = new Map()
   /** The first error in the request line, the Host or the forwarding headers. */
   readonly problem: HttpError | undefined
-  /** Whether this came from outside, and not from another request; the kernel sets it. */
-  isMainRequest = true
-  /** How the kernel dispatches the events of this request, where that is not as usual. Sub-requests inherit it. */
-  dispatching: DispatchOptions | undefined
   readonly body: RequestBody
-  /** The number of requests around this one: 0 for a main request. */
-  readonly depth: number
   /** The facts that trusted proxies have added. */
   readonly forwarded: Forwarded
   readonly #init: RequestInit
@@ -71,8 +64,6 @@ export class Request {
   constructor(init: RequestInit, parent?: Request) {
     this.#init = init
     this.#parent = parent
-    this.depth = parent === undefined ? 0 : parent.depth + 1
-    this.dispatching = parent?.dispatching
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)

@@ -2,7 +2,6 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
-import { RequestType } from '#kernel/events.ts'
 import type { Request } from '#lib/http/request.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -20,7 +19,7 @@ const busy: Bundle = {
       const long = `/text?${'long='.repeat(60)}`
       await Promise.all(['/text', long].map(async path => (await fetch(`http://${host}${path}`)).text()))
       request.stopwatch.stop('a section with a long-winded name')
-      return kernel.handle(request.duplicate({ target: '/star-photo-booth' }), RequestType.Sub, false)
+      return kernel.handle(request.duplicate({ target: '/star-photo-booth' }), { catchErrors: false })
     }
     routes.add({ name: 'busy', path: '/busy', controller: toController(answer) })
   },

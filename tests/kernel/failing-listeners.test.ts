@@ -2,7 +2,7 @@ import { type Test, t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
-import { ExceptionEvent, type KernelEvent, RequestEvent, RequestType, ResponseEvent } from '#kernel/events.ts'
+import { ExceptionEvent, type KernelEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -92,7 +92,7 @@ t.test('a listener that fails on error pages alone leaves their status and heade
 
 t.test('a listener that asks for its own page, or for a page that fails, does not end in a loop', async t => {
   const { client } = await boot(t, ({ dispatcher, kernel }) => {
-    const ask = () => kernel.handle(createRequest('/boom'), RequestType.Sub)
+    const ask = () => kernel.handle(createRequest('/boom').duplicate())
     dispatcher.on(ExceptionEvent, async () => void (await ask()), 0, 'asking')
   })
   const response = await client.get('/boom')
@@ -153,7 +153,7 @@ t.test('listeners that take the response to an error away leave it as it was', a
   const response = await client.get('/nowhere')
   t.equal(response.status, 404)
   t.match(response.text, '<h1>')
-  t.equal(records.at(-1)?.message, 'A listener put something else in the place of the response to an error.')
+  t.equal(records.at(-1)?.message, 'A listener replaced the response to an error by a value that is not a response.')
 })
 
 t.test('the last resort is constant for all other clients', async t => {

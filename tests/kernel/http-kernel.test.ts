@@ -2,7 +2,7 @@ import { type Test, t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
-import { ExceptionEvent, RequestType, ResponseEvent } from '#kernel/events.ts'
+import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
@@ -125,13 +125,14 @@ t.test('what fails while an error is answered has that error as its last cause',
 
 t.test('the maker of a sub-request that cannot be answered learns the first error too', async t => {
   const first = new Error('first')
-  const { dispatcher, kernel, request } = createBare(() => {
+  const { dispatcher, kernel, request } = createBare()
+  const fail = () => {
     throw first
-  })
+  }
   dispatcher.on(ExceptionEvent, () => {
     throw new Error('second')
   })
-  await t.rejects(kernel.handle(request, RequestType.Sub), { message: 'second', cause: first })
+  await t.rejects(kernel.forward(request, fail), { message: 'second', cause: first })
 })
 
 t.test('a forward is a sub-request whose response is the answer', async t => {
@@ -148,10 +149,11 @@ t.test('an error of a sub-request reaches the one who made it, when that is want
 
 t.test('ten sub-requests may be within one another, and no more', async t => {
   const deepest = (depth: number) => {
+    let count = 0
     const descend: RequestHandler = request =>
-      request.depth < depth ? kernel.forward(request, descend) : new Response(`at ${request.depth}`)
+      count < depth ? kernel.forward(request, descend, { count: ++count }) : new Response(`at ${count}`)
     const { kernel, request } = createBare(descend)
-    return kernel.handle(request, RequestType.Main, false)
+    return kernel.handle(request, { catchErrors: false })
   }
   t.equal((await deepest(10)).body, 'at 10')
   await t.rejects(deepest(11), {

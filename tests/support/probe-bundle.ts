@@ -8,7 +8,6 @@ import {
   queryValue,
   routeParameter,
 } from '#kernel/controller.ts'
-import { RequestType } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
@@ -241,7 +240,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       name: 'inner_failure',
       path: '/inner-failure',
       controller: defineController('inner_failure', [currentRequest], request =>
-        kernel.handle(request.duplicate({ target: '/boom' }), RequestType.Sub, false),
+        kernel.handle(request.duplicate({ target: '/boom' }), { catchErrors: false }),
       ),
     },
     {

@@ -1,5 +1,4 @@
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { RequestType } from '#kernel/events.ts'
 import { encodeMultipart } from '#kernel/testing/test-body.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -57,7 +56,7 @@ async function tellMuch({ dispatcher, kernel, logger, view }: Application, reque
   const origin = `http://${request.headers.get('host')}`
   const urls = [`${origin}/text?${'long='.repeat(60)}`, `${origin}/boom`, 'http://127.0.0.1:6/refused']
   await Promise.allSettled(urls.map(async url => (await fetch(url, { headers: { 'x-profiler': 'off' } })).text()))
-  await kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub, false)
+  await kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), { catchErrors: false })
   const page = await view.render('site/star-photo-booth', {}, request)
   return Response.html(page, {
     headers: { 'set-cookie': `theme=dark; Path=/${'p'.repeat(100)}; Domain=localhost; HttpOnly`, 'x-answer': 'yes' },

@@ -1,5 +1,5 @@
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
-import { ExceptionEvent, RequestType } from '../../../kernel/events.ts'
+import { ExceptionEvent } from '../../../kernel/events.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
@@ -54,7 +54,7 @@ export class ErrorListener {
     request.attributes.set('logger', this.#logger)
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
-    const response = await event.kernel.handle(request, RequestType.Sub, false)
+    const response = await event.kernel.handle(request, { catchErrors: false })
     // Heard by the RemoveCspListener.
     event.request.attributes.set('_remove_csp_headers', true)
     event.respond(response)

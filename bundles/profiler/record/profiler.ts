@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { RequestType, type TerminateEvent } from '../../../kernel/events.ts'
+import type { TerminateEvent } from '../../../kernel/events.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
@@ -67,7 +67,7 @@ export class Profiler {
   }
 
   /** Begins the trace of a request that is to be recorded; a sub-request is recorded if its parent is. */
-  begin(request: Request, type: RequestType): Trace | undefined {
+  begin(request: Request): Trace | undefined {
     const { logger, policy } = this.#services
     const parent = this.find(request.parent)
     const isWanted = request.parent === undefined ? policy.wants(request) : parent !== undefined
@@ -79,10 +79,10 @@ export class Profiler {
     }
     // Symfony's profiler marks each request the same way. It shows in the request panel; nothing reads it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
-    const isMain = type === RequestType.Main
+    const isMain = request.parent === undefined
     // Before the trace: its times are those of the request alone.
     const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined
-    const trace = new Trace(token, request, type, parent)
+    const trace = new Trace(token, request, parent)
     attachTrace(request, trace)
     this.#writer.expect(token)
     if (isMain) {
@@ -105,7 +105,7 @@ export class Profiler {
   /** The request is handled. A sub-request is complete, and collected now, while its response is there. */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
-    if (trace.type === RequestType.Main) return
+    if (trace.request.parent === undefined) return
     trace.outcome = 'complete'
     this.#writer.collect(trace)
     const { main } = trace

@@ -8,7 +8,7 @@ import {
   TerminateEvent,
 } from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
-import type { Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchOptions, Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { ignoredSpan } from './event-trace.ts'
 import type { ListenerSites } from './listener-sites.ts'
@@ -36,6 +36,8 @@ export class RequestRecorder implements DispatchTracer {
   readonly #sites: ListenerSites
   readonly #directory: string
   readonly #isOwn: (controller: unknown) => boolean
+  /** Events during which a listener that fails is skipped. */
+  readonly #skipping = new WeakSet<Event>()
 
   constructor({ context, directory, isOwn, profiler, sites }: RequestRecorderServices) {
     this.#profiler = profiler
@@ -53,12 +55,13 @@ export class RequestRecorder implements DispatchTracer {
     return this.#sites.find(listener, this.#directory)
   }
 
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
-    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request, event.type) : this.#traceOf(event)
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): Span {
+    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
     const span = trace.events.beginDispatch(event, listeners)
     if (!(event instanceof KernelEvent)) return span
+    if (options?.onFailure !== undefined) this.#skipping.add(event)
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)
@@ -78,8 +81,7 @@ export class RequestRecorder implements DispatchTracer {
     const span = trace.events.beginCall(event, listener)
     if (!(event instanceof KernelEvent)) return span
     // Other failures end the event, and are recorded with it.
-    const isSkipped = event instanceof TerminateEvent || event.request.dispatching?.onFailure !== undefined
-    if (!isSkipped) return span
+    if (!this.#skipping.has(event)) return span
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)

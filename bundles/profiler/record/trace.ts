@@ -1,4 +1,3 @@
-import type { RequestType } from '../../../kernel/events.ts'
 import type { CollectedRequest } from '../../../kernel/profiler-contract.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
@@ -29,7 +28,6 @@ export interface NotedSessionUse {
 export class Trace implements CollectedRequest {
   readonly token: string
   readonly request: Request
-  readonly type: RequestType
   readonly parent: Trace | undefined
   /** Its sub-requests, in the order in which they began. */
   readonly children: Trace[] = []
@@ -78,10 +76,9 @@ export class Trace implements CollectedRequest {
   /** The first uses of the session by this request itself. */
   readonly sessionUses: NotedSessionUse[] = []
 
-  constructor(token: string, request: Request, type: RequestType, parent: Trace | undefined) {
+  constructor(token: string, request: Request, parent: Trace | undefined) {
     this.token = token
     this.request = request
-    this.type = type
     this.parent = parent
     const actor = { token: this.main.token, start: this.start }
     this.events = new EventTrace(actor, request.attributes, parent?.events.beginSubRequest(token))

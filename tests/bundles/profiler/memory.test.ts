@@ -5,7 +5,6 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { GcWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { startUsage } from '#bundles/profiler/record/usage-trace.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -115,7 +114,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   const open: Trace[] = []
   t.teardown(new GcWatch(() => open).start())
   const begin = () => {
-    const trace = new Trace('abc123', createRequest(), RequestType.Main, undefined)
+    const trace = new Trace('abc123', createRequest(), undefined)
     trace.usage = startUsage(open)
     open.push(trace)
     return trace
@@ -127,7 +126,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   end(before)
   const over = begin()
   const running = begin()
-  const sub = new Trace('abc124', createRequest(), RequestType.Sub, running)
+  const sub = new Trace('abc124', createRequest(), running)
   open.push(sub)
   collectGarbage()
   end(over)

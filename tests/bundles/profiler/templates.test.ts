@@ -8,7 +8,6 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import { waitForRecord } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
@@ -18,7 +17,7 @@ import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 function createPass(): Trace {
-  return new Trace('abc123', createRequest(), RequestType.Main, undefined)
+  return new Trace('abc123', createRequest(), undefined)
 }
 
 function viewOf(

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { ExceptionEvent, RequestType } from '#kernel/events.ts'
+import { ExceptionEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
 import { type Bare, createBare } from '#tests/support/bare-kernel.ts'
@@ -68,7 +68,7 @@ t.test('without a listener that answers, a main request gets the last resort, an
   t.equal(response.status, 500)
   t.equal(response.body, 'Internal Server Error\n')
   const sub = createFailing()
-  await t.rejects(sub.kernel.handle(sub.request, RequestType.Sub), failure)
+  await t.rejects(sub.kernel.forward(sub.request, sub.request.attributes.get('_controller')), failure)
   t.strictSame(sub.sequence.slice(-2), ['kernel.exception (sub)', 'kernel.finish_request (sub)'])
 })
 
@@ -87,9 +87,9 @@ t.test('a listener that throws leaves the client with the last resort', async t 
 
 t.test('it is not dispatched for a caller who wants the error itself', async t => {
   const { kernel, request, sequence } = createFailing()
-  await t.rejects(kernel.handle(request, RequestType.Sub, false), failure)
-  t.notOk(sequence.includes('kernel.exception (sub)'))
-  t.equal(sequence.at(-1), 'kernel.finish_request (sub)')
+  await t.rejects(kernel.handle(request, { catchErrors: false }), failure)
+  t.notOk(sequence.includes('kernel.exception'))
+  t.equal(sequence.at(-1), 'kernel.finish_request')
 })
 
 t.test('what is thrown need not be an error', async t => {

@@ -3,9 +3,9 @@ import { t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { ExceptionEvent, RequestEvent, RequestType, ResponseEvent } from '#kernel/events.ts'
+import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
@@ -19,7 +19,7 @@ t.test('it tells which events went to which listeners, in which order', async t 
   dispatcher.on(RequestEvent, () => dispatcher.dispatch(new OrderPlaced()), 0, 'order')
   dispatcher.on(RequestEvent, () => undefined, 5, 'first')
   dispatcher.on(OrderPlaced, () => new Promise(setImmediate), 0, 'mail')
-  const event = createRequestEvent({ type: RequestType.Sub })
+  const event = createRequestEvent({ request: createRequest().duplicate() })
   await dispatcher.dispatch(event)
   t.strictSame(dispatcher.sequence, ['kernel.request (sub)', 'order.placed'])
   t.strictSame(dispatcher.calls, ['kernel.request (sub) first', 'kernel.request (sub) order', 'order.placed mail'])

@@ -156,6 +156,7 @@ t.test('a frame is located as the project sees it', async t => {
     'f (/project/dist/bundles/a.js:1:2)': { file: 'bundles/a.js', origin: 'application' },
     'f (/project/kernel/a.ts:1:2)': { file: 'kernel/a.ts', origin: 'kernel' },
     'f (/project/dist/lib/a.js:1:2)': { file: 'lib/a.js', origin: 'kernel' },
+    'f (/project/bundles/framework/a.ts:1:2)': { file: 'bundles/framework/a.ts', origin: 'kernel' },
     'f (/project/library/a.ts:1:2)': { file: 'library/a.ts', origin: 'application' },
     'f (/project/node_modules/x/lib/a.js:1:2)': { file: 'node_modules/x/lib/a.js', origin: 'vendor' },
     'f (/project-two/a.ts:1:2)': { file: '/project-two/a.ts', origin: 'vendor' },

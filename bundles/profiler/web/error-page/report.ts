@@ -1,4 +1,3 @@
-import { RequestType } from '../../../../kernel/events.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { statusText } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
@@ -243,7 +242,7 @@ export function createPreview(request: Request, { collect, profiler, redactor }:
 }
 
 function createPass(request: Request): Trace {
-  const trace = new Trace('', request, request.isMainRequest ? RequestType.Main : RequestType.Sub, undefined)
+  const trace = new Trace('', request, undefined)
   const controller = request.attributes.get('_controller')
   const name = readProperty(controller, 'name')
   if (typeof name === 'string' && name !== '') trace.controller = name

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs'
 import { t } from 'tap'
 import { BodyListener } from '#bundles/framework/listeners/body-listener.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest, createRequestEvent, createTerminateEvent } from '#kernel/testing/event-factories.ts'
 import type { UploadedFile } from '#lib/body/form-data.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -39,7 +38,7 @@ t.test('a route says how much it accepts', async t => {
 
 t.test('a request without a body, and a sub-request, are not waited for', async t => {
   t.equal(listener.onRequest(createRequestEvent()), undefined)
-  const sub = createRequestEvent({ request: post('{}', 'application/json'), type: RequestType.Sub })
+  const sub = createRequestEvent({ request: post('{}', 'application/json').duplicate() })
   t.equal(listener.onRequest(sub), undefined)
 })
 

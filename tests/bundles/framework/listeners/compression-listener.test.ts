@@ -5,7 +5,6 @@ import { buffer } from 'node:stream/consumers'
 import { brotliDecompressSync, createGunzip, gunzipSync } from 'node:zlib'
 import { t } from 'tap'
 import { CompressionListener } from '#bundles/framework/listeners/compression-listener.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { type Body, Response } from '#lib/http/response.ts'
 
@@ -19,20 +18,20 @@ interface Case {
   readonly headers?: Record<string, string>
   readonly status?: number
   readonly sent?: Record<string, string>
-  readonly type?: RequestType
+  readonly isSub?: boolean
 }
 
 async function answer({
   accept = 'gzip, br',
   body = page,
   headers,
+  isSub = false,
   sent,
   status = 200,
-  type,
 }: Case): Promise<Response> {
   const request = createRequest('/', { headers: { 'accept-encoding': accept, ...sent } })
   const response = new Response(body, { status, headers: { ...html, ...headers } })
-  const event = createResponseEvent({ request, response, type: type ?? RequestType.Main })
+  const event = createResponseEvent({ request: isSub ? request.duplicate() : request, response })
   await listener.onResponse(event)
   return event.response
 }
@@ -92,7 +91,7 @@ t.test('what must not be touched, or does not pay, is left alone', async t => {
     part: { status: 206 },
     'no content': { status: 204 },
     'not modified': { status: 304 },
-    'fragment of a page': { type: RequestType.Sub },
+    'fragment of a page': { isSub: true },
     'stream with a length': { body: Readable.from([page]), headers: { 'content-length': String(page.length) } },
   }
   for (const [name, one] of Object.entries(cases)) {

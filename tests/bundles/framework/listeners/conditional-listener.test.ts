@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { ConditionalListener } from '#bundles/framework/listeners/conditional-listener.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 
@@ -13,12 +12,13 @@ interface Case {
   readonly sent?: Record<string, string>
   readonly status?: number
   readonly headers?: Record<string, string>
-  readonly type?: RequestType
+  readonly isSub?: boolean
 }
 
-function answer({ method = 'GET', sent = {}, status = 200, headers = {}, type = RequestType.Main }: Case): Response {
+function answer({ method = 'GET', sent = {}, status = 200, headers = {}, isSub = false }: Case): Response {
   const request = createRequest('/', { method, headers: sent })
-  const event = createResponseEvent({ request, type, response: Response.html('page', { status, headers }) })
+  const response = Response.html('page', { status, headers })
+  const event = createResponseEvent({ request: isSub ? request.duplicate() : request, response })
   listener.onResponse(event)
   return event.response
 }
@@ -44,7 +44,7 @@ t.test('everyone else gets the page', async t => {
     { ...has, method: 'POST' },
     { ...has, status: 404 },
     { ...has, status: 203 },
-    { ...has, type: RequestType.Sub },
+    { ...has, isSub: true },
   ]
   for (const one of cases) {
     const { body, status } = answer(one)

@@ -1,6 +1,5 @@
 import { t } from 'tap'
 import { SessionListener } from '#bundles/framework/listeners/session-listener.ts'
-import { RequestType } from '#kernel/events.ts'
 import { CookieJar } from '#kernel/testing/cookie-jar.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
@@ -107,9 +106,9 @@ t.test('a sub-request leaves the session to its main request', async t => {
   const request = createRequest()
   listener.onRequest(createRequestEvent({ request }))
   const sub = request.duplicate()
-  listener.onRequest(createRequestEvent({ request: sub, type: RequestType.Sub }))
+  listener.onRequest(createRequestEvent({ request: sub }))
   await sub.session.set('user', 'ada')
-  t.equal(listener.onResponse(createResponseEvent({ request: sub, type: RequestType.Sub })), undefined)
+  t.equal(listener.onResponse(createResponseEvent({ request: sub })), undefined)
   const event = createResponseEvent({ request })
   await listener.onResponse(event)
   t.ok(event.response.headers.has('set-cookie'))

@@ -10,7 +10,6 @@ import { RenderTrace } from '#bundles/profiler/record/render-trace.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
 import { parseConfig } from '#lib/env/config.ts'
@@ -26,7 +25,7 @@ import { serveKernel } from '#tests/support/test-server.ts'
 const redactor = new Redactor()
 
 function passOf(request: Request, response?: Response): Trace {
-  const trace = new Trace('abcdef', request, RequestType.Main, undefined)
+  const trace = new Trace('abcdef', request, undefined)
   trace.response = response
   return trace
 }

@@ -2,15 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import { HangWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { RequestType } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
 function begin(target: string, parent?: Trace): Trace {
-  const type = parent === undefined ? RequestType.Main : RequestType.Sub
-  return new Trace('aaaaaa', createRequest(target), type, parent)
+  return new Trace('aaaaaa', createRequest(target), parent)
 }
 
 /** A listener is called that does not end. */

@@ -3,14 +3,13 @@ import { t } from 'tap'
 import { LoopWatch } from '#bundles/profiler/record/loop-watch.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { startUsage, type UsageTrace } from '#bundles/profiler/record/usage-trace.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { toil } from '#tests/support/flawed-bundle.ts'
 import { until } from '#tests/support/until.ts'
 
 /** A pass of a main request that has begun to do something. */
 function begin(token: string): Trace {
-  const trace = new Trace(token, createRequest(), RequestType.Main, undefined)
+  const trace = new Trace(token, createRequest(), undefined)
   trace.usage = startUsage([])
   trace.events.now()
   return trace
@@ -28,7 +27,7 @@ function ownBlocksOf(trace: Trace): UsageTrace['blocks'] {
 t.test('who is active first after the event loop was blocked was at work', async t => {
   const open = [begin('aaaaaa'), begin('bbbbbb')]
   const [culprit, victim] = open as [Trace, Trace]
-  const sub = new Trace('cccccc', createRequest(), RequestType.Sub, culprit)
+  const sub = new Trace('cccccc', createRequest(), culprit)
   const over = begin('dddddd')
   open.push(sub, over)
   if (over.usage !== undefined) over.usage.end = performance.now()

@@ -16,7 +16,7 @@ import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
-import { FinishRequestEvent, RequestEvent, RequestType, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
+import { FinishRequestEvent, RequestEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createTerminateEvent } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -201,7 +201,7 @@ t.test('a record is amended eight times, at most, and never when the client has 
     pending: undefined,
   }))
   const countAmendments = async (isSent: boolean) => {
-    const trace = profiler.begin(createRequest('/'), RequestType.Main)
+    const trace = profiler.begin(createRequest('/'))
     if (trace === undefined) throw new Error('It is recorded.')
     profiler.end(trace, createTerminateEvent({ isSent }))
     await profiler.whenIdle()
@@ -543,8 +543,8 @@ t.test('what is collected late of a request that is not over does not replace wh
   })
   const request = createRequest('/main')
   const sub = request.duplicate()
-  const main = profiler.begin(request, RequestType.Main)
-  const trace = profiler.begin(sub, RequestType.Sub)
+  const main = profiler.begin(request)
+  const trace = profiler.begin(sub)
   if (main === undefined || trace === undefined) throw new Error('Both are recorded.')
   profiler.finish(main)
   profiler.end(main, createTerminateEvent())
@@ -574,7 +574,7 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
     failures: {},
     pending: undefined,
   }))
-  const trace = profiler.begin(createRequest('/'), RequestType.Main)
+  const trace = profiler.begin(createRequest('/'))
   if (trace === undefined) throw new Error('It is recorded.')
   profiler.crash(new Error('x'), trace.request)
   profiler.end(trace, createTerminateEvent())
@@ -590,8 +590,8 @@ t.test('where only exceptions are recorded, a crash is kept of the request that 
     undefined,
     new RecordingPolicy({ onlyExceptions: true }),
   )
-  const culprit = profiler.begin(createRequest('/culprit'), RequestType.Main)
-  const other = profiler.begin(createRequest('/other'), RequestType.Main)
+  const culprit = profiler.begin(createRequest('/culprit'))
+  const other = profiler.begin(createRequest('/other'))
   if (culprit === undefined || other === undefined) throw new Error('Both are recorded.')
   profiler.crash(new Error('x'), culprit.request)
   t.ok(storage.has(culprit.token))
@@ -606,7 +606,7 @@ t.test('without a free token a request is not profiled', async t => {
     }
   }
   const { profiler, records } = createBareProfiler(() => t.fail('must not be asked') as never, new Full())
-  t.equal(profiler.begin(createRequest('/'), RequestType.Main), undefined)
+  t.equal(profiler.begin(createRequest('/')), undefined)
   t.hasStrict(records, [{ level: 'warning' }])
 })
 

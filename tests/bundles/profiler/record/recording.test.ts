@@ -4,7 +4,6 @@ import { PendingTokens } from '#bundles/profiler/record/profile-writer.ts'
 import { drawToken } from '#bundles/profiler/record/profiler.ts'
 import { RecordingPolicy } from '#bundles/profiler/record/recording-policy.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -70,7 +69,7 @@ t.test('a client that may not see debug output cannot hide its requests', async 
 })
 
 t.test('a collector that fails, at once or later, costs its own data only', async t => {
-  const trace = new Trace('abcdef', createRequest(), RequestType.Main, undefined)
+  const trace = new Trace('abcdef', createRequest(), undefined)
   const collectors = [
     { name: 'plain', collect: () => ({ a: 1 }) },
     { name: 'nothing', collect: () => undefined },

@@ -7,7 +7,7 @@ import { Redactor } from '#lib/redact/redactor.ts'
 const collector = createTimeCollector(new Redactor({ API_KEY: 'a-long-api-key' }))
 
 function createPass(): Trace {
-  return new Trace('0a1b2c', createRequest(), 'main', undefined)
+  return new Trace('0a1b2c', createRequest(), undefined)
 }
 
 t.test('a stopwatch that nobody has asked for tells nothing, and is not made', async t => {

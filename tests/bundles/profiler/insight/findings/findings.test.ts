@@ -6,7 +6,7 @@ import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { RequestEvent, RequestType } from '#kernel/events.ts'
+import { RequestEvent } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
 import { createFlawedBundle, flawedPairs, flawedTemplates, startUpstream } from '#tests/support/flawed-bundle.ts'
@@ -96,7 +96,7 @@ t.test('a sub-request that is made after the response has late work of its own',
     name: 'late_sub',
     path: '/late-sub',
     controller: request => {
-      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' }), RequestType.Sub), 400)
+      setTimeout(() => void app.kernel.handle(request.duplicate({ target: '/slow-sub' })), 400)
       return Response.text('main')
     },
   })

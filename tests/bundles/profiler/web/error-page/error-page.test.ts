@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { ExceptionCollector } from '#bundles/profiler/record/collectors/exception.ts'
-import { ExceptionEvent, RequestType, ResponseEvent, ViewEvent } from '#kernel/events.ts'
+import { ExceptionEvent, ResponseEvent, ViewEvent } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -91,7 +91,7 @@ t.test('the way to the error leads through events, listeners, controllers and su
         if (request.path === '/decorated' && response.status === 200) throw new Error('no decoration')
       })
       dispatcher.on(ViewEvent, async function embed({ request, result }) {
-        if (result === 'embed') await kernel.handle(subRequestOf(request), RequestType.Sub, false)
+        if (result === 'embed') await kernel.handle(subRequestOf(request), { catchErrors: false })
       })
       routes.add({
         name: 'order',

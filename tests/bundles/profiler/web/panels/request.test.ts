@@ -1,7 +1,7 @@
 import { type Test, t } from 'tap'
 import { requestPanel } from '#bundles/profiler/web/panels/request.ts'
 import type { Application } from '#kernel/bundle.ts'
-import { ExceptionEvent, RequestEvent, RequestType, ResponseEvent } from '#kernel/events.ts'
+import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -165,7 +165,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
       dispatcher.on(Noted, () => undefined, 0, 'hear')
       const controller = async (request: Request) => {
         await dispatcher.dispatch(new Noted())
-        return kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }), RequestType.Sub)
+        return kernel.handle(request.duplicate({ method: 'GET', target: '/item/5' }))
       }
       routes.add({ name: 'outer', path: '/outer', controller })
     },

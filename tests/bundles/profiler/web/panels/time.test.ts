@@ -4,7 +4,6 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import type { TimelineView } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 import { currentRequest, defineController } from '#kernel/controller.ts'
-import { RequestType } from '#kernel/events.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
@@ -301,7 +300,7 @@ t.test('a page of the profiler finds the sub-requests of a record, and theirs', 
       const add = (name: string, answer: (request: Request) => unknown) =>
         routes.add({ name, path: `/${name}`, controller: defineController(name, [currentRequest], answer) })
       const forward = (target: string) => (request: Request) =>
-        kernel.handle(request.duplicate({ method: 'GET', target }), RequestType.Sub, false)
+        kernel.handle(request.duplicate({ method: 'GET', target }), { catchErrors: false })
       add('outer', forward('/middle'))
       add('middle', forward('/innermost'))
       add('innermost', () => Response.html('<body>here</body>'))

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { findBodyEnd, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -94,7 +93,7 @@ t.test('who asks decides, too', async t => {
   t.match((await client.get('/html', { headers: { 'sec-fetch-dest': 'empty' } })).text, '_wdt', 'a page may be fetched')
 
   const request = createRequest('/html', { remoteAddress: '::1' })
-  const sub = await app.kernel.handle(request.duplicate(), RequestType.Sub)
+  const sub = await app.kernel.handle(request.duplicate())
   t.equal(sub.body, page, 'what is part of a page has none of its own')
 })
 

@@ -5,7 +5,6 @@ import type { Profile, ProfileSummary } from '#bundles/profiler/profile/profile.
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
-import { RequestType } from '#kernel/events.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
@@ -113,7 +112,7 @@ t.test('the page that a redirect leads to knows the way', async t => {
 t.test('redirects are remembered for a moment, for their client, and not too many', async t => {
   const recent = new RecentRedirects(new Redactor({}))
   const trace = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
-    const created = new Trace('abc123', createRequest(target, { headers }), RequestType.Main, undefined)
+    const created = new Trace('abc123', createRequest(target, { headers }), undefined)
     return Object.assign(created, { time })
   }
   const arrive = (...values: Parameters<typeof trace>) => {
