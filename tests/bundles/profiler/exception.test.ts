@@ -73,7 +73,7 @@ t.test('a 404 is told with its cause, and no sources of the kernel', async t => 
   const sub = await profileOf(response, 'x-previous-debug-token')
   t.notOk(exceptionPanel.hasContent(sub))
   t.strictSame(exceptionPanel.badge?.(sub), { text: '', level: 'error' }, 'nothing is no count')
-  t.match(toText(await show('exception', sub)), 'No exception was thrown and caught.')
+  t.match(toText(await show('exception', sub)), 'No exceptions.')
 })
 
 t.test('of what a client is to blame for, one source is read', async t => {
@@ -247,10 +247,10 @@ t.test('what was on the disk may have any shape', async t => {
   ]) {
     const profile = createProfile({ exception })
     const text = toText(await show('exception', profile))
-    t.match(text, exceptionPanel.hasContent(profile) ? 'Exceptions' : 'No exception was thrown and caught.')
+    t.match(text, exceptionPanel.hasContent(profile) ? 'Exceptions' : 'No exceptions.')
   }
   const crashed = createProfile({ exception: { exceptions: [{ name: 'Error' }] } }, { outcome: 'crashed' })
-  t.match(toText(await show('exception', crashed)), 'Nobody caught what was thrown last')
+  t.match(toText(await show('exception', crashed)), 'Uncaught: the process exited.')
 })
 
 t.test('markup in an error is text', async t => {

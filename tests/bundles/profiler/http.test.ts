@@ -445,22 +445,23 @@ t.test('the panel shows each call, its phases and who has sent it', async t => {
   t.same(kernel.panel('http').badge?.(profile), { text: '8', level: 'error' })
   const page = await kernel.show('http', profile)
   for (const text of [
-    '<dt>Requests</dt><dd>8</dd>',
-    '<dt>Time, added up</dt><dd>62.0 ms</dd>',
-    '<dt>Time with one under way</dt><dd>19.0 ms</dd>',
+    '<dt>Calls</dt><dd>8</dd>',
+    '<dt>Total</dt><dd>62.0 ms</dd>',
+    '<dt>Elapsed (overlap removed)</dt><dd>19.0 ms</dd>',
     '<dt>Failed</dt><dd>2</dd>',
     '<dt>Unfinished</dt><dd>1</dd>',
-    '2 more requests were counted',
+    '2 more calls: counted, but not recorded.',
     'http://neighbour/&lt;b&gt;',
     '<ul class="phases"><li>queued 1.000 ms</li><li>waiting 10.0 ms</li><li>receiving 3.000 ms</li></ul>',
     '<td class="number" data-label="got">2.0 KiB</td>',
     '<td class="number" data-label="got">≈ 10 B</td>',
-    '<span class="location">bundles/site/site-bundle.ts:7</span> in <span class="call">ask</span>',
+    '<span class="location">bundles/site/site-bundle.ts:7</span>',
+    'in <span class="call">ask</span>',
     '<span class="location">/elsewhere/x.js</span>',
-    '<span class="empty">Sender unknown</span>',
+    '<span class="empty">Caller unknown</span>',
     '<tr id="call-0">',
     '<a class="badge badge-warning" href="#call-0">same as 1</a>',
-    '<dt>Asked for before</dt><dd>5</dd>',
+    '<dt>Repeated</dt><dd>5</dd>',
     '<rect class="phase-queued" x="0" width="52.6" height="8"/>',
     '<rect class="phase-waiting" x="52.6" width="526.3" height="8"/>',
     'curl --url &#x27;http://neighbour/&lt;b&gt;&#x27;',
@@ -482,7 +483,7 @@ t.test('without calls the panel says so; calls that went well are only counted i
   const panel = kernel.panel('http')
   t.notOk(panel.hasContent(none))
   t.same(panel.badge?.(none), { text: '', level: 'plain' })
-  t.match(await kernel.show('http', none), 'No HTTP requests were sent.')
+  t.match(await kernel.show('http', none), 'No HTTP client calls.')
   const one = createProfile({ http: { calls: [{ status: 200, start: 1, end: 2 }] } })
   t.ok(panel.hasContent(one))
   t.same(panel.badge?.(one), { text: '1', level: 'plain' })

@@ -169,14 +169,14 @@ t.test('the panel shows times, memory and pauses, and says whose they are', asyn
     '<dd>28.0 ms <small>70.0 %</small></dd>',
     '<dd>2.0 MiB <small>-1.0 MiB</small></dd>',
     '<dd>2 <small>1.500 ms</small></dd>',
-    'Mostly it waited',
+    'Most of the time was waiting',
     'Less than before: the garbage collector has run.',
-    '<rect width="300" height="8"/>',
+    '<rect x="0" width="300" height="8"/>',
     '<rect x="100" width="25" height="8"/>',
-    'All figures are of the whole process.',
-    '1 were in flight when this one began, 3 at most',
+    'All values are measured for the whole process.',
+    'concurrent requests: 1 at the start of this one, at most 3 until its end',
     '<th scope="row">minor</th>',
-    '1 more were counted',
+    '+ 1 more',
   ]) {
     t.match(page, text)
   }
@@ -187,13 +187,13 @@ t.test('the panel says when the process was busy, and when it had more than one 
   const memory = { wall: 100, cpu: { user: 180, system: 20 }, loop: { active: 90, idle: 10 } }
   const page = await kernel.show('memory', createProfile({ memory }))
   t.match(page, 'look for long listeners')
-  t.match(page, 'other threads have worked')
+  t.match(page, 'other threads ran too')
 })
 
 t.test('the panel of a request that was alone says so', async t => {
   const kernel = await createProfiledKernel(t)
   const page = await kernel.show('memory', await kernel.profileOf(await kernel.client.get('/partnership')))
-  t.match(page, 'No other recorded request was in flight.')
+  t.match(page, 'No concurrent request was recorded.')
 })
 
 t.test('the usage of a sub-request is shown with its main request', async t => {
@@ -203,7 +203,7 @@ t.test('the usage of a sub-request is shown with its main request', async t => {
   if (sub === undefined) throw new Error('There is no sub-request.')
   t.notOk(kernel.panel('memory').hasContent(sub.profile))
   t.match(await kernel.show('memory', sub.profile), 'see the main request')
-  t.match(await kernel.show('memory', createProfile({})), 'No usage was recorded.')
+  t.match(await kernel.show('memory', createProfile({})), 'No usage recorded.')
 })
 
 t.test('records of any shape show something', async t => {

@@ -19,14 +19,14 @@ t.test('the route that was found is recorded, and why no other was is computed',
   t.strictSame(dataOf(profile), { outcome: 'match', route: 'item', parameters: { id: '12' } })
   const html = await show('router', profile)
   const text = toText(html)
-  t.match(text, 'Matched route item Path of the route /item{/:id} Controller item')
+  t.match(text, 'Matched route item Route path /item{/:id} Controller item')
   t.match(text, 'Route parameters Name Value id 12')
   t.match(text, 'Requirements Parameter Value id \\d+')
   t.match(text, 'Path to match: /item/12')
-  t.match(text, 'Computed now, with the present routes')
-  t.match(text, /# Route name Methods Path Log \d+ item GET, HEAD \/item\{\/:id\} match Route matches! /)
+  t.match(text, 'Computed now, with the current routes')
+  t.match(text, /# Route name Methods Path Result \d+ item GET, HEAD \/item\{\/:id\} match Route matches! /)
   t.match(html, '<tr class="route-ok">')
-  t.match(html, /<summary>\d+ more, whose paths do not match<\/summary>/)
+  t.match(html, /<summary>\d+ more routes, with other paths<\/summary>/)
   t.notMatch(text, '_profiler')
 })
 
@@ -42,10 +42,10 @@ t.test('a request without a route is recorded with the nearest routes', async t 
   t.notMatch(JSON.stringify(data), '_profiler')
   const text = toText(await show('router', profile))
   t.match(text, 'Matched route (none) Controller (none)')
-  t.match(text, 'As recorded when no route was found')
-  t.match(text, 'No route answers GET /star-photo-both . Nearest is /star-photo-booth , the route star_photo_booth.')
-  t.match(text, /Log \d+ star_photo_booth GET \/star-photo-booth Path does not match/)
-  t.match(text, /And \d+ more/)
+  t.match(text, 'Recorded when no route matched')
+  t.match(text, 'No route matches GET /star-photo-both . Nearest route: /star-photo-booth , star_photo_booth.')
+  t.match(text, /Result \d+ star_photo_booth GET \/star-photo-booth Path does not match/)
+  t.match(text, /\d+ more routes are not listed/)
 })
 
 t.test('a 405 tells which methods are allowed', async t => {
@@ -58,8 +58,8 @@ t.test('a 405 tells which methods are allowed', async t => {
   })
   const html = await show('router', profile)
   const text = toText(html)
-  t.match(text, 'No route answers PATCH /multi . The path is known, and takes GET, PUT, DELETE.')
-  t.match(text, 'Methods allowed GET, PUT, DELETE')
+  t.match(text, 'No route matches PATCH /multi . The path exists, and accepts GET, PUT, DELETE.')
+  t.match(text, 'Allowed methods GET, PUT, DELETE')
   t.match(
     text,
     'method Path almost matches, but Method "PATCH" does not match any of the required methods (PUT, DELETE)',
@@ -72,7 +72,7 @@ t.test('a redirect of the router is told with its target', async t => {
   const profile = await profileOf(await client.get('/slash?token=abc'))
   t.match(dataOf(profile), { outcome: 'redirect', route: 'slash', location: 'http://localhost/slash/?token=******' })
   const text = toText(await show('router', profile))
-  t.match(text, 'Route redirection The router redirected to http://localhost/slash/?token=****** , where')
+  t.match(text, 'Route redirection The router redirected to http://localhost/slash/?token=****** , the path')
   t.match(text, 'slash Path almost matches, but for the slash at its end')
 })
 
@@ -92,7 +92,7 @@ t.test('what a condition has seen is not there any more, and the panel says so',
   const asked = await client.get('/cond', { headers: { 'x-probe': 'yes' } })
   const taken = toText(await show('router', await profileOf(asked)))
   t.match(taken, 'cond ANY /cond match Route matches!', 'it was taken, whatever could be computed now')
-  t.notMatch(taken, 'would no longer be found')
+  t.notMatch(taken, 'no longer matches')
 
   const refused = await profileOf(await client.get('/cond'))
   t.match(dataOf(refused), { outcome: 'not-found', nearest: [{ name: 'cond', reason: 'condition' }] })
@@ -100,7 +100,7 @@ t.test('what a condition has seen is not there any more, and the panel says so',
 
   const { router: _, ...data } = refused.data
   const damaged = toProfile({ ...refused, data: { ...data, router: { outcome: 'match', route: 'gone' } } })
-  t.match(toText(await show('router', damaged)), 'Conditions were checked with the recorded method')
+  t.match(toText(await show('router', damaged)), 'Conditions are checked with the recorded method')
 })
 
 t.test('a request that was not routed has nothing to tell', async t => {
@@ -109,7 +109,7 @@ t.test('a request that was not routed has nothing to tell', async t => {
   t.equal(dataOf(sub), undefined)
   t.match(
     toText(await show('router', sub)),
-    'Matched route (none) Controller sub Route matching No route was looked for',
+    'Matched route (none) Controller sub Route matching Not routed: this request',
   )
   const panel = createRouterPanel(app)
   t.notOk(panel.hasContent(sub))
@@ -120,7 +120,7 @@ t.test('routes that have changed since are no reason to lie', async t => {
   const { show } = await createProfiledKernel(t)
   const router = { outcome: 'match', route: 'gone', parameters: {} }
   const text = toText(await show('router', createProfile({ router }, { url: 'http://localhost/text' })))
-  t.match(text, 'The route gone would no longer be found')
+  t.match(text, 'The route gone no longer matches')
   t.match(text, 'text ANY /text match Route matches!', 'now another one is')
 })
 
@@ -189,7 +189,7 @@ t.test('what was on the disk may have any shape', async t => {
     t.match(toText(await show('router', createProfile({ router }, { url: '' }))), 'Matched route (none)')
   }
   const masked = createProfile({ router: { outcome: 'match', route: 'u' } }, { url: 'http://localhost/u/a=******' })
-  t.match(toText(await show('router', masked)), 'Part of the path was masked')
+  t.match(toText(await show('router', masked)), 'A part of the recorded path is masked')
 })
 
 t.test('markup in a record is text', async t => {

@@ -189,7 +189,7 @@ t.test('the items of a list are one line, each at its time; long trees are cut',
   t.match(html, '<code>title</code> <code>list</code>')
   const many = Array.from({ length: 300 }, (_, index) => item(index, `item-${index}`))
   const cut = await kernel.show('templates', createProfile({ templates: { renders: [page, ...many] } }))
-  t.match(cut, 'And 101 more lines')
+  t.match(cut, '101 more renders are not listed')
   t.equal(cut.match(/id="render-/g)?.length, 200)
 })
 
@@ -198,7 +198,7 @@ t.test('templates that are rendered without the request are found by the context
   const response = await kernel.client.get('/fails')
   const main = await kernel.profileOf(response)
   t.notOk(kernel.panel('templates').hasContent(main))
-  t.match(await kernel.show('templates', main), 'No templates were rendered.')
+  t.match(await kernel.show('templates', main), 'No templates rendered.')
   t.same(kernel.panel('templates').badge?.(main), { text: '', level: 'plain' })
   const sub = await kernel.storage.find(main.children[0] ?? '')
   const names = asObjects(asObject(sub?.profile.data.templates).renders).map(({ name }) => name)
@@ -246,8 +246,8 @@ t.test('the panel tells what threw from what it went through', async t => {
   const page = await kernel.show('templates', subject.profile)
   t.equal(page.match(/threw/g)?.length, 1)
   t.equal(page.match(/not finished/g)?.length, 2)
-  t.match(page, '3 more calls were counted')
-  t.match(page, 'Waited for fragments')
+  t.match(page, '3 more renders: counted')
+  t.match(page, 'Waiting for sub-requests')
 })
 
 t.test('records of any shape show something', async t => {

@@ -58,7 +58,7 @@ t.test(
       await response.text()
       tokens.push(response.headers.get('x-debug-token'))
     }
-    t.match(await page(), `Nothing is waited for. The last request that was sampled: ${tokens[0]}`)
+    t.match(await page(), `No CPU profile scheduled. Last sampled request: ${tokens[0]}`)
     const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
     const cpu = readCpu(await read(`${tokens[0]}.json`))
     const [guilty] = cpu?.functions ?? []
@@ -96,7 +96,7 @@ t.test('it is told what is waited for, and what came of it', async t => {
   t.ok(Number(cpu?.samples) > 10 && Number(cpu?.startup) > 0)
   t.equal(await cpuOf('/primes'), undefined, 'once')
   const { text } = await client.get('/_profiler/cpu')
-  t.match(toText(text), /Nothing is waited for/)
+  t.match(toText(text), /No CPU profile scheduled/)
   t.match(plainEquals(text), `href="/_profiler/${profile.summary.token}?panel=cpu"`)
 })
 
@@ -161,7 +161,7 @@ t.test('requests beside it are in the same samples, and are counted', async t =>
   const profile = await profileOf(await asked)
   t.equal(readCpu(profile)?.others, 3)
   const { text } = await client.get(`/_profiler/${profile.summary.token}?panel=cpu`)
-  t.match(textOf(text), '3 other requests were in flight meanwhile: what was done for them')
+  t.match(textOf(text), '3 concurrent requests: the samples include their work.')
 })
 
 t.test('what was asked for can be taken back', async t => {
@@ -288,7 +288,7 @@ t.test('a sub-request points to the request that was sampled with it', async t =
   const token = (await client.get('/embed')).headers.get('x-debug-token')
   const [child] = (await waitForProfile(storage, token)).children
   const { text } = await client.get(`/_profiler/${child}?panel=cpu`)
-  t.match(plainEquals(text), `<a href="/_profiler/${token}?panel=cpu">they stand with the main request</a>`)
+  t.match(plainEquals(text), `<a href="/_profiler/${token}?panel=cpu">see the main request</a>`)
 })
 
 t.test('the directory of the file that says what is sampled is for its owner alone', async t => {

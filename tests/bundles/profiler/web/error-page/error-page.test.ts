@@ -76,7 +76,7 @@ t.test('a 405 names the methods', async t => {
   const { client } = await createProfiledKernel(t)
   const { status, text } = await client.get('/post-only')
   t.equal(status, 405)
-  t.match(toText(text), 'This address takes POST , not GET.')
+  t.match(toText(text), 'This URL accepts POST , not GET.')
   t.match(text, /route-warning[\s\S]*post_only/)
   t.match((await client.get('/post-only', markdown)).text, 'Allowed methods: POST')
 })

@@ -126,7 +126,7 @@ t.test('what is not there is said in the form that was asked for', async t => {
   }
   t.match((await ask('latest.json')).text, 'Nothing was recorded yet.')
   t.equal((await ask('latest.md')).text, '# 404 Not Found\n\nNothing was recorded yet.\n')
-  t.match((await ask('latest')).text, 'No profiles found.')
+  t.match((await ask('latest')).text, 'No requests recorded yet.')
   const token = tokenOf(await client.get('/star-photo-booth'))
   const problem = await ask('ffffff.json')
   t.equal(problem.type, 'application/problem+json')

@@ -103,7 +103,7 @@ t.test('the latest record has an address of its own', async t => {
   const none = await client.get('/_profiler/latest')
   t.equal(none.status, 404)
   t.match(textOf(none.text), 'There are no profiles')
-  t.match(textOf(none.text), 'No profiles found.')
+  t.match(textOf(none.text), 'No requests recorded yet.')
   const token = (await client.get('/missing-x')).headers.get('x-debug-token')
   const latest = await client.get('/_profiler/latest')
   t.equal(latest.status, 200)
@@ -164,11 +164,11 @@ t.test('neighbours keep the panel that was asked for; what came since is counted
   t.match(html, '<a href="/_profiler/latest?panel=time" data-key="l">')
   t.match(
     html,
-    '<a href="/_profiler/empty/search/results?start=1970-01-01T00%3A01%3A40.001Z&amp;limit=50">1 request since</a>',
+    '<a href="/_profiler/empty/search/results?start=1970-01-01T00%3A01%3A40.001Z&amp;limit=50">1 newer</a>',
   )
   for (let number = 100_003; number < 100_300; number++) keep({ token: String(number), time: number })
-  t.match(await show('/100001?panel=time'), '199 requests and more since')
-  t.notMatch(await show('/100299?panel=time'), 'since</a>')
+  t.match(await show('/100001?panel=time'), '199+ newer')
+  t.notMatch(await show('/100299?panel=time'), 'newer</a>')
 })
 
 t.test('relatives that are gone keep their links', async t => {
@@ -176,8 +176,8 @@ t.test('relatives that are gone keep their links', async t => {
   storage.append(createRecord({ token: '0000bb', parent: '0000aa', controller: null }), '{}')
   storage.append(createRecord({ token: '0000cc', parent: 'eeeeee', children: ['0000bb', '0000dd'] }), '{}')
   const gone = await show('0000cc')
-  t.match(textOf(gone), 'Parent Request Its record is gone. eeeeee')
-  t.match(textOf(gone), 'Sub Requests Its record is gone. 0000bb Its record is gone. 0000dd', 'nor is it another one’s')
+  t.match(textOf(gone), 'Parent Request Profile deleted eeeeee')
+  t.match(textOf(gone), 'Sub Requests Profile deleted 0000bb Profile deleted 0000dd', 'nor is it another one’s')
   storage.append(createRecord({ token: '0000aa', children: ['0000bb'] }), '{}')
   t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
 })
@@ -237,10 +237,10 @@ t.test('a panel that fails costs nothing but itself', async t => {
   storage.append(createRecord({ data, failures: { mail: 'no <i>server</i>' } }), '{}')
   for (const name of ['model', 'later', 'template', 'value', 'unknown']) {
     const html = await show(`/abc123?panel=${name}`)
-    t.match(html, 'This panel cannot be shown.', name)
+    t.match(html, 'This panel cannot be displayed.', name)
     t.match(html, `<h2>The ${name}</h2>`)
     t.match(html, '<span>The good</span>', 'the menu is there')
-    t.match(html, 'The collector <code>mail</code> failed, and its data is missing: no &lt;i&gt;server&lt;/i&gt;')
+    t.match(html, 'The collector <code>mail</code> failed, its data is missing: no &lt;i&gt;server&lt;/i&gt;')
   }
   t.match(await show('/abc123?panel=model'), 'a &lt;b&gt;damaged&lt;/b&gt; record')
   t.equal(warnings().filter(message => /^The panel "\w+" cannot be shown\.$/.test(message)).length, 6)
@@ -297,10 +297,10 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
   t.match(await show('demo-text'), '<pre>plain</pre>')
   t.match(await show('demo-nothing'), 'Nothing was collected.')
   t.match(table, '<span>Own panel</span><span class="badge badge-plain">7</span>')
-  t.match(table, /<li class="is-empty"><a [^>]*><span>demo-nothing<\/span>\s*<\/a>/)
-  t.match(await show('demo-silent'), 'Nothing was recorded for this panel.')
+  t.match(table, /<li class="is-empty">\s*<a [^>]*>\s*<span>demo-nothing<\/span>\s*<\/a>/)
+  t.match(await show('demo-silent'), 'No data for this panel.')
   // It was given `data`, and nothing that this template asks for.
-  t.match(await show('demo-own'), /cannot be shown[\s\S]*&quot;title&quot; not defined/)
+  t.match(await show('demo-own'), /cannot be displayed[\s\S]*&quot;title&quot; not defined/)
 })
 
 t.test('of two panels with one name the first is taken', async t => {

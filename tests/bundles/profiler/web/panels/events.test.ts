@@ -173,7 +173,7 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
   const html = await show(createEventsPanel(), large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
-  t.match(html, '864 short calls without effect are left out')
+  t.match(html, '864 short calls without an effect are not listed')
   t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
   const all = await show(createEventsPanel(), { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')
@@ -226,7 +226,7 @@ t.test('the page escapes what it shows, and shows everything', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show(createEventsPanel(), subject)
   t.match(html, '/_profiler/abc123?panel&#x3D;events')
-  t.match(html, '7 more were dispatched')
+  t.match(html, '7 more events')
   const hostile = createSubject({
     events: {
       spans: [
@@ -247,7 +247,7 @@ t.test('an empty tree says so', async t => {
   t.ok(panel.hasContent(subject.profile))
   const html = await show(panel, createSubject({}))
   for (const text of [
-    'No events were recorded',
+    'No events recorded',
     'No listeners were called',
     'Every listener',
     'Every dispatched event',

@@ -128,7 +128,7 @@ t.test('a sub-request stands where it began, and leads to its own log', async t 
   const html = await show(createLoggerPanel(), createLogs({ profile: nested, children: [child] }))
   t.match(
     html,
-    /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a> has a log of its own/,
+    /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a>\s+has its own log/,
   )
   t.match(html, '<span class="badge badge-error">1 error</span> <span class="badge badge-warning">2 warnings</span>')
   const levelOf = async (more: object) => {
@@ -140,7 +140,7 @@ t.test('a sub-request stands where it began, and leads to its own log', async t 
   t.equal(await levelOf({ errors: 0 }), 'warning')
   t.equal(await levelOf({ errors: 0, warnings: 0 }), 'debug')
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
-  t.match(await show(createLoggerPanel(), createLogs({ profile: sub })), /aaaaaa[^>]*>What its main request has logged/)
+  t.match(await show(createLoggerPanel(), createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
 
 t.test('the menu counts errors, else warnings', async t => {
@@ -164,8 +164,8 @@ t.test('the page has every line, and escapes it', async t => {
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z">23:15:09.042</time>')
   t.match(html, 'Uncaught &quot;<b class="value">x</b>&quot;')
   t.match(html, 'a.ts:3')
-  t.match(html, '9 records between')
-  t.match(html, 'The context was not kept')
+  t.match(html, '9 log messages in the middle')
+  t.match(html, 'Context over the limit, not recorded.')
 })
 
 t.test('where nothing was logged the page says how to', async t => {
@@ -174,7 +174,7 @@ t.test('where nothing was logged the page says how to', async t => {
   const empty = createSubject({})
   t.notOk(panel.hasContent(empty.profile))
   t.ok(panel.hasContent(createLogs().profile))
-  t.match(await show(panel, empty), 'Nothing was logged')
+  t.match(await show(panel, empty), 'No log messages.')
   t.match(await show(panel, createSubject({ events: { spans } })), 'Notified event')
 })
 

@@ -37,7 +37,7 @@ t.test('the toolbar of a page says what became of it, and links to the panels', 
   for (const panel of ['request', 'time', 'templates', 'memory'])
     t.match(text, `href="/_profiler/${token}?panel=${panel}"`)
   t.match(text, `href="/_profiler/${token}"`)
-  t.match(text, /Sinfonietta<\/dt> <dd>\d/)
+  t.match(text, /Sinfonietta<\/dt>\s*<dd>\d/)
 })
 
 t.test('the toolbar of an error names what was thrown, logged, and where it was forwarded to', async t => {
