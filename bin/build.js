@@ -5,11 +5,13 @@ import path from 'node:path'
 const root = path.join(import.meta.dirname, '..')
 const client = path.join(root, 'bundles/profiler/client')
 const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
+/** The compiler writes this file last. */
+const buildInfo = path.join(root, 'dist/.tsbuildinfo')
 
 /**
- * Compiles what is stale into dist/; false when that cannot be used. Without a compiler, the dist/ that is there will do.
- * A glance at the times of the files is enough, unless they change at this moment: what is saved while the compiler is
- * at work looks older than its output. A thorough build compares contents, which takes half a second more.
+ * Compiles stale sources into dist/. Resolves with false if dist/ cannot be used. Without a compiler an existing dist/ is
+ * enough. By default the compiler compares the times of the files. That is not enough for a file that is saved while the
+ * compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a second more.
  */
 export async function build({ isThorough = false } = {}) {
   const begin = Date.now()
@@ -26,14 +28,19 @@ export async function build({ isThorough = false } = {}) {
   return false
 }
 
-/** Whether there is a build, however old. */
+/** Whether there is a whole build, however old. Only a compiler can leave a build that is not whole. */
 export function isBuilt() {
-  return existsSync(path.join(root, 'dist/bin/serve.js'))
+  return existsSync(path.join(root, 'dist/bin/serve.js')) && (existsSync(buildInfo) || !existsSync(compiler))
 }
 
-/** The compiler itself prints what it has to say; on stderr, as the results of commands are on stdout. */
+/** Whether a compiler has written dist/ since a time in milliseconds. */
+export function isBuiltSince(time) {
+  return timeOf(buildInfo) >= time
+}
+
+/** The compiler prints its messages itself; on stderr, because stdout is for the results of commands. */
 function compile(options) {
-  // A debugger is for the site: the compiler must not take its port.
+  // A debugger is for the main process: the compiler must not take its port.
   const env = { ...process.env, NODE_OPTIONS: process.env.NODE_OPTIONS?.replace(/--inspect\S*/g, '') ?? '' }
   const child = spawn(process.execPath, [compiler, ...options], { stdio: ['ignore', 2, 2], cwd: root, env })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
@@ -43,8 +50,8 @@ const folders = ['bin', 'bundles', 'kernel', 'lib'].map(name => path.join(root, 
 const stamp = path.join(root, 'dist/.built')
 
 /**
- * As `build`, but the compiler is only started when a source is newer than the last time that all of them were compiled.
- * Looking at the files takes a tenth of the time.
+ * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build. To look
+ * at the files takes a tenth of the time.
  */
 export async function buildWhenStale() {
   return (existsSync(compiler) && !isStale(timeOf(stamp))) || build()
@@ -54,7 +61,7 @@ function isStale(time) {
   return timeOf(path.join(root, 'tsconfig.json')) >= time || folders.some(folder => hasNewer(folder, time))
 }
 
-/** Does not look at what a directory entry says already: there are hundreds of them. */
+/** A directory entry already says whether it is a folder. With hundreds of files, a further call for each one takes time. */
 function hasNewer(folder, time) {
   return readdirSync(folder, { withFileTypes: true }).some(entry => {
     const file = `${folder}/${entry.name}`
@@ -63,17 +70,17 @@ function hasNewer(folder, time) {
   })
 }
 
-/** What is saved while the compiler is at work has its turn next time. */
+/** The stamp has the time of the beginning: a source that is saved while the compiler is at work is compiled next time. */
 function writeStamp(begin) {
   try {
     writeFileSync(stamp, '')
     utimesSync(stamp, begin / 1000, begin / 1000)
   } catch {
-    // Next time it takes a little longer.
+    // Without the stamp the next build takes a little longer.
   }
 }
 
-/** 0 of what is not there. */
+/** Milliseconds; 0 for a file that does not exist. */
 function timeOf(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

@@ -1,13 +1,13 @@
 import { type CommandOption, type ConsoleCommand, exitCodes, type Suggestions } from '../kernel/console-command.ts'
 
-/** Creates the command that writes what a shell needs to complete command lines. */
+/** Creates the command that prints the completion script of a shell. */
 export function createCompletionCommand(write: (text: string) => unknown): ConsoleCommand {
   return {
     name: 'completion',
-    description: 'Writes a script with which a shell completes command lines',
+    description: 'Prints a script with which a shell completes command lines',
     arguments: [{ name: 'shell', description: 'the shell', choices: ['bash', 'zsh'] }],
     examples: [
-      { line: 'completion bash > ~/.local/share/bash-completion/completions/console', purpose: 'for bash, for good' },
+      { line: 'completion bash > ~/.local/share/bash-completion/completions/console', purpose: 'for bash, permanently' },
       { line: 'completion zsh', purpose: 'for zsh: eval "$(bin/console completion zsh)" in ~/.zshrc' },
     ],
     run({ arguments: { shell } }) {
@@ -17,7 +17,7 @@ export function createCompletionCommand(write: (text: string) => unknown): Conso
   }
 }
 
-/** Gives the words that may stand in the place of the last one. */
+/** Lists the words that can complete the last one. */
 export async function suggestWords(
   commands: readonly ConsoleCommand[],
   words: readonly string[],
@@ -28,10 +28,10 @@ export async function suggestWords(
 }
 
 const commonOptions: readonly CommandOption[] = [
-  { name: 'json', description: 'tells it as JSON' },
-  { name: 'md', description: 'tells it as Markdown' },
+  { name: 'json', description: 'prints the result as JSON' },
+  { name: 'md', description: 'prints the result as Markdown' },
   { name: 'env', description: 'the environment to run in', value: 'name', choices: ['dev', 'prod', 'test'] },
-  { name: 'help', description: 'shows what it does' },
+  { name: 'help', description: 'shows the help of the command' },
 ]
 
 async function findWords(commands: readonly ConsoleCommand[], words: readonly string[]): Promise<Suggestions> {
@@ -52,13 +52,13 @@ async function wordsFor({ choices, suggest }: Pick<CommandOption, 'choices' | 's
   return choices?.map(word => [word, ''] as const) ?? (await suggest?.()) ?? []
 }
 
-/** Words that are neither options nor what stands after one. */
+/** Counts the words that are neither options nor values of options. */
 function countArguments(words: readonly string[], options: readonly CommandOption[]): number {
   const takesNext = (word: string) => options.some(({ name, value }) => value !== undefined && word === `--${name}`)
   return words.filter((word, index) => !word.startsWith('-') && !takesNext(String(words[index - 1]))).length
 }
 
-/** Colons part words for bash, so that only what stands behind the last one may be replaced. */
+/** For bash a colon separates words: only the part after the last colon may be replaced. */
 const bash = `_sinfonietta_console() {
   local line="\${COMP_LINE:0:COMP_POINT}" words word
   read -ra words <<< "$line"

@@ -13,17 +13,17 @@ import { hasColours, Output, type OutputStream } from '../lib/console/output.ts'
 import { paintColours } from '../lib/console/paint.ts'
 import { environments } from '../lib/env/dotenv.ts'
 
-/** What a command is run in: that of the process, or that of a test. */
+/** Streams and environment of a command: those of the process, or those of a test. */
 export interface ConsoleTerminal {
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Aborted when the user wants an end. */
+  /** Aborted when the user presses Ctrl-C. */
   readonly signal: AbortSignal
 }
 
-/** Runs the command that a command line names, or tells what is wrong with it; gives the exit code. */
+/** Runs the command of a command line, or prints what is wrong with it. Resolves with the exit code. */
 export async function runCommandLine(
   commands: readonly ConsoleCommand[],
   commandLine: readonly string[],
@@ -33,7 +33,7 @@ export async function runCommandLine(
   const results: ExitCode[] = []
   const program = createProgram(terminal, environment)
   const word = commandLine[0] ?? ''
-  // A word such as "debug" is half a name: its other half is in the help of its area.
+  // A word such as "debug" is an area: the help lists its commands.
   const area = commands.filter(({ name }) => name.startsWith(`${word}:`))
   const known = area.length > 0 ? area : commands
   for (const command of known.toSorted((a, b) => Number(a.name > b.name) - Number(a.name < b.name))) {
@@ -45,14 +45,14 @@ export async function runCommandLine(
     else await program.parseAsync([...commandLine], { from: 'user' })
     return results[0] ?? (word === '' ? exitCodes.success : exitCodes.usage)
   } catch (error) {
-    // It has told what is wrong, or the help that was asked for.
+    // Commander has printed the mistake, or the help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.success : exitCodes.usage
     if (terminal.signal.aborted) return interruptedCode
     throw error
   }
 }
 
-/** As shells tell of a program that Ctrl-C has ended. */
+/** The exit code of shells for a program that Ctrl-C has ended. */
 const interruptedCode = 130
 
 function createProgram({ env, stderr, stdout }: ConsoleTerminal, environment: string): Command {
@@ -60,7 +60,7 @@ function createProgram({ env, stderr, stdout }: ConsoleTerminal, environment: st
   return new Command('bin/console')
     .description(`Runs a command of the application, in the environment "${environment}".`)
     .version(version, '-V, --version', 'shows the version')
-    .helpOption('-h, --help', 'shows this')
+    .helpOption('-h, --help', 'shows this help')
     .helpCommand(false)
     .option('--env <name>', `${environments.join(', ')} (default: APP_ENV)`)
     .configureOutput({
@@ -72,9 +72,9 @@ function createProgram({ env, stderr, stdout }: ConsoleTerminal, environment: st
       getErrHasColors: () => hasColours(stderr, env),
     })
     .configureHelp({ styleTitle: strong, showGlobalOptions: false, subcommandTerm: command => command.name() })
-    .showHelpAfterError('(Add --help to see what there is.)')
+    .showHelpAfterError('(Add --help to see all options.)')
     .exitOverride()
-    .addHelpText('after', '\nbin/console <command> --help tells more of a command.')
+    .addHelpText('after', '\nbin/console <command> --help describes a command.')
 }
 
 function addCommand(program: Command, command: ConsoleCommand): Command {
@@ -91,10 +91,10 @@ function addCommand(program: Command, command: ConsoleCommand): Command {
     const option = new Option(value === undefined ? `--${name}` : `--${name} <${value}>`, description)
     added.addOption(choices === undefined ? option : option.choices(choices))
   }
-  added.addOption(new Option('--json', 'tells it as JSON').conflicts('md'))
-  added.addOption(new Option('--md', 'tells it as Markdown'))
+  added.addOption(new Option('--json', 'prints the result as JSON').conflicts('md'))
+  added.addOption(new Option('--md', 'prints the result as Markdown'))
   added.addOption(new Option('--env <name>', 'the environment to run in').choices(environments))
-  added.helpOption('-h, --help', 'shows this')
+  added.helpOption('-h, --help', 'shows this help')
   const lines = examples.map(({ line, purpose }) => `  bin/console ${line}\n      ${purpose}`)
   if (lines.length > 0) added.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
   return added
@@ -127,13 +127,13 @@ function createInput(command: ConsoleCommand, parsed: Command, terminal: Console
   return [input, new Output({ ...terminal, format })]
 }
 
-/** Only a terminal has somebody who can answer. */
+/** Only in a terminal a question can be answered. */
 async function confirm(question: string, { signal, stderr, stdin }: ConsoleTerminal): Promise<boolean> {
-  if (!stdin.isTTY) throw new CommandUsageError(`${question} Nobody can be asked here: add --yes.`)
+  if (!stdin.isTTY) throw new CommandUsageError(`${question} There is no terminal to answer this: add --yes.`)
   stderr.write(`${question} [y/N] `)
   const lines = createInterface({ input: stdin, terminal: false })
   try {
-    // When there is nothing more to read, nobody has said yes.
+    // The end of the input is no.
     const over = new Promise<string>(resolve => lines.once('close', () => resolve('')))
     const answer = await Promise.race([lines.question('', { signal }), over])
     return /^y(?:es)?$/i.test(answer.trim())

@@ -15,7 +15,7 @@ import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
 import { describeFailure } from './describe-failure.ts'
 
-/** Which application has its commands run; the one of this project unless told else. */
+/** The application whose commands are run; by default the one of this project. */
 export interface ConsoleApplication {
   readonly load?: (config: Config) => Promise<readonly Bundle[]>
   readonly directory?: string
@@ -24,10 +24,10 @@ export interface ConsoleApplication {
 /** Compiled, this file lies in dist/bin. */
 const root = path.join(import.meta.dirname, '../..')
 
-/** Asks for words that may stand last on a command line: the scripts for shells do. */
+/** The command by which the shell scripts ask for the words that can complete a command line. */
 const completionWord = '__complete'
 
-/** Runs a command of the application, without a server; gives the exit code. Never rejects. */
+/** Runs a command of the application, without a server. Resolves with the exit code and never rejects. */
 export async function runConsole(
   commandLine: readonly string[],
   terminal: ConsoleTerminal,
@@ -38,7 +38,7 @@ export async function runConsole(
     const { variables, dotenvNames } = readDotenv(directory, terminal.env, readEnvironment(commandLine))
     const config = parseConfig(variables, dotenvNames)
     const redactor = new Redactor(variables)
-    // Results are on stdout; what is logged on the way there is of interest when something is wrong.
+    // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
     const kernel = await Kernel.assemble({ config, directory, bundles: await load(config), logger, redactor })
     try {
@@ -77,9 +77,9 @@ async function run(
   return exitCodes.success
 }
 
-/** Which commands there are depends on it. */
+/** The environment is needed before the command line is parsed: bundles and their commands depend on it. */
 function readEnvironment(commandLine: readonly string[]): string | undefined {
-  // While a word is being written, it is no environment.
+  // The last word is still being typed: it is not an environment yet.
   const args = commandLine[0] === completionWord ? commandLine.slice(0, -1) : commandLine
   const { values } = parseArgs({ args: [...args], options: { env: { type: 'string' } }, strict: false })
   return typeof values.env === 'string' ? values.env : undefined

@@ -1,18 +1,22 @@
-// The process that serves: bin/serve itself, or a child of its supervisor.
+// The main process, and each of its workers: bin/serve imports this file, or the supervisor starts it as a child process.
 import cluster from 'node:cluster'
 import { tuneGarbageCollector } from './garbage-collector.js'
 
-// A worker's channel is the cluster's: what it accepts comes by it, and without it node ends the process.
+/** Milliseconds that a slow reader of stdout has for the last log lines. */
+const flushTime = 3_000
+
+// A worker's IPC channel belongs to node:cluster: connections come by it, and node ends the worker when it is closed.
 if (cluster.isPrimary) {
-  // The supervisor is gone, and nobody else would end its child.
+  // The supervisor is gone, so no other process would end this one.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.channel?.unref()
 }
 
 process.setSourceMapsEnabled(true)
 const { serve } = await import('../dist/bin/serve.js')
-// Node takes its own modules from a cache, which is of no use any more once V8 has other flags: they are loaded by now.
+// Node takes its own modules from a cache that V8 rejects once its flags have changed: at this point they are loaded.
 tuneGarbageCollector()
 await serve(process.argv.slice(2))
-// Whatever a bundle has left open must not keep the process.
-process.exit()
+// Handles that a bundle has left open must not keep the process, but a full pipe has not yet taken all log lines.
+setTimeout(() => process.exit(), flushTime)
+process.stdout.write('', () => process.exit())

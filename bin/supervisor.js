@@ -4,28 +4,28 @@ import { watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { build, buildWhenStale } from './build.js'
+import { build, buildWhenStale, isBuiltSince } from './build.js'
 import { watchFolders } from './watch.js'
 
 const root = path.join(import.meta.dirname, '..')
 const below = (...names) => names.map(name => path.join(root, name))
 
-/** The exit code that bin/serve.ts gives to what no change of a file can mend, such as a port that is taken. */
+/** The exit code of bin/serve.ts for an error that no change of a file can correct, such as a port that is taken. */
 const usageError = 64
 
-/** Milliseconds. The site itself sets a deadline to what it still has to do; an endless loop knows none. */
+/** Milliseconds. The main process has shorter deadlines of its own, but not in an endless loop. */
 const quietTime = 60
 const stopTime = 5_000
 const firstWait = 100
 const longestWait = 30_000
 
 /**
- * Runs the site as a child process. A changed source or .env file starts a new child, also after a crash or a type error.
- * A child that crashes while it serves is replaced at once; a child that cannot start waits for a change. A changed
- * template or asset makes the child read its templates and assets again.
+ * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a type
+ * error. A child that crashes while it serves is replaced at once; after a child that could not start, the supervisor waits
+ * for a change. After a change of a template or an asset the child reads its templates and assets again.
  */
 export function supervise(commandLine) {
-  // With NODE_OPTIONS=--inspect, the debugger is for the child, which needs the port.
+  // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
   let child
   let wait = 0
@@ -37,7 +37,7 @@ export function supervise(commandLine) {
   let hasChanged = false
   let isStale = false
 
-  /** When the sources do not compile, the child that is there goes on. */
+  /** If the sources do not compile, the old child goes on. */
   async function restart() {
     isCompiled = await (isCompiled === undefined ? buildWhenStale() : build({ isThorough: true }))
     if (!isCompiled) {
@@ -51,6 +51,7 @@ export function supervise(commandLine) {
 
   function start() {
     const options = hasWarned ? [...commandLine, '--restarted'] : commandLine
+    const startedAt = Date.now()
     let servesSince
     child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
     child.on('message', message => {
@@ -61,17 +62,22 @@ export function supervise(commandLine) {
       child = undefined
       if (this === ending) return
       if (code === 0 || code === usageError) process.exit(code)
-      void recover(signal ?? `exit code ${code}`, servesSince)
+      const reason = signal ?? `exit code ${code}`
+      if (servesSince !== undefined) void recover(reason, performance.now() - servesSince)
+      else onFailedStart(reason, startedAt)
     })
   }
 
-  /** A crash within the first moments may come back at each start: the waits grow then. */
-  async function recover(reason, servesSince) {
-    if (servesSince === undefined) {
-      console.error(`The site has ended (${reason}): waiting for a change.`)
-      return
-    }
-    wait = Math.min(Math.max(2 * wait - (performance.now() - servesSince), firstWait), longestWait)
+  /** Waits for a change, unless the child has read dist/ while another program, such as bin/test, was compiling into it. */
+  function onFailedStart(reason, startedAt) {
+    const isRepaired = !isBusy && isBuiltSince(startedAt)
+    console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
+    if (isRepaired) onChange(true)
+  }
+
+  /** A crash within the first moments may come back at each start: then the waits grow. */
+  async function recover(reason, age) {
+    wait = Math.min(Math.max(2 * wait - age, firstWait), longestWait)
     console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
     await delay(wait)
     if (child === undefined && !isBusy && !isStopping) start()
@@ -97,13 +103,17 @@ export function supervise(commandLine) {
     watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
     watch(root, (_event, name) => {
       if (!isSetting(name)) return
-      // What is said at the start depends on the settings: names that no setting has, the link with the key.
+      // The texts that are printed once depend on the settings: unknown names, the link with the key.
       hasWarned = false
       onChange(true)
     })
+    // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.
+    watch(path.join(root, 'dist'), (_event, name) => {
+      if (name === '.tsbuildinfo' && child === undefined && !isBusy) onChange(true)
+    })
   }
 
-  /** Nobody is just writing files: it starts at once, and where nothing has to be compiled, before anything is watched. */
+  /** Starts at once and, if nothing has to be compiled, before the folders are watched: that takes some time. */
   async function begin() {
     isBusy = true
     const started = restart()
@@ -113,7 +123,7 @@ export function supervise(commandLine) {
     await update()
   }
 
-  /** One after another: what changes meanwhile has its turn afterwards. */
+  /** Handles one change after another: a change that happens meanwhile is handled next. */
   async function update() {
     isBusy = true
     while (hasChanged && !isStopping) {
@@ -126,7 +136,7 @@ export function supervise(commandLine) {
         isStale = false
         await restart()
       } else {
-        // Should it end just now, there is nothing to be told.
+        // If the child is just ending, the message is not needed.
         child.send('reload', () => undefined)
       }
     }
@@ -145,5 +155,5 @@ export function supervise(commandLine) {
 
 const isSource = file => file.endsWith('.ts')
 const isSetting = name => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
-/** Editors keep their own files beside those that are edited. */
+/** Editors keep files of their own beside the edited files. */
 const isVisible = file => !/^\.|~$/.test(path.basename(file))

@@ -2,8 +2,8 @@ import { readdirSync, statSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Tells of every change in and below folders, by the path of the file; a folder that is missing is left out. It watches
- * folder by folder: on Linux, Node 20's own recursive watching loses sight of a file once an editor has replaced it.
+ * Calls `onChange` with the path of each file that changes in or below some folders; a missing folder is left out. Each
+ * folder has a watcher of its own: on Linux, Node 20's recursive watching loses a file once an editor has replaced it.
  */
 export function watchFolders(folders, onChange) {
   const watchers = new Map()
@@ -24,13 +24,13 @@ export function watchFolders(folders, onChange) {
     }
   }
 
-  /** Files may have been written into it before it was watched. */
+  /** Files may have been written into the new folder before it was watched. */
   function addNew(folder) {
     try {
       add(folder)
       for (const name of readdirSync(folder, { recursive: true })) onChange(path.join(folder, name))
     } catch (error) {
-      // It is gone again.
+      // The folder was removed again.
       if (error.code !== 'ENOENT') throw error
     }
   }

@@ -1,56 +1,80 @@
 import cluster, { type Address, type Worker } from 'node:cluster'
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { untilSignal } from './signals.ts'
 
-/** What a primary process is told of its workers. */
+/** The workers that a main process starts. */
 export interface WorkerOptions {
   readonly count: number
-  /** The program that each runs. */
-  readonly exec: string
+  /** The path of the program that each worker runs. */
+  readonly program: string
   readonly commandLine: readonly string[]
-  /** The exit code of a worker that says: another one would end like this as well. */
-  readonly hopeless: number
-  /** Tells people something. */
-  readonly tell: (message: string) => void
-  /** Is told once that all of them listen. */
+  /** The exit code of a worker after which no other worker could start either. */
+  readonly finalCode: number
+  /** Prints a message for people. */
+  readonly report: (message: string) => void
+  /** Called once, when all workers listen. */
   readonly onReady: (address: Address) => void
+  /** Resolves when the workers have to stop. */
+  readonly ended: Promise<unknown>
 }
 
 /**
- * Milliseconds before a worker that has ended is replaced: at least, and at most. Each wait is twice the one before, less
- * the time that the worker has lived.
+ * Milliseconds before an ended worker is replaced: at least, and at most. Each wait is twice the previous one, less the
+ * time that the worker has lived.
  */
 const firstWait = 100
 const longestWait = 30_000
 
-/** Milliseconds to stop, and to retire. A worker sets itself shorter deadlines; an endless loop knows none. */
+/** Milliseconds to stop, and to retire. A worker has shorter deadlines of its own, but not in an endless loop. */
 const stopTime = 15_000
 const retirementTime = 35_000
 
+/** The message to a worker that a new worker has replaced. */
+const retire = 'retire'
+
 /**
- * Serves with several processes that share a port, until SIGTERM or SIGINT. A worker that ends is replaced; SIGHUP
- * replaces all of them, one after another, and there is always one that serves. Gives the exit code.
+ * Main process: serves with several workers that share a port, until `ended` resolves. A worker that ends is replaced. SIGHUP
+ * replaces all of them, one after another, so that there is always one that serves. Messages of the supervisor are passed
+ * on to each worker. Resolves with the exit code.
  */
-export async function superviseWorkers(options: WorkerOptions): Promise<number> {
-  cluster.setupPrimary({ exec: options.exec, args: [...options.commandLine] })
+export async function runWorkers(options: WorkerOptions): Promise<number> {
+  cluster.setupPrimary({ exec: options.program, args: [...options.commandLine] })
   const workers = new WorkerGroup(options)
   const onHangUp = () => void workers.replaceAll()
   const onMessage = (message: string) => workers.send(message)
   process.on('SIGHUP', onHangUp).on('message', onMessage)
-  const hopeless = once(workers, 'hopeless')
+  const failed = once(workers, 'failed')
   workers.start()
-  const code = await Promise.race([hopeless.then(([code]) => Number(code)), untilSignal().then(() => 0)])
+  const code = await Promise.race([failed.then(([code]) => Number(code)), options.ended.then(() => 0)])
   process.off('SIGHUP', onHangUp).off('message', onMessage)
   await workers.stop()
   return code
 }
 
-/** Emits `hopeless`, with an exit code, when there is no use in starting others. */
+/** Worker: resolves when a new worker serves in its place. Never resolves in the main process. */
+export function untilRetired(): Promise<void> {
+  return new Promise(resolve => {
+    if (cluster.isWorker) process.on('message', message => message === retire && resolve())
+  })
+}
+
+/**
+ * Worker: closes its connection to the main process. Sockets that the main process has handed over too late go back to it,
+ * and from there to another worker; if the worker just ended, they would be lost. Does nothing in the main process.
+ */
+export async function leaveMainProcess(): Promise<void> {
+  const { worker } = cluster
+  if (worker === undefined) return
+  const left = once(worker, 'disconnect')
+  worker.disconnect()
+  await left
+}
+
+/** Emits `failed` with an exit code when a worker has ended with the final code. */
 class WorkerGroup extends EventEmitter {
   readonly #options: WorkerOptions
   readonly #workers = new Set<Worker>()
-  /** Those that nobody replaces when they end. */
+  /** Workers that are stopped on purpose: they are not replaced when they end. */
   readonly #dismissed = new WeakSet<Worker>()
   readonly #listening = new WeakSet<Worker>()
   #wait = 0
@@ -74,7 +98,7 @@ class WorkerGroup extends EventEmitter {
   }
 
   send(message: string): void {
-    // One that is just ending need not be told.
+    // A worker that is just ending does not need the message.
     for (const worker of this.#workers) worker.send(message, () => undefined)
   }
 
@@ -82,7 +106,7 @@ class WorkerGroup extends EventEmitter {
     this.#mustReplace = true
     if (this.#isReplacing) return
     this.#isReplacing = true
-    // Whoever asks meanwhile has changed something that the first new ones have not seen.
+    // A second SIGHUP may follow a change that the first new workers have not read.
     while (this.#mustReplace && !this.#isStopping) {
       this.#mustReplace = false
       for (const old of [...this.#workers]) if (!this.#isStopping) await this.#succeed(old)
@@ -95,49 +119,49 @@ class WorkerGroup extends EventEmitter {
     await Promise.all([...this.#workers].map(worker => this.#stop(worker)))
   }
 
-  /** Starts a worker; `onEnd` is told when it has ended, or when the system has started none, unless it was dismissed. */
+  /** Starts a worker. `onEnd` is called when it has ended or could not be started, unless it was dismissed. */
   #fork(onEnd: OnEnd): Worker | undefined {
     const start = performance.now()
-    const tell = (reason: string, code?: number) => onEnd(reason, performance.now() - start, code)
+    const end = (reason: string, code?: number) => onEnd(reason, performance.now() - start, code)
     try {
       const worker = cluster.fork()
-      const end = (reason: string, code?: number) => {
+      const onExit = (reason: string, code?: number) => {
         this.#workers.delete(worker)
-        if (!this.#dismissed.has(worker)) tell(reason, code)
+        if (!this.#dismissed.has(worker)) end(reason, code)
       }
-      worker.once('exit', (code, signal) => end(signal ?? `exit code ${code}`, code))
+      worker.once('exit', (code, signal) => onExit(signal ?? `exit code ${code}`, code))
       worker.once('listening', () => this.#listening.add(worker))
-      // Of a process that was never started there is no exit.
-      worker.on('error', error => worker.process.pid === undefined && end(error.message))
+      // A process that was never started emits no "exit".
+      worker.on('error', error => worker.process.pid === undefined && onExit(error.message))
       this.#workers.add(worker)
       return worker
     } catch (error) {
-      tell((error as Error).message)
+      end((error as Error).message)
       return undefined
     }
   }
 
   readonly #replace: OnEnd = async (reason, age, code) => {
-    if (code === this.#options.hopeless) {
-      this.emit('hopeless', code)
+    if (code === this.#options.finalCode) {
+      this.emit('failed', code)
       return
     }
     this.#wait = Math.min(Math.max(2 * this.#wait - age, firstWait), longestWait)
-    this.#options.tell(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
+    this.#options.report(`A worker has ended (${reason}): another one starts in ${(this.#wait / 1000).toFixed(1)} s.`)
     await delay(this.#wait)
     if (!this.#isStopping) this.#fork(this.#replace)
   }
 
-  /** Puts a new worker in the place of one; of one that has ended meanwhile, another one has taken the place already. */
+  /** Replaces a worker by a new one. If the old one has ended meanwhile, it was replaced already: then the new one retires. */
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
-    if (successor === undefined) this.#options.tell('A new worker has not started: the old one goes on.')
+    if (successor === undefined) this.#options.report('A new worker has not started: the old one goes on.')
     else if (!this.#workers.has(old)) await this.#retire(successor)
-    // One that is just starting hears no message yet.
+    // A worker that is still starting receives no message yet.
     else await (this.#listening.has(old) ? this.#retire(old) : this.#stop(old))
   }
 
-  /** Starts one more worker, and waits until it listens. Should it not start, those that are there go on. */
+  /** Starts one more worker and waits until it listens. Resolves with `undefined` if it ends before. */
   #startSuccessor(): Promise<Worker | undefined> {
     return new Promise(resolve => {
       let isListening = false
@@ -155,14 +179,14 @@ class WorkerGroup extends EventEmitter {
     await end(stopTime)
   }
 
-  /** The worker has time, for another one serves in its place. */
+  /** The worker has time, because another one serves in its place. */
   async #retire(worker: Worker): Promise<void> {
     const end = this.#dismiss(worker)
     worker.send(retire, () => undefined)
     await end(retirementTime)
   }
 
-  /** Nobody replaces the worker any more. Gives what waits for its end, and brings it about after some milliseconds. */
+  /** The worker is not replaced any more. Returns a function that waits for its end and kills it after some milliseconds. */
   #dismiss(worker: Worker): (patience: number) => Promise<unknown> {
     this.#dismissed.add(worker)
     const end = new Promise(resolve => worker.once('exit', resolve))
@@ -174,27 +198,5 @@ class WorkerGroup extends EventEmitter {
   }
 }
 
-/** Is told why a worker has ended, how many milliseconds it has lived, and its exit code, should it have one. */
+/** Receives why a worker has ended, its age in milliseconds, and its exit code if it has one. */
 type OnEnd = (reason: string, age: number, code?: number) => void
-
-/** What the primary process sends to a worker when another one serves in its place. */
-const retire = 'retire'
-
-/** Resolves when another worker serves in the place of this one; never where there are no workers. */
-export function untilRetired(): Promise<void> {
-  return new Promise(resolve => {
-    if (cluster.isWorker) process.on('message', message => message === retire && resolve())
-  })
-}
-
-/**
- * Ends the connection to the primary process, should there be one. What it has handed over before it knew that this
- * worker accepts nothing more goes back to it, and to another worker; with a process that just ends it would be lost.
- */
-export async function leavePrimary(): Promise<void> {
-  const { worker } = cluster
-  if (worker === undefined) return
-  const left = once(worker, 'disconnect')
-  worker.disconnect()
-  await left
-}

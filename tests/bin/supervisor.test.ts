@@ -15,7 +15,7 @@ const inCopy = (file: string) => path.join(directory, file)
 writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\n')
 const site = startCopy(t, directory)
 let url: string
-let told: string
+let printed: string
 
 const bundle = 'bundles/site/site-bundle.ts'
 const template = 'templates/site/partnership.hbs'
@@ -73,7 +73,7 @@ t.test('it compiles, and warns when it serves for the first time, however often 
   await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
   t.match(site.stderr, /^Compiling for the first time …\n/)
-  told = site.stderr
+  printed = site.stderr
 })
 
 t.test('a changed template or asset is used by the process that runs, however often it is replaced', async t => {
@@ -88,7 +88,7 @@ t.test('a changed template or asset is used by the process that runs, however of
   await shows(page => page !== styled)
   restore()
   await shows(page => page === styled)
-  t.equal(site.stderr, told)
+  t.equal(site.stderr, printed)
 })
 
 t.test('mistakes in templates are told, and the old ones stay in use', async t => {
@@ -149,6 +149,32 @@ t.test('a crash at the start is shown, and waits for a change', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
   await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
   restore()
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
+t.test('a dist/ that another compiler has written by half is used once it is whole', async t => {
+  const go = inCopy('go')
+  const broken = `
+    console.log('half')
+    while (!(await import('node:fs')).existsSync('${go}')) await new Promise(resolve => setTimeout(resolve, 20))
+    throw new Error('by half')\n`
+  const finish = () => replace('dist/.tsbuildinfo', readFileSync(inCopy('dist/.tsbuildinfo'), 'utf8'))
+
+  let restore = change('dist/lib/signals.js', text => broken + text)
+  add(bundle, '\n// a change\n')
+  await site.until(/^half$/m)
+  restore()
+  finish()
+  writeFileSync(go, '')
+  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
+  url = await site.url()
+
+  restore = change('dist/lib/signals.js', text => broken + text)
+  add(bundle, '\n// a change\n')
+  await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
+  restore()
+  finish()
   url = await site.url()
   t.match(await page(), '</body></html>')
 })

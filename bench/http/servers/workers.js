@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
+import { once } from 'node:events'
 import path from 'node:path'
-import { superviseWorkers } from '../../../dist/bin/workers.js'
+import { runWorkers } from '../../../dist/bin/workers.js'
 import { measureCpu } from '../measure-cpu.js'
 
 /**
@@ -11,20 +12,21 @@ import { measureCpu } from '../measure-cpu.js'
  */
 export function start(count) {
   return new Promise(resolve => {
-    void superviseWorkers({
+    void runWorkers({
       count: Number(count),
-      exec: path.join(import.meta.dirname, '../worker.js'),
+      program: path.join(import.meta.dirname, '../worker.js'),
       commandLine: [],
-      hopeless: 64,
-      tell: console.error,
+      finalCode: 64,
+      report: console.error,
       onReady: ({ port }) => resolve(port),
+      ended: once(process, 'SIGTERM'),
     })
   })
 }
 
 /**
- * What all processes have used together, and how many requests each worker has had. They are asked by the supervisor,
- * which hands on every message.
+ * What all processes have used together, and how many requests each worker has had. The main process asks them and
+ * passes on every message.
  *
  * @returns {Promise<{ cpu: number, requests: number[] }>}
  */

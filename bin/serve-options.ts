@@ -2,36 +2,36 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { TlsIdentity } from '../kernel/server/http-server.ts'
 
-/** What `--help` shows. */
+/** The text of `--help`. */
 export const help = `Usage: bin/serve [options]
 
-Serves the site.
+Serves the application.
 
-  --port <number>    the port to listen on; 0 for any free one (default 8000)
+  --port <number>    the port to listen on; 0 for any free port (default 8000)
   --host <address>   the address to listen on (default 127.0.0.1)
   --env <name>       dev, prod or test (default: APP_ENV, else dev)
-  --workers <number> serves with so many processes, and starts those anew that end (default: one, by itself)
-  --tls-cert <file>  speaks TLS with this certificate (PEM) …
-  --tls-key <file>   … and its key
-  --inspect <number> lets a debugger attach on this port of 127.0.0.1; without a number 9229 (a worker: one more)
-  --help             shows this
+  --workers <number> serves with several worker processes and replaces each one that ends (default: no workers)
+  --tls-cert <file>  serves HTTPS with this certificate (PEM); needs --tls-key
+  --tls-key <file>   the private key of the certificate (PEM)
+  --inspect <number> lets a debugger attach on this port of 127.0.0.1 (default 9229; worker 1 has the next port)
+  --help             shows this help
 `
 
-/** What a command line asks for. */
+/** The parsed options of a command line. */
 export interface Options {
   readonly host: string
   readonly port: number
   readonly environment: string | undefined
-  /** 0 for the process itself. */
+  /** 0: the main process answers requests itself. */
   readonly workers: number
   readonly identity: TlsIdentity | undefined
-  /** The port on 127.0.0.1 for a debugger. */
+  /** The port of 127.0.0.1 for a debugger. */
   readonly inspectPort: number | undefined
-  /** Whether one before it has given the warning of debug output: the supervisor says so, and help does not tell. */
+  /** Whether an earlier main process has printed the warnings. The supervisor sets this; it is not in the help. */
   readonly isRestarted: boolean
 }
 
-/** A command line that cannot be followed; the message says why. */
+/** A mistake in the command line; the message names it and shows the help. */
 export class UsageError extends Error {
   constructor(problem: string, cause?: unknown) {
     super(`${problem}\n\n${help}`, { cause })
@@ -40,11 +40,11 @@ export class UsageError extends Error {
 
 const workerLimit = 128
 
-/** Reads a command line. @throws UsageError */
+/** Parses a command line. @throws UsageError */
 export function parseOptions(commandLine: readonly string[]): Options | 'help' {
   const { values } = readValues(commandLine)
   if (values.help) return 'help'
-  // Node would listen on every address.
+  // With an empty host Node would listen on every address.
   if (values.host === '') throw new UsageError('--host must not be empty.')
   return {
     host: values.host,
@@ -60,7 +60,7 @@ export function parseOptions(commandLine: readonly string[]): Options | 'help' {
 function readValues(commandLine: readonly string[]) {
   try {
     return parseArgs({
-      // For parseArgs an option has a value always or never.
+      // For parseArgs an option has a value always or never, but the number of --inspect is optional.
       args: commandLine.map((argument, index) =>
         argument === '--inspect' && !/^\d/.test(String(commandLine[index + 1])) ? '--inspect=9229' : argument,
       ),
