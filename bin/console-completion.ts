@@ -7,7 +7,10 @@ export function createCompletionCommand(write: (text: string) => unknown): Conso
     description: 'Prints a script with which a shell completes command lines',
     arguments: [{ name: 'shell', description: 'the shell', choices: ['bash', 'zsh'] }],
     examples: [
-      { line: 'completion bash > ~/.local/share/bash-completion/completions/console', purpose: 'for bash, permanently' },
+      {
+        line: 'completion bash > ~/.local/share/bash-completion/completions/console',
+        purpose: 'for bash, permanently',
+      },
       { line: 'completion zsh', purpose: 'for zsh: eval "$(bin/console completion zsh)" in ~/.zshrc' },
     ],
     run({ arguments: { shell } }) {

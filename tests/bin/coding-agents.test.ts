@@ -14,7 +14,7 @@ const [stdio, http] = blocks
   .map(({ text = '' }) => JSON.parse(text).mcpServers.profiler)
 const listed = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => String(name))
 
-t.test('every code block of the guide is one that is tested here', async t => {
+t.test('every code block of the guide is tested here', async t => {
   t.strictSame(
     blocks.map(({ language }) => language),
     ['json', 'json', 'sh'],
@@ -23,14 +23,14 @@ t.test('every code block of the guide is one that is tested here', async t => {
 
 t.test('an agent that is configured as in the guide has the tools of the guide, on stdin and stdout', async t => {
   const command = stdio.command.replace('/path/to/project', process.cwd())
-  // Tap adds to the environment of every child what makes it count for coverage.
+  // tap adds its coverage to the environment of every child process.
   const args = ['-u', 'NODE_OPTIONS', command, ...stdio.args]
   const { client } = await connectAgent(t, new StdioClientTransport({ command: 'env', args, stderr: 'ignore' }))
   const { tools } = await client.listTools()
   t.strictSame(tools.map(({ name }) => name).toSorted(), listed.toSorted())
 })
 
-t.test('and over HTTP', async t => {
+t.test('an agent has the same tools over HTTP', async t => {
   const site = startSite(t, ['--port=0'], { APP_ENV: 'dev', PROFILER_MCP: '1' })
   const { port } = new URL(await site.url())
   const url = new URL(http.url)
@@ -39,7 +39,7 @@ t.test('and over HTTP', async t => {
   t.equal((await client.listTools()).tools.length, listed.length)
 })
 
-t.test('by hand, the command of the guide lists the tools, and ends', async t => {
+t.test('the command of the guide lists the tools and ends', async t => {
   const script = String(blocks.find(({ language }) => language === 'sh')?.text)
   const { NODE_OPTIONS: _, ...env } = process.env
   const shell = ['-u', 'NODE_OPTIONS', 'sh', '-c', script]

@@ -12,7 +12,7 @@ const seen: unknown[] = []
 const commands: readonly ConsoleCommand[] = [
   {
     name: 'demo:greet',
-    description: 'Greets somebody',
+    description: 'Greets a person',
     arguments: [
       {
         name: 'name',
@@ -44,7 +44,7 @@ const commands: readonly ConsoleCommand[] = [
     run({ arguments: { how } }) {
       if (how === 'usage') throw new CommandUsageError('That is not how.')
       if (how === 'foreseen') throw new HttpError(500, 'It was foreseen.')
-      if (how === 'unforeseen') throw new TypeError('Nobody knew.')
+      if (how === 'unforeseen') throw new TypeError('Unforeseen.')
       return exitCodes.failure
     },
   },
@@ -63,8 +63,8 @@ const demoBundle: Bundle = {
   name: 'demo',
   register(app) {
     app.commands.push(...commands)
-    app.logger.info('Nobody wants to know.')
-    app.logger.warning('Somebody may want to know.')
+    app.logger.info('Not of interest.')
+    app.logger.warning('Of interest.')
   },
 }
 
@@ -83,7 +83,7 @@ t.test('a command gets its arguments and options by their names', async t => {
   t.strictSame(seen.pop(), { words: { name: '-dashed' }, options: {} })
 })
 
-t.test('results are told as text, JSON or Markdown, and in colours on a terminal only', async t => {
+t.test('results are printed as text, JSON or Markdown, in colours only on a terminal', async t => {
   t.equal((await run('demo:greet *Ada* --md')).stdout, 'Hello, \\*Ada\\*!\n')
   t.strictSame(JSON.parse((await run('demo:greet Ada --json')).stdout), {
     words: { name: 'Ada' },
@@ -93,13 +93,13 @@ t.test('results are told as text, JSON or Markdown, and in colours on a terminal
   t.equal((await run('demo:greet Ada', { width: 80, env: { NO_COLOR: '1' } })).stdout, 'Hello, Ada!\n')
 })
 
-t.test('what is logged goes to stderr, when it is of interest', async t => {
+t.test('warnings in the log go to stderr', async t => {
   const { stderr, stdout } = await run('demo:greet Ada')
-  t.match(stderr, 'Somebody may want to know.')
-  t.notMatch(stderr + stdout, 'Nobody wants to know.')
+  t.match(stderr, 'Of interest.')
+  t.notMatch(stderr + stdout, 'Not of interest.')
 })
 
-t.test('a command line that is wrong says why: 64', async t => {
+t.test('a mistake in the command line is named, with exit code 64', async t => {
   const cases: [line: string, message: string][] = [
     ['demo:great Ada', "error: unknown command 'demo:great'\n(Did you mean demo:greet?)"],
     ['nope', "error: unknown command 'nope'"],
@@ -122,36 +122,36 @@ t.test('a command line that is wrong says why: 64', async t => {
   }
 })
 
-t.test('a command that fails says why: 1', async t => {
+t.test('the reason why a command fails is printed, with exit code 1', async t => {
   t.equal((await run('demo:fail quietly')).code, 1)
   const foreseen = await run('demo:fail foreseen')
   t.equal(foreseen.code, 1)
   t.match(foreseen.stderr, /^It was foreseen\.$/m)
   const unforeseen = await run('demo:fail unforeseen')
   t.equal(unforeseen.code, 1)
-  t.match(unforeseen.stderr, /TypeError: Nobody knew\.\n +at /)
+  t.match(unforeseen.stderr, /TypeError: Unforeseen\.\n +at /)
   const config = await run('demo:greet Ada --env prod')
   t.equal(config.code, 1)
   t.match(config.stderr, 'The configuration has mistakes:')
   t.equal((await run('demo:greet Ada --env')).code, 64)
 })
 
-t.test('a command whose name is taken is refused, and both are named', async t => {
+t.test('two commands of one name are an error that names both', async t => {
   const twice = {
     ...demoBundle,
     register: ({ commands: list }: Application) => void list.push(...commands, ...commands),
   }
   const { code, stderr } = await run('demo:greet Ada', { load: async () => [twice] })
   t.equal(code, 1)
-  t.equal(stderr, 'Two commands are named "demo:greet": "Greets somebody" and "Greets somebody". Rename one of them.\n')
+  t.equal(stderr, 'Two commands are named "demo:greet": "Greets a person" and "Greets a person". Rename one of them.\n')
 })
 
-t.test('help lists the commands by their areas, and tells all of each', async t => {
+t.test('help lists the commands by areas and describes each command', async t => {
   const all = await run('')
   t.equal(all.code, 0)
   t.match(
     all.stdout,
-    /^Usage: bin\/console [\s\S]+\n\nconsole:\n {2}completion +Writes [\s\S]+\n\ndemo:\n {2}demo:ask +Asks\.\n/,
+    /^Usage: bin\/console [\s\S]+\n\nconsole:\n {2}completion +Prints [\s\S]+\n\ndemo:\n {2}demo:ask +Asks\.\n/,
   )
   t.equal((await run('--help')).stdout, all.stdout)
   const area = await run('demo')
@@ -162,14 +162,14 @@ t.test('help lists the commands by their areas, and tells all of each', async t 
   t.equal(one.code, 0)
   t.match(
     one.stdout,
-    /Greets somebody\.[\s\S]+--times <number> +how often[\s\S]+bin\/console demo:greet Ada\n +greets Ada/,
+    /Greets a person\.[\s\S]+--times <number> +how often[\s\S]+bin\/console demo:greet Ada\n +greets Ada/,
   )
   t.match((await run('--help', { width: 40 })).stdout, '\u001b[1mUsage:\u001b[22m')
   t.match((await run('--version')).stdout, /^\d+\.\d+\.\d+\n$/)
   t.match((await run('--env test --help')).stdout, 'in the environment "test"')
 })
 
-t.test('a question is asked where somebody can answer', async t => {
+t.test('a question is asked only in a terminal', async t => {
   for (const [answer, said] of [
     ['y\n', 'true'],
     ['YES\n', 'true'],
@@ -183,16 +183,16 @@ t.test('a question is asked where somebody can answer', async t => {
   }
   const { code, stderr } = await run('demo:ask')
   t.equal(code, 64)
-  t.match(stderr, 'Really? Nobody can be asked here: add --yes.')
+  t.match(stderr, 'Really? There is no terminal to answer this: add --yes.')
   t.equal((await run('demo:ask', { answer: '', signal: AbortSignal.abort() })).code, 130, 'Ctrl-C')
 })
 
-t.test('shells are told which words may come next', async t => {
+t.test('shells complete command lines', async t => {
   const complete = async (line: string) => {
     const { stdout } = await run(['__complete', ...line.split(' ')])
     return stdout.split('\n').slice(0, -1)
   }
-  t.strictSame(await complete('demo:'), ['demo:greet\tGreets somebody', 'demo:fail\tFails', 'demo:ask\tAsks'])
+  t.strictSame(await complete('demo:'), ['demo:greet\tGreets a person', 'demo:fail\tFails', 'demo:ask\tAsks'])
   t.strictSame(await complete('demo:greet '), ['Ada\tthe first', 'Alan\tthe second'])
   t.strictSame(await complete('demo:greet Ad'), ['Ada\tthe first'])
   t.strictSame(await complete('demo:greet --times 3 --very-polite Ada '), ['loud\t', 'low\t'])
@@ -202,7 +202,7 @@ t.test('shells are told which words may come next', async t => {
   t.strictSame(await complete('demo:greet --l'), ['--language\tthe language'])
   t.strictSame(await complete('demo:greet Ada loud '), [])
   t.strictSame(await complete('demo:ask --env t'), ['test\t'])
-  t.strictSame(await complete('demo:ask --j'), ['--json\ttells it as JSON'])
+  t.strictSame(await complete('demo:ask --j'), ['--json\tprints the result as JSON'])
   t.strictSame(await complete('nope '), [])
   t.ok((await run(['__complete'])).stdout.includes('demo:ask'))
   t.match((await run('completion bash')).stdout, 'complete -o default -F')
@@ -233,20 +233,20 @@ t.test('the executable builds, runs and ends', async t => {
   t.match(wrong.printed.stderr, 'Did you mean debug:routes?')
 })
 
-t.test('events are told with the places in sources', async t => {
+t.test('listeners are listed with their places in the sources', async t => {
   const { ended, printed } = await execute(t, 'debug:events kernel.terminate')
   await ended
   t.match(printed.stdout, /kernel\/listeners\/body-listener\.ts:\d+/)
 })
 
-t.test('a reader that has seen enough is no failure', async t => {
+t.test('a reader that closes the pipe is no failure', async t => {
   const { ended, printed } = await execute(t, '--json; echo $? >&2; } | head -c 1', '{ bin/console debug:routes')
   await ended
   t.equal(printed.stdout.length, 1)
   t.equal(printed.stderr, '0\n')
 })
 
-t.test('Ctrl-C ends what would go on for ever', async t => {
+t.test('Ctrl-C ends a command that follows new profiles', async t => {
   const { child, ended, printed } = await execute(t, 'profiler:list --follow')
   await until(() => printed.stdout.includes('Status') || child.exitCode !== null)
   child.kill('SIGINT')

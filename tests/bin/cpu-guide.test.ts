@@ -5,7 +5,7 @@ import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
 import { primesBundle } from '#tests/fixtures/primes-bundle.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-t.test('the bundle of the guide is the one that is tested, and its hot spot is the one that stands there', async t => {
+t.test('the bundle of the guide is the tested one, and its hot spot is the one in the guide', async t => {
   const guide = readFileSync('docs/guides/cpu-profile.md', 'utf8')
   t.ok(guide.includes(readFileSync('tests/fixtures/primes-bundle.ts', 'utf8')))
   const armFile = path.join(t.testdir(), 'armed.json')

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { t } from 'tap'
 import { pause, SiteProcess } from './site-process.ts'
 
-t.test('rt-max-conns: more connections than file descriptors hurt for as long as they last', async t => {
+t.test('rt-max-conns: the server recovers from more connections than file descriptors', async t => {
   const command = 'ulimit -n 200; exec "$0" bin/start.js --port=0 --env=prod'
   const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production' }
   const parameters = ['-u', 'NODE_OPTIONS', 'sh', '-c', command, process.execPath]

@@ -21,7 +21,7 @@ const failing = `
 
 function createPage(`
 
-t.test('an agent reads on stdin and stdout what a running server records', async t => {
+t.test('an agent reads the profiles of a running server on stdin and stdout', async t => {
   const directory = t.testdir()
   copyProject(directory)
   const bundle = path.join(directory, 'bundles/site/site-bundle.ts')
@@ -31,7 +31,7 @@ t.test('an agent reads on stdin and stdout what a running server records', async
   const url = await site.url()
   t.equal((await fetch(`${url}/order/1?token=hunter2`)).status, 500)
 
-  // Tap adds to the environment of every child what makes it count for coverage.
+  // tap adds its coverage to the environment of every child process.
   const args = ['-u', 'NODE_OPTIONS', path.join(directory, 'bin/console'), 'mcp']
   const transport = new StdioClientTransport({ command: 'env', args, stderr: 'ignore' })
   const { ask, client } = await connectAgent(t, transport)
@@ -46,7 +46,7 @@ t.test('an agent reads on stdin and stdout what a running server records', async
   t.match(text, 'The order was lost, password=******')
   t.equal((await ask('last_exception')).texts[0], text)
 
-  // What the server has recorded since then, the other process finds as well.
+  // The other process finds profiles that the server records later, too.
   await fetch(`${url}/order/2`)
   await until(async () => (await ask('last_exception')).text.includes('/order/2'))
   const all = await Promise.all(

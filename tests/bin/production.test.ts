@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
+import { until } from '#tests/support/until.ts'
 import { startSite } from './site-process.ts'
 
 t.test('in production there is no trace of the profiler', async t => {
@@ -32,7 +33,7 @@ t.test('in production there is no trace of the profiler', async t => {
   const loaded = loadedFiles(coverage)
   t.ok(
     loaded.some(file => file.endsWith('/bundles/site/site-bundle.js')),
-    'the coverage knows what was loaded',
+    'the coverage lists the loaded files',
   )
   // Node 26 has a module of its own with such a name.
   t.strictSame(
@@ -41,14 +42,30 @@ t.test('in production there is no trace of the profiler', async t => {
   )
 })
 
-/** All of a response that may not differ; no path stands in a production page. */
+t.test('a slow reader gets all log lines, also after the server has closed', async t => {
+  const secret = 'of one’s own, and long enough for production'
+  const site = startSite(t, ['--port=0'], { APP_ENV: 'prod', APP_SECRET: secret, LOG_LEVEL: 'debug' })
+  const url = await site.url()
+  const { stdout } = site.child
+  stdout.pause()
+  const headers = { connection: 'close' }
+  const missing = `${url}/${'x'.repeat(3_000)}`
+  for (let request = 0; request < 100; request++) await (await fetch(missing, { headers })).text()
+  site.child.kill()
+  await until(async () => (await fetch(url, { headers }).catch(() => undefined)) === undefined)
+  stdout.resume()
+  t.equal(await site.end(), 0)
+  t.equal(site.stdout.match(/^\{.*Uncaught KERNEL_NO_ROUTE.*x{1000}.*\}$/gm)?.length, 100)
+})
+
+/** The parts of a response that must be equal. A production page contains no path. */
 async function ask(url: string, method = 'GET') {
   const response = await fetch(url, { method, redirect: 'manual' })
   const headers = [...response.headers].filter(([name]) => name !== 'date')
   return { status: response.status, headers, text: await response.text() }
 }
 
-/** The files that Node has loaded, as its coverage tells. */
+/** The files that Node has loaded, from its coverage. */
 function loadedFiles(directory: string): string[] {
   return readdirSync(directory).flatMap(file => {
     const report: { result: { url: string }[] } = JSON.parse(readFileSync(path.join(directory, file), 'utf8'))

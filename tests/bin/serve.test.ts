@@ -14,7 +14,7 @@ interface Outcome {
   readonly output: string
 }
 
-/** Runs `serve` in this process, for as long as it takes to fail. */
+/** Runs `serve` in this process until it fails. */
 async function fail(
   t: Test,
   options: readonly string[],
@@ -42,7 +42,7 @@ t.test('help is shown', async t => {
   t.match(site.stdout, /^Usage: bin\/serve \[options]\n/)
 })
 
-t.test('options that are wrong are told, with those there are', async t => {
+t.test('a wrong option is named, and the help is shown', async t => {
   const cases: [option: string, message: string][] = [
     ['--prot=1', "Unknown option '--prot'"],
     ['--port=80 80', '--port must be a number from 0 to 65535, not "80 80".'],
@@ -71,7 +71,7 @@ t.test('TLS needs a certificate and its key', async t => {
   t.match(wrong.output, /^The certificate and the key are not a pair that TLS can use: .+\n$/)
 })
 
-t.test('an address that cannot be listened on is told in one line', async t => {
+t.test('an address on which the server cannot listen is reported in one line', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -89,13 +89,13 @@ t.test('mistakes in the configuration are listed without a stack', async t => {
   t.match(output, /^The configuration has mistakes:\n( {2}[A-Z_]+ .*\n){3}$/)
 })
 
-t.test('production does not start with the secret that everybody knows', async t => {
+t.test('production does not start with the secret of the repository', async t => {
   const { code, output } = await fail(t, ['--env=prod'])
   t.equal(code, 1)
   t.match(output, /^The configuration has mistakes:\n {2}APP_SECRET is the one that is shipped .*\n$/)
 })
 
-t.test('an error that nobody has foreseen is shown with its stack and its cause', async t => {
+t.test('an unforeseen error is shown with its stack and its cause', async t => {
   const failing: Bundle = {
     name: 'failing',
     register() {
@@ -111,7 +111,7 @@ t.test('an error that nobody has foreseen is shown with its stack and its cause'
   t.match(output, /Error: the roof is on fire\n +at .*serve\.test\.[jt]s:\d+[\s\S]*Error: a candle\n/)
 })
 
-t.test('an error of a bundle that was foreseen needs no stack', async t => {
+t.test('a foreseen error of a bundle is shown without a stack', async t => {
   const failing: Bundle = { name: 'failing', register: ({ files }) => files.add('failing', '/nowhere') }
   const { output } = await fail(t, ['--port=0'], {}, [failing])
   const reason =
@@ -119,24 +119,27 @@ t.test('an error of a bundle that was foreseen needs no stack', async t => {
   t.equal(output, `The bundle "failing" failed in register(): ${reason}\n`)
 })
 
-t.test('it tells where it serves, reads files again when told so, and ends when its supervisor is gone', async t => {
-  const site = startCounted(t, ['--port=0'])
-  const url = await site.url()
-  await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
-  t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
-  for (const page of ['/star-photo-booth', '/partnership']) {
-    const response = await fetch(url + page)
-    t.equal(response.status, 200)
-    t.match(await response.text(), '</body></html>')
-    site.child.send('reload')
-  }
-  site.child.disconnect()
-  t.equal(await site.end(), 0)
-  t.equal(site.stderr, '')
-  await t.rejects(fetch(url))
-})
+t.test(
+  'the main process prints its address, reads files again after a message, and ends with its supervisor',
+  async t => {
+    const site = startCounted(t, ['--port=0'])
+    const url = await site.url()
+    await site.until(/ \(dev, debug on\)\nDebug output is for (programs of this user on|clients on) this machine/)
+    t.match(url, /^http:\/\/127\.0\.0\.1:\d+$/)
+    for (const page of ['/star-photo-booth', '/partnership']) {
+      const response = await fetch(url + page)
+      t.equal(response.status, 200)
+      t.match(await response.text(), '</body></html>')
+      site.child.send('reload')
+    }
+    site.child.disconnect()
+    t.equal(await site.end(), 0)
+    t.equal(site.stderr, '')
+    await t.rejects(fetch(url))
+  },
+)
 
-t.test('a restart is called that, and files that cannot be read again leave the old ones in use', async t => {
+t.test('a restart is announced as such, and after a failed reload the old files stay in use', async t => {
   const site = startFixture(t, 'spoilt-site', { APP_ENV: 'dev' })
   const url = await site.url()
   await site.until(/^ again \(dev, debug on\)\n/)
@@ -148,7 +151,7 @@ t.test('a restart is called that, and files that cannot be read again leave the 
   t.equal(await site.end(), 0)
 })
 
-t.test('address and environment are options; Ctrl-C, which npm passes on once more, ends it well', async t => {
+t.test('address and environment are options; Ctrl-C, which npm sends twice, stops the server in order', async t => {
   const site = startSite(t, ['--port=0', '--host=::1', '--env=test'])
   t.match(await site.url(), /^http:\/\/\[::1\]:\d+$/)
   await site.until(/ \(test, debug off\)\n/)
@@ -156,7 +159,7 @@ t.test('address and environment are options; Ctrl-C, which npm passes on once mo
   t.equal(await site.end(), 0)
 })
 
-t.test('a debugger attaches on this machine', async t => {
+t.test('a debugger can attach on this machine', async t => {
   const site = startCounted(t, ['--port=0', '--env=test', '--inspect', '0'])
   const [, address] = await site.until(/Debugger listening on ws:\/\/(127\.0\.0\.1:\d+)\//)
   await site.url()
@@ -165,7 +168,7 @@ t.test('a debugger attaches on this machine', async t => {
   t.equal(await site.end(), 0)
 })
 
-t.test('with TLS and workers the address says so', async t => {
+t.test('with TLS and workers the printed address is that of HTTPS', async t => {
   const folder = 'tests/fixtures/tls'
   const site = startCounted(
     t,
@@ -185,7 +188,7 @@ t.test('with TLS and workers the address says so', async t => {
   t.equal(await site.end(), 0)
 })
 
-t.test('an error that nobody has caught ends the process, after what is under way was answered', async t => {
+t.test('an uncaught exception ends the process after the running requests were answered', async t => {
   for (const [path, message] of [
     ['/throw', 'thrown later'],
     ['/reject', 'rejected later'],
@@ -199,12 +202,12 @@ t.test('an error that nobody has caught ends the process, after what is under wa
     t.equal(await response.text(), 'slow, and whole')
     t.equal(await site.end(), 1)
     const record = JSON.parse(String(site.stdout.trim().split('\n').at(-1)))
-    t.match(record, { level: 'critical', message: /nobody has caught/ })
+    t.match(record, { level: 'critical', message: /uncaught exception/ })
     t.match(JSON.stringify(record), message)
   }
 })
 
-t.test('rt-throw-late: in development the log names the request of such an error, and its record', async t => {
+t.test('rt-throw-late: in development the log names the request of an uncaught exception and its profile', async t => {
   for (const target of ['/throw?password=hunter2', '/reject?password=hunter2']) {
     const directory = t.testdir()
     const site = startFixture(t, 'crashing-site', { APP_ENV: 'dev', PROFILES: directory })
@@ -213,9 +216,10 @@ t.test('rt-throw-late: in development the log names the request of such an error
     t.equal(await (await fetch(url + target)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1)
-    const [, named] = /The work for GET (\S+) ends the process: nobody has caught this\./.exec(site.stdout) ?? []
+    const [, named] =
+      /The process ends because of an uncaught exception in the work for GET (\S+)\.\s/.exec(site.stdout) ?? []
     t.equal(named, `${url}${target.replace('hunter2', '******')}`)
-    const [, token = ''] = /What ends the process is in the record ([\da-f]{6})\./.exec(site.stdout) ?? []
+    const [, token = ''] = /The profile ([\da-f]{6}) has the exception that ends the process\./.exec(site.stdout) ?? []
     const storage = new FileProfileStorage({ directory, onProblem: () => undefined })
     const { summary, data } = (await storage.find(token))?.profile ?? {}
     t.hasStrict(summary, { outcome: 'crashed', status: 200, exception: 'Error' })
@@ -227,7 +231,7 @@ t.test('rt-throw-late: in development the log names the request of such an error
   }
 })
 
-t.test('rt-throw-late: whatever is rejected, the process ends in order', async t => {
+t.test('rt-throw-late: after an unhandled rejection of any value the process ends in order', async t => {
   for (const value of ['undefined', 'text', 'empty']) {
     const site = startFixture(t, 'crashing-site', { ...ownSecret, APP_ENV: 'prod' })
     const url = await site.url()
@@ -235,7 +239,7 @@ t.test('rt-throw-late: whatever is rejected, the process ends in order', async t
     t.equal(await (await fetch(`${url}/odd?value=${value}`)).text(), 'nothing is wrong')
     t.equal(await (await slow).text(), 'slow, and whole')
     t.equal(await site.end(), 1, value)
-    t.match(site.stdout, /nobody has caught/)
+    t.match(site.stdout, /uncaught exception/)
   }
 })
 
@@ -252,13 +256,13 @@ t.test('production writes nothing but JSON to stdout', async t => {
   }
   t.strictSame(site.stderr.split('\n'), [
     `Sinfonietta serves ${url} (prod, debug off)`,
-    'Any host is answered: APP_HOSTS is not set. A redirect or a link may lead to a host that a client has made up.',
+    'Requests for any host are answered, because APP_HOSTS is not set. A client could choose the host of a redirect or a link.',
     'Set APP_HOSTS to the names of the site, such as APP_HOSTS=example.org,*.example.org.',
     '',
   ])
 })
 
-t.test('who does not want to wait for what is under way sends another signal', async t => {
+t.test('a second signal ends the process without waiting for running requests', async t => {
   const site = startCounted(t, ['--port=0', '--env=prod'], ownSecret)
   const client = connect(Number(new URL(await site.url()).port), '127.0.0.1')
   t.teardown(() => client.destroy())

@@ -8,7 +8,7 @@ import type { Test } from 'tap'
 
 type Piped = ChildProcessByStdio<null, Readable, Readable>
 
-/** A process of the site and what it prints. It is killed when the test ends. */
+/** A process of the site and its output. It is killed when the test ends. */
 export class SiteProcess {
   readonly child: Piped
   stdout = ''
@@ -17,7 +17,7 @@ export class SiteProcess {
   readonly #ended: Promise<unknown>
 
   constructor(t: Test, child: ChildProcess) {
-    // What it prints is piped, which its type does not tell when there is a channel, too.
+    // Its output is piped. With an IPC channel the type of the process does not say so.
     this.child = child as Piped
     const { stdout, stderr } = this.child
     // Node emits no "close" for a child that was disconnected.
@@ -36,7 +36,7 @@ export class SiteProcess {
     })
   }
 
-  /** Waits until something is printed, after what an earlier `until` has waited for. */
+  /** Waits for an output after the one that the previous `until` has found. */
   async until(pattern: RegExp): Promise<RegExpExecArray> {
     let found = pattern.exec(this.#unread)
     for (let attempt = 0; found === null; attempt++) {
@@ -48,34 +48,34 @@ export class SiteProcess {
     return found
   }
 
-  /** Waits until it serves (again) and gives its URL. */
+  /** Waits until the site serves (again). Resolves with its URL. */
   async url(): Promise<string> {
     return String((await this.until(/Sinfonietta serves (https?:\S+)/))[1])
   }
 
-  /** Waits until it has ended; gives its exit code, or the signal that ended it. */
+  /** Waits until the process has ended. Resolves with its exit code, or with the signal that has ended it. */
   async end(): Promise<number | NodeJS.Signals | null> {
     await this.#ended
     return this.child.exitCode ?? this.child.signalCode
   }
 }
 
-/** Starts the process that serves, from the project itself and without a supervisor. */
+/** Starts the main process of the project itself, without a supervisor. */
 export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
   return startProgram(t, [process.execPath, 'bin/start.js', ...options], variables)
 }
 
-/** Starts another program of node than the one that runs the tests, or with other options. */
+/** Starts any program. */
 export function startProgram(t: Test, command: string[], variables: NodeJS.ProcessEnv): SiteProcess {
   return start(t, uncounted, command, variables)
 }
 
-/** Starts it so that it counts for coverage, which takes it some seconds. */
+/** Starts the main process with coverage, which takes some seconds. */
 export function startCounted(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
   return start(t, [], [process.execPath, 'bin/start.js', ...options], variables)
 }
 
-/** Starts a program of the tests, so that it counts for coverage. */
+/** Starts a program of `tests/fixtures` with coverage. */
 export function startFixture(t: Test, name: string, variables: NodeJS.ProcessEnv): SiteProcess {
   return start(t, [], [process.execPath, '--enable-source-maps', `dist/tests/fixtures/${name}.js`], variables)
 }
@@ -85,7 +85,7 @@ export function startCopy(t: Test, directory: string, options: readonly string[]
   return start(t, uncounted, [path.join(directory, 'bin/serve'), ...options])
 }
 
-/** For `env`, because tap adds to the environment of every child once more what makes it count. */
+/** Options of `env`: tap adds its coverage to the environment of every child process. */
 const uncounted = ['-u', 'NODE_OPTIONS']
 
 function start(t: Test, options: string[], command: string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
@@ -93,7 +93,7 @@ function start(t: Test, options: string[], command: string[], variables: NodeJS.
   return new SiteProcess(t, spawn('env', [...options, ...command], { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))
 }
 
-/** Copies what the site consists of, so that a test may change it. */
+/** Copies the files of the site, so that a test may change them. */
 export function copyProject(directory: string): void {
   const parts = ['bin', 'bundles', 'kernel', 'lib', 'templates', '.env', 'package.json', 'tsconfig.json']
   for (const part of parts) cpSync(part, path.join(directory, part), { recursive: true })

@@ -21,31 +21,31 @@ const bundle = 'bundles/site/site-bundle.ts'
 const template = 'templates/site/partnership.hbs'
 const stylesheet = 'bundles/site/assets/site.css'
 
-/** Replaces the file, as editors do that never leave half of one behind. */
+/** Replaces a file, as editors do that never leave a half-written file. */
 function replace(file: string, text: string): void {
   writeFileSync(inCopy(`${file}~`), text)
   renameSync(inCopy(`${file}~`), inCopy(file))
 }
 
-/** Adds to a file; gives what takes it back. */
+/** Adds a text to a file. Returns a function that restores the file. */
 function add(file: string, text: string): () => void {
   return change(file, before => before + text)
 }
 
-/** Changes a file; gives what takes it back. */
+/** Changes a file. Returns a function that restores it. */
 function change(file: string, edit: (text: string) => string): () => void {
   const before = readFileSync(inCopy(file), 'utf8')
   replace(file, edit(before))
   return () => replace(file, before)
 }
 
-/** The program that a debugger finds behind a port. */
+/** The program that a debugger finds at a port. */
 async function inspected(port: number): Promise<unknown> {
   const targets = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as { title: string }[]
   return targets[0]?.title
 }
 
-/** Runs a command in the copy, with nothing in its environment that tap puts there. */
+/** Runs a command in the copy, without the environment variables of tap. */
 function runConsole(...words: string[]) {
   const { HOME = '', PATH = '' } = process.env
   const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, 'bin/console', ...words]
@@ -53,19 +53,19 @@ function runConsole(...words: string[]) {
 }
 
 async function page(): Promise<string> {
-  // The tag of the toolbar names the request.
+  // Without the toolbar, which names the token, each response is the same.
   return (await fetch(`${url}/partnership`, { headers: { 'x-profiler': 'off' } })).text()
 }
 
-/** Asks the process that serves now until it shows what is waited for. With a new process there would be a new port. */
+/** Requests the page of the current process until it is as expected. A new process would have a new port. */
 async function shows(isShown: (page: string) => boolean): Promise<void> {
   for (let attempt = 0; !isShown(await page()); attempt++) {
-    assert(attempt < 1_000, 'This is never shown.')
+    assert(attempt < 1_000, 'The expected page never came.')
     await pause(20)
   }
 }
 
-t.test('it compiles, and warns when it serves for the first time, however often it was started', async t => {
+t.test('it compiles, and prints its warnings when it serves for the first time', async t => {
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
   writeFileSync(inCopy('.env.local'), 'APP_HOST=example.org\n')
   await site.until(/A \.env file sets APP_HOST, which no setting has as its name; the nearest is "APP_HOSTS"\./)
@@ -76,7 +76,7 @@ t.test('it compiles, and warns when it serves for the first time, however often 
   printed = site.stderr
 })
 
-t.test('a changed template or asset is used by the process that runs, however often it is replaced', async t => {
+t.test('the running process uses a changed template or asset, however often it is replaced', async t => {
   for (const text of ['1st text', '2nd text', '3rd text']) {
     const restore = add(template, `<!-- ${text} -->`)
     await shows(page => page.includes(text))
@@ -91,7 +91,7 @@ t.test('a changed template or asset is used by the process that runs, however of
   t.equal(site.stderr, printed)
 })
 
-t.test('mistakes in templates are told, and the old ones stay in use', async t => {
+t.test('mistakes in templates are printed, and the old templates stay in use', async t => {
   const before = await page()
   const restore = add(template, '{{> nowhere}}')
   await site.until(
@@ -114,7 +114,7 @@ t.test('a changed source is served by a new process', async t => {
   await t.rejects(fetch(old))
 })
 
-t.test('a type error is shown, and what was compiled last goes on', async t => {
+t.test('a type error is shown, and the last build goes on', async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/site-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
@@ -132,20 +132,20 @@ t.test('a type error in a test keeps neither the server nor the console from run
   rmSync(inCopy('tests/wrong.test.ts'))
 })
 
-t.test('while the sources do not compile, the console reads profiles as it was compiled last', async t => {
+t.test('while the sources do not compile, the console reads profiles with the last build', async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/What was compiled before goes on: waiting for a change/)
   const profiles = runConsole('profiler:list', '--json')
   t.equal(profiles.status, 0)
-  t.match(profiles.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs as it was compiled last\.\n$/)
+  t.match(profiles.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
   const routes = runConsole('debug:routes')
   t.equal(routes.status, 1)
-  t.match(routes.stderr, /TS2322[\s\S]*\nNothing was done\.\n$/)
+  t.match(routes.stderr, /TS2322[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
   restore()
   url = await site.url()
 })
 
-t.test('a crash at the start is shown, and waits for a change', async t => {
+t.test('after a crash at the start the supervisor waits for a change', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
   await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
   restore()
@@ -153,7 +153,7 @@ t.test('a crash at the start is shown, and waits for a change', async t => {
   t.match(await page(), '</body></html>')
 })
 
-t.test('a dist/ that another compiler has written by half is used once it is whole', async t => {
+t.test('a half-written dist/ of another compiler is used once it is complete', async t => {
   const go = inCopy('go')
   const broken = `
     console.log('half')
@@ -179,8 +179,10 @@ t.test('a dist/ that another compiler has written by half is used once it is who
   t.match(await page(), '</body></html>')
 })
 
-t.test('a site that crashes while it serves starts again at once, and its profile can be opened', async t => {
-  const route = `app.routes.add({
+t.test(
+  'a site that crashes while it serves starts again at once, and the profile of the crash can be opened',
+  async t => {
+    const route = `app.routes.add({
       name: 'crash',
       path: '/crash',
       controller: () => {
@@ -188,22 +190,23 @@ t.test('a site that crashes while it serves starts again at once, and its profil
         return Response.text('')
       },
     })`
-  const restore = change(bundle, text => text.replace('register(app) {\n', `$&    ${route}\n`))
-  url = await site.url()
-  for (let crash = 1; crash <= 3; crash++) {
-    const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
-    await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
+    const restore = change(bundle, text => text.replace('register(app) {\n', `$&    ${route}\n`))
     url = await site.url()
-    const profile = await fetch(`${url}/_profiler/${token}.json`)
-    t.equal(profile.status, 200)
-    const { summary } = (await profile.json()) as { summary: { outcome: string } }
-    t.equal(summary.outcome, 'crashed')
-  }
-  restore()
-  url = await site.url()
-})
+    for (let crash = 1; crash <= 3; crash++) {
+      const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
+      await site.until(/Error: on purpose\n[\s\S]*The site has ended \(exit code 1\): starting again in \d\.\d s\.\n/)
+      url = await site.url()
+      const profile = await fetch(`${url}/_profiler/${token}.json`)
+      t.equal(profile.status, 200)
+      const { summary } = (await profile.json()) as { summary: { outcome: string } }
+      t.equal(summary.outcome, 'crashed')
+    }
+    restore()
+    url = await site.url()
+  },
+)
 
-t.test('a template that keeps it from starting is shown, and heals', async t => {
+t.test('after a mistake in a template at the start the supervisor waits for a change', async t => {
   const restore = add(template, '{{#if}}')
   await site.until(/Templates cannot be used/)
   add(bundle, '\n// a change\n')
@@ -213,7 +216,7 @@ t.test('a template that keeps it from starting is shown, and heals', async t => 
   t.match(await page(), '</body></html>')
 })
 
-t.test('mistakes in the configuration are listed, and heal', async t => {
+t.test('after mistakes in the configuration the supervisor waits for a change', async t => {
   writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\nMAILER_DSN=mail\n')
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\n {2}MAILER_DSN .*\nThe site has ended/)
   rmSync(inCopy('.env.local'))
@@ -221,7 +224,7 @@ t.test('mistakes in the configuration are listed, and heal', async t => {
   t.match(await page(), '</body></html>')
 })
 
-t.test('what depends on the settings is said again when they change', async t => {
+t.test('texts that depend on the settings are printed again when these change', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_HOTS=example.org\nDEBUG_KEY=0123456789abcdef\n')
   await site.until(/A \.env file sets APP_HOTS, which no setting has as its name; the nearest is "APP_HOSTS"\./)
   url = await site.url()
@@ -231,7 +234,7 @@ t.test('what depends on the settings is said again when they change', async t =>
   t.match(await page(), '</body></html>')
 })
 
-t.test('no change is lost while it restarts, and folders may be new', async t => {
+t.test('no change is lost during a restart, nor in new folders', async t => {
   mkdirSync(inCopy('lib/new/deep'), { recursive: true })
   for (let version = 1; version <= 10; version++) {
     writeFileSync(inCopy('lib/new/deep/version.ts'), `export const version: string = 'version ${version}'\n`)
@@ -246,7 +249,7 @@ t.test('no change is lost while it restarts, and folders may be new', async t =>
   t.match(await page(), '</body></html>')
 })
 
-t.test('a port that is taken is told in one line, and no change is waited for', async t => {
+t.test('a taken port is reported in one line, and the supervisor ends', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   t.teardown(() => server.close())
   await once(server, 'listening')
@@ -256,28 +259,28 @@ t.test('a port that is taken is told in one line, and no change is waited for', 
   t.equal(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
 })
 
-t.test('wrong options are not waited with', async t => {
+t.test('the supervisor ends after a wrong option', async t => {
   const other = startCopy(t, directory, ['--prot=1'])
   t.equal(await other.end(), 64)
   t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
 })
 
-t.test('SIGTERM ends it well', async t => {
+t.test('SIGTERM stops the supervisor and the site', async t => {
   site.child.kill()
   t.equal(await site.end(), 0)
   await t.rejects(fetch(url))
 })
 
-t.test('nothing of it outlives a supervisor that is killed', async t => {
+t.test('no process outlives a supervisor that is killed', async t => {
   const other = startCopy(t, directory)
   const url = await other.url()
   other.child.kill('SIGKILL')
-  // The child has the same pipes: they are closed when it has ended, too.
+  // The child has the same pipes, so they are closed when it has ended, too.
   t.equal(await other.end(), 'SIGKILL')
   await t.rejects(fetch(url))
 })
 
-t.test('a debugger attaches to the process that serves, also after a restart', async t => {
+t.test('a debugger attaches to the main process, also after a restart', async t => {
   const port = await findPort()
   for (const [variable, option] of [
     [`NODE_OPTIONS=--inspect=${port}`, '--host=127.0.0.1'],
@@ -295,14 +298,14 @@ t.test('a debugger attaches to the process that serves, also after a restart', a
   }
 })
 
-t.test('what .env.local says decides about the supervisor, too', async t => {
+t.test('the environment in .env.local decides whether there is a supervisor', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_ENV=prod\n')
   const other = startCopy(t, directory)
   t.equal(await other.end(), 1)
   t.match(other.stderr, /^The configuration has mistakes:\n {2}APP_SECRET .*\n$/)
 })
 
-t.test('what is compiled is enough where there is no compiler', async t => {
+t.test('without a compiler, an existing dist/ is enough', async t => {
   rmSync(inCopy('.env.local'))
   rmSync(inCopy('node_modules'))
   mkdirSync(inCopy('node_modules'))

@@ -10,17 +10,17 @@ import { pause, startCounted, startProgram, startSite } from './site-process.ts'
 
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
-/** `npm run soak -- --restarts 20` has more of them. */
+/** `npm run soak -- --restarts 20` restarts more often. */
 const restarts = 2
 
 const hasPrlimit = spawnSync('prlimit', ['--version']).status === 0
 
-/** Of a page, over a connection that nobody keeps: a worker that retires would wait for it. */
+/** The status of a page, over a connection that is closed at once: a retiring worker would wait for it. */
 async function statusOf(url: string): Promise<number> {
   return (await fetch(`${url}/partnership`, { headers: { connection: 'close' } })).status
 }
 
-/** What comes of a request. */
+/** Resolves with the outcome of a request. */
 function ask(url: string, agent: Agent): Promise<string> {
   return new Promise(resolve => {
     request(url, { agent }, response => {
@@ -32,7 +32,7 @@ function ask(url: string, agent: Agent): Promise<string> {
   })
 }
 
-t.test('workers share a port, are replaced when they end, and end with their primary', async t => {
+t.test('workers share a port, are replaced when they end, and end with the main process', async t => {
   const site = startCounted(t, ['--port=0', '--workers=2'])
   const url = await site.url()
   await site.until(/\(dev, debug on, 2 workers\)/)
@@ -59,7 +59,10 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   await until(() => childrenOf(site.child.pid).length === 3)
   process.kill(old, 'SIGKILL')
   await until(() => !childrenOf(site.child.pid).includes(other) && childrenOf(site.child.pid).length === 2)
-  t.notOk(childrenOf(site.child.pid).includes(old), 'one that dies while it is replaced holds nothing up')
+  t.notOk(
+    childrenOf(site.child.pid).includes(old),
+    'a worker that dies while it is replaced does not stop the replacement',
+  )
 
   process.kill(Number(childrenOf(site.child.pid)[0]), 'SIGTERM')
   await site.until(/A worker has ended \(exit code 0\)/)
@@ -68,7 +71,7 @@ t.test('workers share a port, are replaced when they end, and end with their pri
   t.strictSame(childrenOf(site.child.pid), [])
 })
 
-t.test('a worker that is still starting is replaced by a signal: it would hear no message', async t => {
+t.test('a worker that is still starting is replaced by a signal, because it receives no message yet', async t => {
   const site = startCounted(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
   const url = await site.url()
   const [first = 0, second = 0] = childrenOf(site.child.pid)
@@ -78,7 +81,7 @@ t.test('a worker that is still starting is replaced by a signal: it would hear n
   const [starting = 0] = childrenOf(site.child.pid).filter(isNew)
   process.kill(starting, 'SIGSTOP')
   site.child.kill('SIGHUP')
-  // SIGTERM (15) waits for it.
+  // SIGTERM (15) is pending for it.
   await until(() => /^ShdPnd:\s*0*4000$/m.test(readFileSync(`/proc/${starting}/status`, 'utf8')))
   process.kill(starting, 'SIGCONT')
   await until(() => !childrenOf(site.child.pid).some(pid => pid === starting || pid === second))
@@ -87,7 +90,7 @@ t.test('a worker that is still starting is replaced by a signal: it would hear n
   t.equal(await site.end(), 0)
 })
 
-t.test('what another worker would say as well is said once', async t => {
+t.test('an error that every worker would have is printed once', async t => {
   const taken = startSite(t, ['--port=0', '--env=prod'], ownSecret)
   const { port } = new URL(await taken.url())
   const site = startCounted(t, [`--port=${port}`, '--env=prod', '--workers=1'], ownSecret)
@@ -95,11 +98,11 @@ t.test('what another worker would say as well is said once', async t => {
   t.match(site.stderr, /is taken by another program/)
 })
 
-t.test('a connection that is handed to a worker just when it ends goes to another one', async t => {
+t.test('a connection that is handed to an ending worker goes to another worker', async t => {
   const site = startSite(t, ['--port=0', '--env=prod', '--workers=2'], ownSecret)
   const url = await site.url()
   const [old = 0] = childrenOf(site.child.pid)
-  // The primary process accepts nothing, and does not learn that the worker closes, before it goes on.
+  // The stopped main process accepts no connection and does not notice that the worker closes.
   site.child.kill('SIGSTOP')
   const agent = new Agent({ keepAlive: false })
   const answers = Promise.all(Array.from({ length: 20 }, () => ask(`${url}/partnership`, agent)))
@@ -109,35 +112,32 @@ t.test('a connection that is handed to a worker just when it ends goes to anothe
   t.strictSame(new Set(await answers), new Set(['status 200']))
   await until(() => !childrenOf(site.child.pid).includes(old))
   await site.until(/A worker has ended \(exit code 0\)/)
-  t.equal(site.stderr.match(/APP_HOSTS is not set/g)?.length, 1, 'one process speaks for all')
+  t.equal(site.stderr.match(/APP_HOSTS is not set/g)?.length, 1, 'only the main process prints the warning')
+})
+
+t.test('a request that waits while a worker has no processor is answered', async t => {
+  let answer: string | undefined
+  // If this process has no processor for half a second either, the request comes too late: then it is tried again.
+  for (let attempt = 0; answer !== 'status 200' && attempt < 5; attempt++) {
+    const site = startSite(t, ['--port=0', '--env=prod', '--workers=1'], ownSecret)
+    const url = await site.url()
+    const [worker = 0] = childrenOf(site.child.pid)
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    t.teardown(() => agent.destroy())
+    t.equal(await ask(`${url}/partnership`, agent), 'status 200')
+    process.kill(worker, 'SIGTERM')
+    await pause(200)
+    process.kill(worker, 'SIGSTOP')
+    const waiting = ask(`${url}/partnership`, agent)
+    await pause(1_000)
+    process.kill(worker, 'SIGCONT')
+    answer = await waiting
+  }
+  t.equal(answer, 'status 200')
 })
 
 t.test(
-  'a request that waits while a worker has no processor is answered, and not taken for an idle connection',
-  async t => {
-    let answer: string | undefined
-    // It is too late where this process had no processor for half a second, either.
-    for (let attempt = 0; answer !== 'status 200' && attempt < 5; attempt++) {
-      const site = startSite(t, ['--port=0', '--env=prod', '--workers=1'], ownSecret)
-      const url = await site.url()
-      const [worker = 0] = childrenOf(site.child.pid)
-      const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      t.teardown(() => agent.destroy())
-      t.equal(await ask(`${url}/partnership`, agent), 'status 200')
-      process.kill(worker, 'SIGTERM')
-      await pause(200)
-      process.kill(worker, 'SIGSTOP')
-      const waiting = ask(`${url}/partnership`, agent)
-      await pause(1_000)
-      process.kill(worker, 'SIGCONT')
-      answer = await waiting
-    }
-    t.equal(answer, 'status 200')
-  },
-)
-
-t.test(
-  'where the system starts no process, the workers that are there go on, and another one is tried later',
+  'if the system cannot start a process, the existing workers go on, and the start is tried again later',
   async t => {
     const node = path.join(t.testdir(), 'node')
     copyFileSync(process.execPath, node)
@@ -160,13 +160,13 @@ t.test(
 )
 
 t.test(
-  'where the environment is too large for a new process, likewise',
+  'if the environment is too large for a new process, the existing workers go on',
   { skip: hasPrlimit ? false : 'no prlimit' },
   async t => {
     const large = { ...ownSecret, LARGE_1: 'x'.repeat(100_000), LARGE_2: 'x'.repeat(100_000) }
     const site = startCounted(t, ['--port=0', '--env=prod', '--workers=1'], large)
     const url = await site.url()
-    // A quarter of the stack's size is what the arguments of a program may take.
+    // The arguments of a program may take a quarter of the size of the stack.
     execFileSync('prlimit', ['--pid', String(site.child.pid), '--stack=524288:'])
     site.child.kill('SIGHUP')
     await site.until(/A new worker has not started: the old one goes on\./)

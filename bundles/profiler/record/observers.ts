@@ -67,7 +67,8 @@ export function watchCrashes(profiler: Profiler, context: RequestContext, logger
     const culprit = context.current
     profiler.crash(error, culprit)
     const token = profiler.find(culprit)?.token
-    if (token !== undefined) logger.critical('What ends the process is in the record {record}.', { record: token })
+    if (token !== undefined)
+      logger.critical('The profile {profile} has the exception that ends the process.', { profile: token })
   }
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
