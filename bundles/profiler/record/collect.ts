@@ -3,7 +3,13 @@ import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { roundTime } from '../profile/format.ts'
-import { type ProfileDocument, type ProfileSummary, schemaVersion } from '../profile/profile.ts'
+import {
+  type CollectorTypes,
+  type ProcessTypes,
+  type ProfileDocument,
+  type ProfileSummary,
+  schemaVersion,
+} from '../profile/profile.ts'
 import type { ProfileRecord } from '../store/profile-storage.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
@@ -14,6 +20,13 @@ export interface ProfileCollector extends Collector<Trace> {
   describeProcess?(): unknown
   /** Whether it also returns late work: then it runs again after late work. */
   readonly collectsLate?: true
+}
+
+/** The collector of a name: what it returns has the type that the profile has under this name. */
+export interface CollectorOf<Name extends keyof CollectorTypes | keyof ProcessTypes> extends ProfileCollector {
+  readonly name: Name
+  collect(trace: Trace): CollectorTypes[Name & keyof CollectorTypes] | undefined
+  describeProcess?(): ProcessTypes[Name & keyof ProcessTypes]
 }
 
 /** Runs each collector on a trace. Never throws: a collector that fails loses its own data only. */

@@ -1,6 +1,6 @@
 import t from 'tap'
+import type { ExceptionData, RecordedException } from '#bundles/profiler/profile/code-data.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { ExceptionData, RecordedException } from '#bundles/profiler/record/collectors/exception.ts'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { createExceptionPanel } from '#bundles/profiler/web/panels/exception.ts'
 import { ExceptionEvent } from '#kernel/events.ts'

@@ -1,7 +1,7 @@
 import t from 'tap'
+import type { RouterData } from '#bundles/profiler/profile/exchange-data.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import type { RouterData } from '#bundles/profiler/record/collectors/router.ts'
 import { createRouterPanel, rebuildRequest } from '#bundles/profiler/web/panels/router.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'

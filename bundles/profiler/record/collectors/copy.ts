@@ -2,6 +2,7 @@ import type { Headers } from '../../../../lib/http/headers.ts'
 import { type CopyBounds, MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
+import type { Pairs } from '../../profile/schema.ts'
 
 /** Of one table of a panel: nobody reads more of it. */
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
@@ -14,9 +15,6 @@ export function createCopier(redactor: Redactor): MaskingCopier {
   return new MaskingCopier(redactor, bounds)
 }
 
-/** Names and values, in their order and with those that come twice. */
-export type Pairs = (readonly [name: string, value: unknown])[]
-
 /** What the profiler itself says of times: never twice the same, so it would be searched anew each time, and no secret. */
 const ownTiming =
   /^profile;desc="[\da-f]{6}"(?:, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
@@ -27,7 +25,7 @@ const ownTiming =
  */
 export function copyHeaders(headers: Headers, copier: MaskingCopier): Pairs {
   const fields = headers.toRaw()
-  const copies: Pairs = []
+  const copies: Pairs[number][] = []
   for (let at = 0; at < fields.length; at += 2) {
     const [name, value] = copier.isSpent() ? ['…', '…'] : [fields[at] as string, fields[at + 1] as string]
     copies.push([name, copyValue(name, value, copier)])

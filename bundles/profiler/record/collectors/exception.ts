@@ -2,50 +2,12 @@ import { errorChain, type FlatError, flattenError } from '../../../../lib/errors
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
-import { type SourceExcerpt, SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
+import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { type FrameLocation, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { ExceptionData, RecordedException, RecordedFrame } from '../../profile/code-data.ts'
+import type { Excerpt } from '../../profile/schema.ts'
+import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-
-/** What was thrown while a request was handled. */
-export interface ExceptionData {
-  /** In the order in which they were thrown, each with what led to it; mostly one. */
-  readonly exceptions: readonly RecordedException[]
-  /** Of the sources that frames name by file and line. */
-  readonly excerpts: readonly RecordedExcerpt[]
-}
-
-/** One error of a chain. */
-export interface RecordedException {
-  readonly name: string
-  readonly message: string
-  readonly code?: string | number
-  readonly status?: number
-  /** The innermost call first, at most 30. */
-  readonly frames: readonly RecordedFrame[]
-  /** How many of its outermost frames are left out because they are the same as those of the error above it. */
-  readonly common?: number
-  /** How many frames are left out because they are too many. */
-  readonly omitted?: number
-  /** Says what else was left out. */
-  readonly note?: string
-  readonly cause?: RecordedException
-  /** The errors that an AggregateError gathers. */
-  readonly errors?: readonly RecordedException[]
-}
-
-/** One call of a stack. */
-export interface RecordedFrame extends FrameLocation {
-  readonly call: string
-  readonly line?: number
-  readonly column?: number
-}
-
-/** Lines around one that a frame names. */
-export interface RecordedExcerpt extends SourceExcerpt {
-  readonly file: string
-  readonly line: number
-}
 
 const frameLimit = 30
 const messageLimit = 4096
@@ -63,7 +25,7 @@ const excerptLimit = 10
  * blame for, which nobody debugs for long. It is asked when the response was sent, which nobody waits for, and everything
  * that costs much (parsing of frames, reading of sources) is done once for each place of the code.
  */
-export class ExceptionCollector implements ProfileCollector {
+export class ExceptionCollector implements CollectorOf<'exception'> {
   readonly name = 'exception'
   readonly #directory: string
   readonly #redactor: Redactor
@@ -79,7 +41,7 @@ export class ExceptionCollector implements ProfileCollector {
 
   collect({ outcome, response, skipped, thrown }: Trace): ExceptionData | undefined {
     if (thrown.length === 0) return undefined
-    const excerpts: RecordedExcerpt[] = []
+    const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
       const flat = flattenError(error)
       // The response to what was thrown just now is still to come.
@@ -131,7 +93,7 @@ export class ExceptionCollector implements ProfileCollector {
   }
 
   /** Of the application's calls; of the kernel's innermost one where there are none and nobody but the code is to blame. */
-  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: RecordedExcerpt[]): void {
+  #addExcerpts(error: FlatError, isClientError: boolean, excerpts: Excerpt[]): void {
     const end = excerpts.length + (isClientError ? 1 : excerptLimit)
     const chain = errorChain(error)
     for (const { frames } of chain) this.#addExcerptsOf(frames, 'application', end, excerpts)
@@ -143,7 +105,7 @@ export class ExceptionCollector implements ProfileCollector {
     frames: readonly StackFrame[],
     wanted: FrameLocation['origin'],
     end: number,
-    excerpts: RecordedExcerpt[],
+    excerpts: Excerpt[],
   ): void {
     for (const [index, { origin, file = '', line = 0 }] of this.#recorded(frames).entries()) {
       if (excerpts.length === end) return

@@ -5,23 +5,11 @@ import type { Config } from '../../../../lib/env/config.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/view.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { ProfileCollector } from '../collect.ts'
-
-/** What an application was started with, told once for all profiles of its process. */
-export interface ConfigFacts {
-  readonly environment: string
-  readonly isDebug: boolean
-  readonly logLevel: string
-  readonly bundles: readonly string[]
-  readonly hosts: readonly string[]
-  readonly trustedProxies: readonly string[]
-  readonly debugAllowedIps: readonly string[]
-  /** The settings that nobody sees, by the names of their variables: masked, or empty. */
-  readonly secrets: Readonly<Record<string, string>>
-}
+import type { ConfigProcessData, ServerProcessData } from '../../profile/process-data.ts'
+import type { CollectorOf } from '../collect.ts'
 
 /** Tells how the application is configured. There is nothing to tell of a single request. */
-export class ConfigCollector implements ProfileCollector {
+export class ConfigCollector implements CollectorOf<'config'> {
   readonly name = 'config'
   readonly #app: Pick<Foundation, 'bundles' | 'config'>
 
@@ -31,7 +19,7 @@ export class ConfigCollector implements ProfileCollector {
 
   collect(): undefined {}
 
-  describeProcess(): ConfigFacts {
+  describeProcess(): ConfigProcessData {
     const { bundles, config } = this.#app
     const { debugAllowedIps, environment, hosts, isDebug, logLevel, trustedProxies } = config
     const secrets = Object.fromEntries(secretsOf(config).map(([name, value]) => [name, value ? mask : '']))
@@ -54,18 +42,8 @@ function secretsOf(config: Config): [name: string, value: string | undefined][] 
 /** What a process runs with; the names are those of node's `process`. */
 export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
 
-/** The facts of a process, told once for all of its profiles. */
-export interface ServerFacts {
-  /** Values by name, masked but for those that may be seen. */
-  readonly environment: Readonly<Record<string, string>>
-  /** The names of those that come from `.env` files. */
-  readonly dotenvNames: readonly string[]
-  readonly process: Readonly<Record<string, string | number>>
-  readonly versions: Readonly<Record<string, string>>
-}
-
 /** Tells what the process runs in. There is nothing to tell of a single request. */
-export class ServerCollector implements ProfileCollector {
+export class ServerCollector implements CollectorOf<'server'> {
   readonly name = 'server'
   readonly #app: Pick<Foundation, 'config' | 'directory' | 'redactor'>
   readonly #process: ProcessLike
@@ -77,7 +55,7 @@ export class ServerCollector implements ProfileCollector {
 
   collect(): undefined {}
 
-  describeProcess(): ServerFacts {
+  describeProcess(): ServerProcessData {
     const { config, redactor } = this.#app
     const { arch, pid, platform, versions } = this.#process
     return {
@@ -115,7 +93,7 @@ export class ServerCollector implements ProfileCollector {
 }
 
 /** Tells what the process has used while a main request went on, until its response was sent. */
-export const memoryCollector: ProfileCollector = {
+export const memoryCollector: CollectorOf<'memory'> = {
   name: 'memory',
   collect(trace) {
     const { usage } = trace

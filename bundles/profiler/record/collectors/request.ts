@@ -6,23 +6,14 @@ import type { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { isSecretCode, mask } from '../../../../lib/redact/secret-names.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { BodyData, FileData, RequestData } from '../../profile/exchange-data.ts'
+import type { Pairs } from '../../profile/schema.ts'
+import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-import { copyHeaders, createCopier, type Pairs } from './copy.ts'
-
-/** What a profile tells of a request; what is empty is absent. Names of cookies stand in the headers. */
-export interface RequestData {
-  readonly httpVersion: string
-  readonly headers: Pairs
-  readonly attributes: Pairs
-  /** Whether its client may see debug output: a replay may do so only then. */
-  readonly isDebugAllowed: boolean
-  readonly query?: Pairs
-  readonly body?: BodyData
-}
+import { copyHeaders, createCopier } from './copy.ts'
 
 /** Tells what was sent, and what listeners have attached to it. */
-export class RequestCollector implements ProfileCollector {
+export class RequestCollector implements CollectorOf<'request'> {
   readonly name = 'request'
   readonly #redactor: Redactor
   readonly #debugGate: Pick<DebugGate, 'allows'>
@@ -62,33 +53,6 @@ function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
 /** A controller is named in the attributes, or stands there itself. */
 function nameOf(controller: unknown): string {
   return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
-}
-
-/** What a profile tells of a request's body. */
-export interface BodyData {
-  /** The media type; empty when none was sent. */
-  readonly type: string
-  /** Bytes: what was read, else what the client has announced; `null` when neither is known. */
-  readonly length: number | null
-  /** A body is read once: that of a sub-request is its parent's. `broken` is one whose reading failed or never ended. */
-  readonly state: 'read' | 'unread' | 'broken' | 'parent'
-  /** The fields of a form, in their order. */
-  readonly form?: readonly (readonly [name: string, value: unknown])[]
-  readonly files?: readonly FileData[]
-  /** The value of a JSON body, in a list of its own: it may be `null`. */
-  readonly json?: readonly [unknown]
-  /** Why a body that was read is not shown. */
-  readonly note?: string
-}
-
-/** What a profile tells of an uploaded file; never what is in it. */
-export interface FileData {
-  readonly field: string
-  /** As the client has named it. */
-  readonly name: string
-  /** As the client claims. */
-  readonly type: string
-  readonly size: number
 }
 
 /** Parsing takes time, and only the first 16 KiB would be kept. */

@@ -1,20 +1,13 @@
 import { Readable } from 'node:stream'
 import type { Body, Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { ResponseData } from '../../profile/exchange-data.ts'
+import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-import { copyHeaders, createCopier, type Pairs } from './copy.ts'
-
-/** What a profile tells of a response. */
-export interface ResponseData {
-  readonly headers: Pairs
-  /** Bytes of the body before compression, whether or not all were sent; `null` when only its end would tell. */
-  readonly size: number | null
-  readonly isStreamed: boolean
-}
+import { copyHeaders, createCopier } from './copy.ts'
 
 /** Tells what was answered: of a main request what was on the wire, of a sub-request what it has returned. */
-export class ResponseCollector implements ProfileCollector {
+export class ResponseCollector implements CollectorOf<'response'> {
   readonly name = 'response'
   readonly #redactor: Redactor
 

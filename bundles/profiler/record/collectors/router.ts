@@ -2,31 +2,18 @@ import { redirectController } from '../../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../../kernel/errors.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-routes.ts'
+import { NearestRoutes } from '../../../../lib/routing/nearest-routes.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
+import type { MissingRouteData, RouteData, RouterData, RouterProcessData } from '../../profile/exchange-data.ts'
 import { maskNearRoute, shownRoutes } from '../../profile/routes.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-
-/** What the router has found. */
-export type RouterData =
-  | { readonly outcome: 'match'; readonly route: string; readonly parameters: unknown }
-  | { readonly outcome: 'redirect'; readonly route: string; readonly parameters: unknown; readonly location: string }
-  | {
-      readonly outcome: 'not-found' | 'method-not-allowed'
-      /** The methods that the routes of the path declare; of a 405. */
-      readonly allow?: readonly string[]
-      /** The nearest first, as they were when no route was found. */
-      readonly nearest: readonly NearRoute[]
-      /** How many routes there were. */
-      readonly total: number
-    }
 
 const nearestLimit = 20
 
 /** Tells which route was found; where none was, those that came nearest. */
-export class RouterCollector implements ProfileCollector {
+export class RouterCollector implements CollectorOf<'router'> {
   readonly name = 'router'
   readonly #routes: Iterable<Route>
   readonly #redactor: Redactor
@@ -53,7 +40,7 @@ export class RouterCollector implements ProfileCollector {
     return undefined
   }
 
-  describeProcess(): unknown {
+  describeProcess(): RouterProcessData {
     return { routes: shownRoutes(this.#routes).map(route => describe(route)) }
   }
 
@@ -64,7 +51,7 @@ export class RouterCollector implements ProfileCollector {
     return { outcome: 'redirect', route, parameters, location }
   }
 
-  #missed(outcome: 'not-found' | 'method-not-allowed', trace: Trace) {
+  #missed(outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData {
     // With the first request all bundles have added their routes.
     this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
     const routes = this.#routesToMiss
@@ -73,7 +60,7 @@ export class RouterCollector implements ProfileCollector {
   }
 }
 
-function describe({ controller, host, methods, name, path, schemes }: Route) {
+function describe({ controller, host, methods, name, path, schemes }: Route): RouteData {
   const requirements = [...path.requirements, ...(host?.requirements ?? [])]
   return {
     name,

@@ -1,35 +1,16 @@
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import type { StopwatchEvent } from '../../../../lib/stopwatch/stopwatch.ts'
+import type { MeasuredEvent, TimeData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
-
-/** What the application has measured with the stopwatch of a request. */
-export interface TimeData {
-  readonly measured: readonly MeasuredEvent[]
-  /** How many names were left out. */
-  readonly dropped: number
-}
-
-/** One name of a stopwatch. Times are whole microseconds since the request began. */
-export interface MeasuredEvent {
-  readonly name: string
-  readonly category: string
-  /** Starts and durations. */
-  readonly periods: readonly (readonly [start: number, duration: number])[]
-  /** The sum of all periods, also of those that were left out. */
-  readonly duration: number
-  /** How many periods were left out. */
-  readonly dropped: number
-  readonly isRunning: boolean
-}
 
 const eventLimit = 200
 const periodLimit = 50
 const nameLimit = 200
 
 /** Tells what a stopwatch has measured; all other times are derived from the event tree when they are looked at. */
-export function createTimeCollector(redactor: Redactor): ProfileCollector {
+export function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
   const toText = (text: string) => redactor.text(text.slice(0, nameLimit))
   return {
     name: 'time',
@@ -65,7 +46,7 @@ function toMicroseconds(milliseconds: number): number {
 }
 
 /** Tells that work went on after the response was sent, and since when that is. */
-export const lateCollector: ProfileCollector = {
+export const lateCollector: CollectorOf<'late'> = {
   name: 'late',
   collectsLate: true,
   collect(trace) {

@@ -2,45 +2,25 @@ import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
-import type { SpanRow } from '../../profile/event-data.ts'
+import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
+import type { CallerData, HttpCall, LoggerData } from '../../profile/work-data.ts'
 import type { OutgoingCall } from '../call-trace.ts'
-import type { ProfileCollector } from '../collect.ts'
+import type { CollectorOf } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
-import type { TracedLog } from '../log-trace.ts'
 import type { Trace } from '../trace.ts'
-
-/** What was dispatched in a trace. */
-export interface EventsData {
-  readonly spans: readonly SpanRow[]
-  /** How many spans there was no room for. */
-  readonly dropped: number
-}
-
-/** Every listener of a process, event by event, in the order in which they are called. */
-export interface EventsFacts {
-  readonly listeners: readonly KnownListener[]
-}
-
-interface KnownListener {
-  readonly event: string
-  readonly name: string
-  readonly priority: number
-  /** Where it was registered: file, relative to the project, and line. */
-  readonly site?: string
-}
 
 /** Tells the event tree of a trace; of the process, who listens to what, and where that was said. */
 export function createEventsCollector(
   dispatcher: EventDispatcher,
   siteOf: (listener: Listener) => string | undefined,
-): ProfileCollector {
+): CollectorOf<'events'> {
   return {
     name: 'events',
     collect: ({ events }: Trace): EventsData => ({ spans: events.rows, dropped: events.dropped }),
-    describeProcess: (): EventsFacts => ({
+    describeProcess: (): EventsProcessData => ({
       listeners: Array.from(dispatcher.types()).flatMap(type =>
-        dispatcher.listeners(type).map(({ listener, name, priority }): KnownListener => {
+        dispatcher.listeners(type).map(({ listener, name, priority }): ListenerData => {
           const site = siteOf(listener)
           return { event: type.eventName, name, priority, ...(site !== undefined && { site }) }
         }),
@@ -49,15 +29,8 @@ export function createEventsCollector(
   }
 }
 
-/** What was logged in a trace. */
-export interface LoggerData {
-  readonly records: readonly TracedLog[]
-  /** How many records, between the first and the last, were not kept. */
-  readonly dropped: number
-}
-
 /** Tells what was logged while a request was handled. The logger has masked it. */
-export function createLoggerCollector(): ProfileCollector {
+export function createLoggerCollector(): CollectorOf<'logger'> {
   return {
     name: 'logger',
     collectsLate: true,
@@ -72,7 +45,7 @@ const urlLength = 2000
 const errorLength = 500
 
 /** Tells which HTTP requests the application has sent, how they ended, and who sent them; files below the directory relative to it. */
-export function createHttpCollector(redactor: Redactor, directory: string): ProfileCollector {
+export function createHttpCollector(redactor: Redactor, directory: string): CollectorOf<'http'> {
   return {
     name: 'http',
     collectsLate: true,
@@ -87,7 +60,7 @@ export function createHttpCollector(redactor: Redactor, directory: string): Prof
 }
 
 /** What is not there yet is left out: without an end the request was still under way. */
-function describe(call: OutgoingCall, redactor: Redactor, directory: string): Record<string, unknown> {
+function describe(call: OutgoingCall, redactor: Redactor, directory: string): HttpCall {
   const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, origin } = call
   return {
     client,
@@ -107,7 +80,7 @@ function describe(call: OutgoingCall, redactor: Redactor, directory: string): Re
 }
 
 /** The innermost function of the application that waits below the client; the profiler's own lie above it. */
-function findCaller(frames: readonly StackFrame[], directory: string): Record<string, unknown> | undefined {
+function findCaller(frames: readonly StackFrame[], directory: string): CallerData | undefined {
   const publisher = frames.findIndex(({ file }) => file === 'node:diagnostics_channel')
   const frame = frames.slice(publisher + 1).find(({ origin }) => origin === 'application')
   if (frame === undefined) return undefined
@@ -117,7 +90,7 @@ function findCaller(frames: readonly StackFrame[], directory: string): Record<st
 const keyLength = 100
 
 /** Tells which templates were rendered, within one another, and how long that took. */
-export function createTemplatesCollector(redactor: Redactor): ProfileCollector {
+export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templates'> {
   const mask = (key: string) => redactor.text(key).slice(0, keyLength)
   return {
     name: 'templates',
@@ -136,7 +109,7 @@ export function createTemplatesCollector(redactor: Redactor): ProfileCollector {
 }
 
 /** Tells what the CPU did while a request was handled, of those that somebody wanted to be sampled. */
-export function createCpuCollector(directory: string, redactor: Redactor): ProfileCollector {
+export function createCpuCollector(directory: string, redactor: Redactor): CollectorOf<'cpu'> {
   const sources = new SourceExcerpts(directory, redactor)
   return {
     name: 'cpu',

@@ -1,17 +1,9 @@
 import type { Response } from '../../../../lib/http/response.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import type { ProfileCollector } from '../../record/collect.ts'
+import type { RedirectData } from '../../profile/exchange-data.ts'
+import type { CollectorOf } from '../../record/collect.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import type { Trace } from '../../record/trace.ts'
-
-/** A response that has sent its client on. */
-export interface Redirect {
-  readonly token: string
-  readonly status: number
-  readonly method: string
-  /** Masked. */
-  readonly url: string
-}
 
 /** Browsers go on at once; who comes later comes for another reason. */
 const patience = 5000
@@ -23,12 +15,12 @@ const chainLimit = 10
  * Remembers for a moment who was sent where, so that a page can tell how its client came to it. Symfony asks the browser
  * to remember it, with a cookie; that would change what the application and caches see.
  */
-export class RecentRedirects implements ProfileCollector {
+export class RecentRedirects implements CollectorOf<'redirects'> {
   readonly name = 'redirects'
   readonly #redactor: Redactor
   /** Clients that are about to come, by what is known of their next request; in the order in which they were sent. */
-  readonly #expected = new Map<string, { readonly chain: readonly Redirect[]; readonly until: number }>()
-  readonly #chains = new WeakMap<Trace, readonly Redirect[]>()
+  readonly #expected = new Map<string, { readonly chain: readonly RedirectData[]; readonly until: number }>()
+  readonly #chains = new WeakMap<Trace, readonly RedirectData[]>()
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor
@@ -53,11 +45,11 @@ export class RecentRedirects implements ProfileCollector {
   }
 
   /** The redirects that have led to a request, the first one first; `undefined` when there were none. */
-  collect(trace: Trace): readonly Redirect[] | undefined {
+  collect(trace: Trace): readonly RedirectData[] | undefined {
     return this.#chains.get(trace)
   }
 
-  #take(trace: Trace): readonly Redirect[] {
+  #take(trace: Trace): readonly RedirectData[] {
     // As good as always; the key is long.
     if (this.#expected.size === 0) return []
     const key = keyOf(trace, trace.request.url)

@@ -23,7 +23,7 @@ t.test('times are whole microseconds since the pass began', async t => {
   stopwatch.start('work', 'batch')
   await new Promise(resolve => setTimeout(resolve, 5))
   stopwatch.stop('work')
-  const { measured } = collector.collect(trace) as { measured: { periods: [number, number][]; duration: number }[] }
+  const { measured = [] } = collector.collect(trace) ?? {}
   t.match(measured, [{ name: 'work', category: 'batch', periods: [[Number, Number]], dropped: 0, isRunning: false }])
   const [start, duration] = measured[0]?.periods[0] ?? [0, 0]
   t.ok(Number.isInteger(start) && start >= Math.floor((before - trace.start) * 1000))
@@ -36,9 +36,9 @@ t.test('many names and many periods are cut and counted; long names and secrets 
   const { stopwatch } = trace.request
   for (let started = 0; started < 60; started++) stopwatch.start('a-long-api-key')()
   for (let named = 0; named < 210; named++) stopwatch.start(`${named} ${'x'.repeat(500)}`)
-  const data = collector.collect(trace) as { measured: { name: string; periods: unknown[] }[] }
+  const data = collector.collect(trace)
   t.hasStrict(data, { dropped: 11, measured: [{ name: '******', dropped: 10 }, { isRunning: true }] })
-  t.equal(data.measured.length, 200)
-  t.equal(data.measured[0]?.periods.length, 50)
-  t.equal(data.measured[1]?.name.length, 200)
+  t.equal(data?.measured.length, 200)
+  t.equal(data?.measured[0]?.periods.length, 50)
+  t.equal(data?.measured[1]?.name.length, 200)
 })

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { type Test, t } from 'tap'
 import { readCpu } from '#bundles/profiler/profile/cpu.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { ArmFile, createArming } from '#bundles/profiler/record/cpu/arming.ts'
 import { Response } from '#lib/http/response.ts'
 import { SiteProcess } from '#tests/bin/site-process.ts'
@@ -60,7 +61,7 @@ t.test(
     }
     t.match(await page(), `No CPU profile scheduled. Last sampled request: ${tokens[0]}`)
     const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
-    const cpu = readCpu(await read(`${tokens[0]}.json`))
+    const cpu = readCpu(toProfile(await read(`${tokens[0]}.json`)))
     const [guilty] = cpu?.functions ?? []
     t.hasStrict(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
     t.equal(guilty?.line, lineOf('export function countPrimes'), 'where it was written')
