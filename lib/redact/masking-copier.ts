@@ -3,7 +3,7 @@ import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../stack/read-property.ts'
 import { mask, type NameTest, secretUnder } from './secret-names.ts'
 
-/** How much is copied. `…` stands in the place of everything beyond. */
+/** The limits of a copy. `…` replaces everything beyond them. */
 export interface CopyBounds {
   /** Levels of objects within objects. */
   readonly depth: number

@@ -78,11 +78,11 @@ const builtIn: ReadonlySet<string> = new Set(
   'blockHelperMissing each helperMissing if log lookup unless with'.split(' '),
 )
 
-/** What renders a model, and what Handlebars hands on from page to partial. */
-export type Template = (model: unknown, options?: Surroundings) => string
+/** The function of a page or partial. */
+export type Template = (model: unknown, options?: PartialOptions) => string
 
-/** What Handlebars hands from a template to its partials: the helpers, and all else that is the same for every page. */
-export type Surroundings = Handlebars.RuntimeOptions
+/** The options that Handlebars passes from a template to its partials: helpers and others that are the same for all pages. */
+type PartialOptions = Handlebars.RuntimeOptions
 
 /** The fragments of a page that are not complete, by the marker in their place. */
 type Pending = Map<string, Promise<string>>
@@ -93,7 +93,7 @@ class HandlebarsView implements View {
   readonly #decorators: TemplateDecorator[] = []
   readonly #helpers = new Map<string, Helper>()
   #templates: ReadonlyMap<string, Template> | undefined
-  #surroundings: Surroundings = {}
+  #partialOptions: PartialOptions = {}
 
   constructor(directory: string, { folders }: ViewOptions) {
     this.#directory = directory
@@ -129,7 +129,7 @@ class HandlebarsView implements View {
     const templates = new Map([...sources].map(([name, source]) => [name, compile(name, source)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#templates = templates
-    this.#surroundings = prepareSurroundings(handlebars)
+    this.#partialOptions = capturePartialOptions(handlebars)
     return templates
   }
 
@@ -146,7 +146,7 @@ class HandlebarsView implements View {
     const pending: Pending = new Map()
     let page: string
     try {
-      page = template(model, { ...this.#surroundings, data: { root: model, request, pending } })
+      page = template(model, { ...this.#partialOptions, data: { root: model, request, pending } })
     } catch (error) {
       throw new VIEW_RENDER_FAILED([name, error instanceof Error ? error.message : String(error)], { cause: error })
     }
@@ -155,19 +155,19 @@ class HandlebarsView implements View {
 }
 
 /**
- * Handlebars wraps every helper anew for each page, which costs as much as a small page, and keeps its garbage collector
- * busy with closures that grow old. So each page is rendered as a partial of one root template, whose surroundings are
- * made once: here they are caught on their way to a partial.
+ * Gets the options with which Handlebars renders a partial. With them each page is rendered as a partial of one root
+ * template. Without them Handlebars wraps all helpers for each page, which costs 9 µs and keeps the garbage collector busy.
+ * No option of Handlebars avoids that, so a function partial of a root template keeps the options that it gets.
  */
-function prepareSurroundings(handlebars: typeof Handlebars): Surroundings {
-  let surroundings: Surroundings = {}
-  handlebars.registerPartial('page', (_model: unknown, options: Handlebars.RuntimeOptions = {}) => {
-    surroundings = options
+function capturePartialOptions(handlebars: typeof Handlebars): PartialOptions {
+  let captured: PartialOptions = {}
+  handlebars.registerPartial('page', (_model: unknown, options: PartialOptions = {}) => {
+    captured = options
     return ''
   })
   handlebars.compile('{{> page}}')({})
   handlebars.unregisterPartial('page')
-  return surroundings
+  return captured
 }
 
 function readTemplates(directory: string, folders: readonly string[] | undefined): Map<string, string> {

@@ -7,7 +7,7 @@ declare module '../../lib/signals.ts' {
   }
 }
 
-t.test('a handler hears what is emitted until it is removed', t => {
+t.test('a handler is called until it is removed', t => {
   const signals = createSignals(error => t.fail(String(error)))
   const heard: number[] = []
   const remove = signals.on('test.happened', ({ count }) => heard.push(count))
@@ -18,7 +18,7 @@ t.test('a handler hears what is emitted until it is removed', t => {
   t.end()
 })
 
-t.test('a handler that throws hurts nobody: its error is reported', t => {
+t.test('a handler that throws affects no other: its error is reported', t => {
   const errors: unknown[] = []
   const signals = createSignals(error => errors.push(error))
   const failure = new Error('handler')

@@ -23,7 +23,7 @@ t.test('names with brackets and names of prototypes are plain names', async t =>
   )
 })
 
-t.test('a field may be asked for by name', async t => {
+t.test('a field is found by name', async t => {
   const form = parseForm('a=1&b=2&a=3', 1000)
   t.equal(form.get('a'), '1')
   t.strictSame(form.getAll('a'), ['1', '3'])

@@ -58,7 +58,7 @@ t.test('a form comes back as it was sent, wherever its bytes are cut', async t =
   t.strictSame(await readdir(directory), [])
 })
 
-t.test('whatever is sent, reading ends, and leaves nothing behind', async t => {
+t.test('reading ends for any body, and leaves no files behind', async t => {
   const directory = t.testdir()
   const piece = fc.constantFrom(
     ...['--line', '--line--', '\r\n', '\r\n', '\r\n\r\n', '\n', '-', 'Content-Disposition: form-data', '; name="a"'],
@@ -76,7 +76,7 @@ t.test('whatever is sent, reading ends, and leaves nothing behind', async t => {
   await t.resolves(fc.assert(property, { numRuns: 300 }))
 })
 
-t.test('of a damaged form the same is accepted, and the same refused, as by the slow and obvious parser', async t => {
+t.test('a damaged form is accepted or refused exactly as by a slow and obvious parser', async t => {
   const directory = t.testdir()
   const name = fc.string({ unit: 'grapheme', maxLength: 5 })
   const content = fc
@@ -151,7 +151,7 @@ t.test('file names are text without a path and without invisible characters', as
   }
 })
 
-t.test('names of fields stay as they are; those that browsers escape are put right', async t => {
+t.test('names of fields stay as they are; names that browsers escape are decoded', async t => {
   for (const [sent, expected] of [
     ['a[b][c]', 'a[b][c]'],
     ['__proto__', '__proto__'],
@@ -166,7 +166,7 @@ t.test('names of fields stay as they are; those that browsers escape are put rig
   }
 })
 
-t.test('what stands before the first and after the last delimiter does not count', async t => {
+t.test('text before the first and after the last delimiter is ignored', async t => {
   const whole = encode([{ name: 'a', content: Buffer.from('1') }])
   const body = bodyOf(
     [Buffer.from('preamble\r\n'), whole, Buffer.from('\r\n--line\r\n'), Buffer.from('more')],
@@ -175,7 +175,7 @@ t.test('what stands before the first and after the last delimiter does not count
   t.strictSame([...(await body.formData())], [['a', '1']])
 })
 
-t.test('blanks after a boundary and folded headers mean nothing, wherever they are cut', async t => {
+t.test('blanks after a boundary and folded headers are accepted, wherever they are cut', async t => {
   const sent = [
     '--line \t\r\nContent-Disposition: form-data;\r\n name="a b";\r\n\tfilename="c\r\n d"\r\n',
     'Content-Type:\r\n text/plain\r\n \r\n\r\nx\r\n--line\t\r\nContent-Disposition: form-data; name="e"\r\n\r\ny\r\n--line-- ',
@@ -271,7 +271,7 @@ t.test('text that is not UTF-8 is refused, in names and in values', async t => {
   }
 })
 
-t.test('each limit is kept to, and what was begun is removed', async t => {
+t.test('each limit is kept, and unfinished files are removed', async t => {
   const directory = t.testdir()
   const text = (name: string, size: number): Sent => ({ name, content: Buffer.alloc(size, 'x') })
   const file = (size: number): Sent => ({ name: 'f', fileName: 'f', content: Buffer.alloc(size, 'x') })
@@ -304,7 +304,7 @@ t.test('an upload that breaks off is refused and removed', async t => {
   t.strictSame(await readdir(directory), [])
 })
 
-t.test('dispose waits for a form that is just coming in', async t => {
+t.test('dispose waits for a form that is still coming in', async t => {
   const directory = t.testdir()
   const stream = new PassThrough()
   const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })
@@ -340,14 +340,14 @@ t.test('small chunks are joined before they are written, and the stream waits fo
   await body.dispose()
 })
 
-t.test('a disk that fails is not the fault of the client, and dispose does not mind it', async t => {
+t.test('a failing disk is no client error, and dispose does not reject', async t => {
   const directory = path.join(t.testdir(), 'missing')
   const body = bodyOf(slice(encode([{ name: 'f', fileName: 'f', content: Buffer.alloc(5000) }]), [99]), directory)
   await t.rejects(body.formData(), { code: 'ENOENT' })
   await t.resolves(body.dispose())
 })
 
-t.test('a directory that vanished meanwhile fails the form', async t => {
+t.test('a form fails if its directory was removed meanwhile', async t => {
   const directory = t.testdir()
   const stream = new PassThrough()
   const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })

@@ -18,7 +18,7 @@ t.test('text may be of any type', async t => {
   t.equal(await bodyOf(['\xef\xbb\xbfa'], { contentType: 'application/json' }).text(), 'a')
 })
 
-t.test('every kind may be asked for again and is the same again, and they share the bytes', async t => {
+t.test('each method gives the same result again, and they share the bytes', async t => {
   const body = bodyOf(['a=1&b=', '2'], { contentType: 'application/x-www-form-urlencoded', length: 7 })
   t.equal(body.wasRead, false)
   t.equal(body.formData(), body.formData())
@@ -37,7 +37,7 @@ t.test('every kind may be asked for again and is the same again, and they share 
   t.equal(await json.json(), await json.json())
 })
 
-t.test('peek tells what was read by now, and reads nothing', async t => {
+t.test('peek returns what was already read, and reads nothing', async t => {
   const body = bodyOf(['a=1'], { contentType: 'application/x-www-form-urlencoded' })
   t.strictSame(body.peek(), { bytes: undefined, form: undefined })
   t.equal(body.wasRead, false)
@@ -66,7 +66,7 @@ t.test('an absent body is empty, and no JSON', async t => {
   await t.rejects(chunked.json(), { code: 'BODY_JSON_INVALID', message: /it is empty/ })
 })
 
-t.test('read takes what belongs into memory and leaves the rest alone', async t => {
+t.test('read reads JSON, text and simple forms, and no other type', async t => {
   for (const [contentType, expected] of [
     ['application/json', true],
     ['application/ld+json', true],
@@ -82,7 +82,7 @@ t.test('read takes what belongs into memory and leaves the rest alone', async t 
   }
 })
 
-t.test('the wrong type is refused, with what is expected', async t => {
+t.test('a wrong type is refused, with the expected one', async t => {
   const body = bodyOf(['{}'], { contentType: 'text/plain' })
   await t.rejects(body.json(), {
     code: 'BODY_TYPE_UNSUPPORTED',
@@ -117,7 +117,7 @@ t.test('bytes that are not UTF-8 are refused as text, and only as text', async t
 
 t.test('a declared length over the limit is refused before anything is read', async t => {
   const stream = new PassThrough()
-  const onRead = () => t.fail('nobody is to send it')
+  const onRead = () => t.fail('must not be called')
   const body = new RequestBody({ stream, length: 1024 ** 2 + 1, onRead })
   await t.rejects(body.bytes(), { code: 'BODY_TOO_LARGE', status: 413, message: /1048576 bytes/ })
   t.strictSame(stream.eventNames().length, new PassThrough().eventNames().length)
@@ -153,7 +153,7 @@ t.test('a body that is shorter than declared is refused', async t => {
   await t.rejects(bodyOf(['abc'], { length: 4 }).text(), { code: 'BODY_TRUNCATED', status: 400 })
 })
 
-t.test('a stream that fails or closes early is refused, whenever it does', async t => {
+t.test('a stream that fails or closes early is refused at any time', async t => {
   const during = new PassThrough()
   const reading = new RequestBody({ stream: during }).text()
   during.write('abc')
@@ -178,7 +178,7 @@ t.test('a stream that fails after it was refused does not end the process', asyn
   await new Promise(resolve => stream.on('close', resolve))
 })
 
-t.test('a failure that nobody waits for does not end the process', async t => {
+t.test('a rejection without a handler does not end the process', async t => {
   const body = bodyOf(['rubbish'], { contentType: 'application/json' })
   void body.json()
   void bodyOf([], { contentType: 'text/plain' }).formData()
@@ -196,7 +196,7 @@ t.test('the bytes of a multipart form are read once: as bytes or as a form', asy
   await t.rejects(asText.formData(), { code: 'BODY_UNAVAILABLE' })
 })
 
-t.test('after dispose what was read stays, and nothing more is read', async t => {
+t.test('after dispose, results stay and nothing more is read', async t => {
   const body = bodyOf(['abc'])
   await body.bytes()
   await body.dispose()
@@ -241,7 +241,7 @@ t.test('over a real connection', async t => {
     t.equal(await answerTo(chunked.end(':2}')), '{"a":2}')
   })
 
-  t.test('one that is too large is answered while it is still coming', async t => {
+  t.test('a body that is too large is answered while it is still coming in', async t => {
     const client = send({ 'content-length': 2 ** 30 })
     client.on('error', () => {})
     client.write('[')

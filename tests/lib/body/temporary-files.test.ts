@@ -5,7 +5,7 @@ import { sweepTemporaryFiles, TemporaryFiles } from '#lib/body/temporary-files.t
 
 const old = new Date(Date.now() - 2 * 3_600_000)
 
-t.test('what processes have left that were killed is swept an hour later, and nothing else', async t => {
+t.test('the files of killed processes are swept after an hour, and no others', async t => {
   const parent = t.testdir({ elsewhere: { precious: 'content' } })
   const inside = (name: string) => path.join(parent, name)
   const left = path.dirname(await new TemporaryFiles(parent).createPath())
@@ -40,6 +40,6 @@ t.test(
   },
 )
 
-t.test('a directory that is not there is no trouble', async t => {
+t.test('a missing directory is no error', async t => {
   await t.resolves(sweepTemporaryFiles(path.join(t.testdir(), 'nowhere')))
 })

@@ -13,7 +13,7 @@ t.test('an error becomes plain data with its code, status, frames and causes', a
   t.same(JSON.parse(JSON.stringify(flat)), flat)
 })
 
-t.test('an AggregateError tells what it gathers', async t => {
+t.test('an AggregateError has the errors that it gathers', async t => {
   const flat = flattenError(new AggregateError([new Error('a'), 'b'], 'all'))
   t.same(
     flat.errors?.map(error => `${error.name}: ${error.message}`),
@@ -21,7 +21,7 @@ t.test('an AggregateError tells what it gathers', async t => {
   )
 })
 
-t.test('a chain is read from the error over what it gathers to its causes', async t => {
+t.test('a chain has the error, the errors that it gathers, and its causes', async t => {
   const gathered = [new Error('b', { cause: new Error('c') }), new Error('d')]
   const error = Object.assign(new AggregateError(gathered, 'a'), { cause: new Error('e', { cause: new Error('f') }) })
   t.same(
@@ -50,7 +50,7 @@ t.test('causes end after ten levels, and errors after fifty in all', async t => 
   t.equal(JSON.stringify(flattenError(wide(3))).split('"frames"').length - 1, 50)
 })
 
-t.test('what is no error is told without the values of its properties', async t => {
+t.test('a value that is no error is described without the values of its properties', async t => {
   const cases: [thrown: unknown, message: string][] = [
     ['text', 'text'],
     [42, '42'],
@@ -64,12 +64,12 @@ t.test('what is no error is told without the values of its properties', async t 
   for (const [thrown, message] of cases) t.same(flattenError(thrown), { name: 'Thrown value', message, frames: [] })
 })
 
-t.test('errors of other realms and what behaves like one are errors', async t => {
+t.test('errors of other realms and objects that behave like errors are errors', async t => {
   t.hasStrict(flattenError(runInNewContext('new RangeError("far")')), { name: 'RangeError', message: 'far' })
   t.hasStrict(flattenError({ message: 'alike', code: 7, status: 'no' }), { name: 'Object', message: 'alike', code: 7 })
 })
 
-t.test('a name that was lost is that of the class, or Error', async t => {
+t.test('a missing name is replaced by that of the class, or Error', async t => {
   t.equal(flattenError(Object.assign(new TypeError('x'), { name: 1 })).name, 'TypeError')
   t.equal(flattenError(Object.assign(Object.create(null), { message: 'x' })).name, 'Error')
 })
@@ -120,7 +120,7 @@ t.test('an error is appended as the last cause of a failure', async t => {
   t.match(thrownAgain.cause, { message: 'second', cause: undefined })
 })
 
-t.test('a failure that cannot be changed, or is none, stays as it is', async t => {
+t.test('a failure that cannot be changed, or is no object, stays as it is', async t => {
   const original = new Error('original')
   const texted = new Error('', { cause: 'a text' })
   const frozen = Object.freeze(new Error('frozen'))

@@ -39,7 +39,7 @@ t.test('nothing is returned while every listener is synchronous', t => {
   const dispatcher = createEventDispatcher()
   dispatcher.on(Happening, event => event.heard.push('a'))
   t.equal(dispatcher.dispatch(new Happening()), undefined)
-  t.equal(dispatcher.dispatch(new Other()), undefined, 'nor when nobody listens')
+  t.equal(dispatcher.dispatch(new Other()), undefined, 'nor without a listener')
   t.end()
 })
 
@@ -76,7 +76,7 @@ t.test('an error ends the dispatch: thrown where listeners are synchronous, reje
   await t.rejects(Promise.resolve(dispatcher.dispatch(new Happening())), { message: 'later' })
 })
 
-t.test('what on() returns removes the listener, and only it', async t => {
+t.test('the function that on() returns removes this listener only', async t => {
   const dispatcher = createEventDispatcher()
   const remove = dispatcher.on(Happening, event => event.heard.push('removed'))
   dispatcher.on(Happening, event => event.heard.push('kept'))
@@ -87,7 +87,7 @@ t.test('what on() returns removes the listener, and only it', async t => {
   t.strictSame(event.heard, ['kept'])
 })
 
-t.test('a dispatch under way keeps the list it started with', async t => {
+t.test('a running dispatch keeps its list of listeners', async t => {
   const dispatcher = createEventDispatcher()
   const removeLate = dispatcher.on(Happening, event => event.heard.push('late'), -1)
   dispatcher.on(Happening, event => {
@@ -151,7 +151,7 @@ t.test('any order of registration gives the order of a stable sort by priority',
   t.end()
 })
 
-t.test('one dispatch may leave out listeners, and go on after those that fail', async t => {
+t.test('a dispatch may skip listeners, and continue after failing ones', async t => {
   const dispatcher = createEventDispatcher()
   const heard: string[] = []
   const add = (name: string, listener: () => unknown) => {

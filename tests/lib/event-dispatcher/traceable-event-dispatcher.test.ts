@@ -26,7 +26,7 @@ function createTraced(): { dispatcher: TraceableEventDispatcher; trace: string[]
   return { dispatcher: new TraceableEventDispatcher(createEventDispatcher(), tracer), trace }
 }
 
-t.test('a dispatch and its calls are told with begin and end, nested as they happen', async t => {
+t.test('the begin and end of a dispatch and its calls are traced, nested as they happen', async t => {
   const { dispatcher, trace } = createTraced()
   class Watcher {
     async onHappening(): Promise<void> {
@@ -52,7 +52,7 @@ t.test('a dispatch and its calls are told with begin and end, nested as they hap
   t.strictSame([...dispatcher.types()], [Happening])
 })
 
-t.test('a stopped event ends early, and the trace shows who was not called', t => {
+t.test('a stopped event ends early, and the trace shows the listeners that were not called', t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Happening, event => event.stopPropagation(), 1, 'stopper')
   dispatcher.on(Happening, () => t.fail('must not run'), 0, 'skipped')
@@ -61,7 +61,7 @@ t.test('a stopped event ends early, and the trace shows who was not called', t =
   t.end()
 })
 
-t.test('a failure is told to the tracer, and its error reaches whoever dispatched', async t => {
+t.test('a failure is traced, and its error reaches the caller of dispatch', async t => {
   const { dispatcher, trace } = createTraced()
   const thrower = () => {
     throw new Error('at once')
@@ -83,14 +83,14 @@ t.test('a failure is told to the tracer, and its error reaches whoever dispatche
   ])
 })
 
-t.test('to throw nothing at all is to fail, too', async t => {
+t.test('throwing undefined is a failure, too', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Happening, () => Promise.reject(undefined), 0, 'rejecter')
   await t.rejects(Promise.resolve(dispatcher.dispatch(new Happening())))
   t.strictSame(trace.slice(-2), ['/rejecter failed', '/dispatch failed'])
 })
 
-t.test('a thenable that works when it is asked is asked once', async t => {
+t.test('the `then` of a thenable is called once', async t => {
   const { dispatcher, trace } = createTraced()
   let asked = 0
   const query = {
@@ -106,9 +106,9 @@ t.test('a thenable that works when it is asked is asked once', async t => {
   t.strictSame(trace, ['Happening for asker', 'asker 0', '/asker', '/dispatch'])
 })
 
-t.test('a listener that is told stands in the list that its dispatch began with', async t => {
+t.test('the listener of a traced call is in the list of its dispatch', async t => {
   let listeners: readonly RegisteredListener[] = []
-  const told: number[] = []
+  const indexes: number[] = []
   const span = { end: () => undefined }
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), {
     beginDispatch(_event, all) {
@@ -116,11 +116,11 @@ t.test('a listener that is told stands in the list that its dispatch began with'
       return span
     },
     beginCall(_event, { listener }) {
-      told.push(listeners.findIndex(other => other.listener === listener))
+      indexes.push(listeners.findIndex(other => other.listener === listener))
       return span
     },
   })
   for (let registered = 0; registered < 3; registered++) dispatcher.on(Happening, () => undefined)
   await dispatcher.dispatch(new Happening())
-  t.strictSame(told, [0, 1, 2])
+  t.strictSame(indexes, [0, 1, 2])
 })

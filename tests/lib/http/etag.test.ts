@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
 import { createEtag, Response, weakenEtag } from '#lib/http/response.ts'
 
-t.test('an etag tells bodies apart, and texts are their bytes', async t => {
+t.test('different bodies have different etags, and a text has the etag of its bytes', async t => {
   t.match(createEtag('a'), /^"[0-9a-f]{32}"$/)
   t.equal(createEtag('é'), createEtag(Buffer.from('é')))
   t.not(createEtag('a'), createEtag('b'))
@@ -22,7 +22,7 @@ t.test('a strong etag becomes weak, once', async t => {
   t.equal(none.size, 0)
 })
 
-t.test('a response is given an etag of its body, unless it has one or none can be known', async t => {
+t.test('withEtag sets an etag of the body, unless there is one or the body is a stream', async t => {
   const tagOf = (response: Response) => response.withEtag().headers.get('etag')
   t.equal(tagOf(Response.html('a')), createEtag('a'))
   t.equal(tagOf(new Response(Buffer.from('a'))), createEtag('a'))

@@ -46,7 +46,7 @@ t.test('a file is sent with type, length and validators', async t => {
   t.equal(String(await read(response)), 'p { color: red }')
 })
 
-t.test('text has a charset, what is no text has none', async t => {
+t.test('text has a charset, other types have none', async t => {
   const types = {
     'a.html': 'text/html; charset=UTF-8',
     'a.js': 'text/javascript; charset=UTF-8',
@@ -66,7 +66,7 @@ t.test('text has a charset, what is no text has none', async t => {
   }
 })
 
-t.test('only the URL with the version of the content may be kept for ever', async t => {
+t.test('only the URL with the current version is cached for ever', async t => {
   const { ask, file } = serve(t, 'a.css', 'one')
   const version = (await ask({}, 'HEAD')).headers.get('etag')?.slice(1, 9)
   const responses = new FileResponses()
@@ -204,7 +204,7 @@ function decode(bytes: Buffer, coding: string | null): string {
   return String(coding === 'gzip' ? gunzipSync(bytes) : bytes)
 }
 
-t.test('what is small, large, no text, or hardly gets smaller is sent as it is', async t => {
+t.test('files that are small, large, no text, or hardly get smaller are not compressed', async t => {
   const noise = Buffer.concat(Array.from({ length: 64 }, (_, at) => createHash('sha512').update(String(at)).digest()))
   const sent = async (name: string, content: string | Uint8Array) => {
     const response = await serve(t, name, content).ask({ 'accept-encoding': 'br, gzip' })
@@ -219,7 +219,7 @@ t.test('what is small, large, no text, or hardly gets smaller is sent as it is',
   t.strictSame(await sent('a.txt', noise), [null, 'Accept-Encoding'])
 })
 
-t.test('a variant is made once, however many ask for it, and the limit of bytes holds', async t => {
+t.test('parallel requests compress a file once, and the cache keeps its limit of bytes', async t => {
   const directory = t.testdir({ a: style, b: style, c: style })
   const size = ((await new FileVariants().find(`${directory}/a`, 'a', 'gzip')) ?? []).length
   const variants = new FileVariants(2 * size)

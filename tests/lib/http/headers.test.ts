@@ -43,7 +43,7 @@ t.test('delete removes every field of the name', async t => {
   t.strictSame(headers.toRaw(), ['b', '3'])
 })
 
-t.test('headers can be made of headers', async t => {
+t.test('headers can be created from headers', async t => {
   const headers = new Headers(new Headers({ a: '1' }))
   t.equal(headers.get('a'), '1')
 })
@@ -54,7 +54,7 @@ t.test('names of Object.prototype are names like any other', async t => {
   t.equal(headers.get('toString'), null)
 })
 
-t.test('what cannot be sent is refused when it is set', async t => {
+t.test('invalid names and values are refused when they are set', async t => {
   const headers = new Headers()
   for (const name of ['', 'a b', 'a:', 'é', 'a\r\nb']) {
     t.throws(() => headers.set(name, ''), { code: 'HTTP_HEADER_INVALID' }, JSON.stringify(name))
@@ -95,7 +95,7 @@ t.test('any sequence of changes leaves what a plain list of pairs would hold', a
   )
 })
 
-t.test('headers that are made of others are a copy of their own', async t => {
+t.test('headers that are created from others are a copy', async t => {
   const headers = new Headers([
     ['Vary', 'accept'],
     ['vary', 'cookie'],

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { Headers } from '#lib/http/headers.ts'
 import { preferredCoding, preferredMediaType } from '#lib/http/negotiation.ts'
 
-t.test('the coding that a client likes best', async t => {
+t.test('the coding that a client prefers', async t => {
   const cases: readonly [accept: string, files: string | undefined, pages: string | undefined][] = [
     ['gzip, deflate, br, zstd', 'br', 'gzip'],
     ['gzip, deflate', 'gzip', 'gzip'],
@@ -37,7 +37,7 @@ t.test('the coding that a client likes best', async t => {
   t.equal(preferredCoding(repeated, ['br', 'gzip']), 'gzip')
 })
 
-t.test('what was found out is remembered for each list, and for so many headers', async t => {
+t.test('results are cached per list, for a limited number of headers', async t => {
   const pages = ['text/html', 'application/json'] as const
   const programs = ['application/json', 'text/html'] as const
   const prefer = (accept: string, available: readonly string[]) =>

@@ -58,7 +58,7 @@ t.test('the absolute form gives a path and a host, which the Host header may onl
   )
 })
 
-t.test('a target that is none is a problem, not an exception', async t => {
+t.test('a malformed target is a problem, not an exception', async t => {
   for (const target of [
     '/%zz',
     '/%',
@@ -163,7 +163,7 @@ t.test('the origin leaves out the port of the scheme', async t => {
   t.equal(portOf({}, true), 443)
 })
 
-t.test('cookies are read when they are asked for; the first of a name counts', async t => {
+t.test('cookies are parsed with the first access; the first of a name counts', async t => {
   const request = new Request({ target: '/', headers: { cookie: 'a=1; b=%20x; a=2; __proto__=p; c' } })
   t.strictSame(
     [...request.cookies],
@@ -197,7 +197,7 @@ t.test('several Cookie fields are one list (RFC 9113, section 8.2.3)', async t =
   )
 })
 
-t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', async t => {
+t.test('a cookie is HttpOnly, Lax and for the whole site by default', async t => {
   const headers = new Headers()
   setCookie(headers, 'a', 'b c')
   setCookie(headers, 'd', '', { maxAge: 0, httpOnly: false, sameSite: 'strict', secure: true, path: '/x' })
@@ -208,7 +208,7 @@ t.test('a cookie is HttpOnly, Lax and for the whole site unless told else', asyn
   t.throws(() => setCookie(headers, 'a b', ''), TypeError)
 })
 
-t.test('of a cookie with one name, path and domain the last one is sent', async t => {
+t.test('of cookies with the same name, path and domain the last one is sent', async t => {
   const headers = new Headers({ 'set-cookie': 'raw', Vary: 'Accept' })
   setCookie(headers, 'a', '1')
   setCookie(headers, 'b', '2')
@@ -249,7 +249,7 @@ t.test('the preferred media type follows the q-values; without a header the firs
   t.equal(preferred(',,;;q=;q=2, */*;q=-1, "'), undefined)
 })
 
-t.test('an unknown peer has a name for that', async t => {
+t.test('the address of an unknown peer is "unknown"', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.peerAddress, 'unknown')
   t.equal(request.clientIp, 'unknown')
@@ -280,7 +280,7 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(other.headers.get('x-a'), '1')
 })
 
-t.test('a session must have been given to the request', async t => {
+t.test('a session must have been provided to the request', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.requestedSession, undefined)
   t.throws(() => request.session, /no SessionListener/)

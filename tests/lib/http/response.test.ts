@@ -2,14 +2,14 @@ import { Readable } from 'node:stream'
 import { t } from 'tap'
 import { contentTypeOf, isBodiless, Response, statusText } from '#lib/http/response.ts'
 
-t.test('a response is an empty 200 unless told else', async t => {
+t.test('a response is an empty 200 by default', async t => {
   const response = new Response()
   t.equal(response.status, 200)
   t.equal(response.body, null)
   t.strictSame([...response.headers], [])
 })
 
-t.test('each kind has its content type, which the caller may choose', async t => {
+t.test('each kind has its content type, which the caller may replace', async t => {
   const types = [
     [Response.html('<p>'), 'text/html; charset=UTF-8'],
     [Response.text('a'), 'text/plain; charset=UTF-8'],
@@ -44,7 +44,7 @@ t.test('a redirect has a status of its kind and a location', async t => {
   })
 })
 
-t.test('what has no form in JSON is refused', async t => {
+t.test('a value that JSON cannot represent is refused', async t => {
   const refused = [
     [undefined, 'undefined'],
     [() => 1, 'function'],
@@ -79,7 +79,7 @@ t.test('a status that cannot be sent is refused when it is set', async t => {
   t.equal(response.status, 503)
 })
 
-t.test('a redirect is a 3xx that sends elsewhere', async t => {
+t.test('a redirect is a 3xx, but not a 304', async t => {
   const isRedirect = (status: number) => new Response(null, { status }).isRedirect
   t.ok([300, 301, 303, 308].every(isRedirect))
   t.notOk([200, 304, 404].some(isRedirect))
@@ -92,7 +92,7 @@ t.test('statuses have names, and some have no body', async t => {
   t.notOk(isBodiless(200))
 })
 
-t.test('a format that nobody knows is HTML', async t => {
+t.test('an unknown format is HTML', async t => {
   t.equal(contentTypeOf('json'), 'application/json')
   t.equal(contentTypeOf('jsonld'), 'application/ld+json')
   t.equal(contentTypeOf('rss'), 'application/rss+xml')

@@ -16,7 +16,7 @@ t.test('addresses and subnets of both families are known, also IPv4 written as I
   for (const address of ['11.0.0.1', '192.0.2.8', '::2', 'unknown', '']) t.notOk(proxies.includes(address), address)
 })
 
-t.test('an entry that is no address is named', async t => {
+t.test('an entry that is no address is an error with the entry', async t => {
   for (const entry of ['localhost', '10.0.0.0/33', '::1/129', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/8/9', '']) {
     t.throws(
       () => new TrustedProxies([entry]),
@@ -26,11 +26,11 @@ t.test('an entry that is no address is named', async t => {
   }
 })
 
-t.test('an untrusted peer is not believed', async t => {
+t.test('headers of an untrusted peer are ignored', async t => {
   t.strictSame(proxies.read(new Headers({ 'x-forwarded-for': '1.2.3.4', forwarded: 'for=1.2.3.4' }), '11.0.0.1'), {})
 })
 
-t.test('the private ranges are an entry of their own, and say nothing of other addresses', async t => {
+t.test('the private ranges are an entry, and contain no other addresses', async t => {
   const inner = ['127.0.0.1', '10.1.2.3', '172.31.0.1', '192.168.3.4', '169.254.9.9', '::1', 'fe80::1', 'fd12::9']
   for (const name of ['private_ranges', 'PRIVATE_SUBNETS']) {
     const ranges = new TrustedProxies([name, '192.0.2.7'])
@@ -250,7 +250,7 @@ function describe({ clientIp, problem, url }: Request): string {
   return problem === undefined ? `${clientIp} ${url}` : String((problem as { code?: unknown }).code)
 }
 
-t.test('what a chain of trusted proxies says', async t => {
+t.test('the headers of a chain of trusted proxies are read', async t => {
   for (const [name, { gives, says, trusts }] of Object.entries(cases)) {
     const trustedProxies = new TrustedProxies(['10.0.0.0/8', '127.0.0.1'], trusts)
     const request = new Request({
@@ -284,7 +284,7 @@ t.test('the same over a real server', async t => {
   }
 })
 
-t.test('what is wrong is named', async t => {
+t.test('malformed headers are errors with header and value', async t => {
   const proxy = new TrustedProxies(['10.0.0.1'], both)
   const read = (headers: Record<string, string>) => () => proxy.read(new Headers(headers), '10.0.0.1')
   t.throws(read({ forwarded: 'host=a', 'x-forwarded-host': 'b' }), {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { maskSource } from '#lib/redact/mask-source.ts'
 
-t.test('a password is masked, and what looks random where a name says that it is a secret', async t => {
+t.test('passwords are masked, and values that look random under other secret names', async t => {
   for (const [source, masked] of Object.entries({
     "const apiKey = 'abc123'": "const apiKey = '******'",
     'const password: string = "abc123"': 'const password: string = "******"',

@@ -393,7 +393,7 @@ const hostile: readonly string[] = [
   ],
 ]
 
-t.test('secrets are masked wherever a form gives them away', async t => {
+t.test('secrets are masked in every known form', async t => {
   for (const [text, masked] of [...secrets, ...odd]) {
     t.notMatch(masked, /Xk7Canary9/i, text)
     t.equal(maskText(text), masked)
@@ -431,7 +431,7 @@ t.test('tokens of known providers are masked, whatever they are called', async t
   }
 })
 
-t.test('what util.inspect and assert make of an object has no secret in it', async t => {
+t.test('objects that util.inspect and assert have written have no secrets', async t => {
   const config = {
     user: 'ada',
     password: "it's Xk7Canary9",

@@ -17,7 +17,7 @@ t.test('a value is masked by its name, and what is inside by its own', async t =
   })
 })
 
-t.test('a value is masked by the name that stands beside it', async t => {
+t.test('a value is masked by the name beside it', async t => {
   t.strictSame(
     createCopier().value('', [
       { name: 'apiKey', value: 'x' },
@@ -32,7 +32,7 @@ t.test('a value is masked by the name that stands beside it', async t => {
   )
 })
 
-t.test('pairs keep their order and what comes twice', async t => {
+t.test('pairs keep their order and repeated names', async t => {
   const pairs: [string, unknown][] = [
     ['a', '1'],
     ['token', 'x'],
@@ -68,7 +68,7 @@ t.test('a secret is masked before a cut could go through it', async t => {
   t.equal(copier.text(`${'x'.repeat(15)}hunter2-hunter2`), `${'x'.repeat(15)}****…`)
 })
 
-t.test('what cannot be read costs only itself', async t => {
+t.test('an unreadable part does not affect the rest', async t => {
   const refuse = () => {
     throw new Error('refused')
   }
@@ -89,7 +89,7 @@ t.test('what cannot be read costs only itself', async t => {
   t.strictSame(createCopier().value('', Object.create({ constructor: undefined })), '[undefined]')
 })
 
-t.test('keys of a Map are named, and not asked how they read', async t => {
+t.test('object keys of a Map are named by class, without a call of toString', async t => {
   const key = { toString: () => t.fail('must not be called') }
   const map = new Map<unknown, unknown>([
     [key, 1],

@@ -222,7 +222,7 @@ t.test('long hostile texts take no longer than other long texts', async t => {
   for (const piece of pieces) t.type(redactor.text(piece.repeat(200_000 / piece.length)), 'string')
 })
 
-t.test('the environment names everything and shows only what may be seen', async t => {
+t.test('the environment has all names, and only the values that may be seen', async t => {
   const environment = new Redactor({ SECRET: 'x', APP_ENV: 'dev', PATH: '/bin', EMPTY: '', MISSING: undefined })
   t.strictSame(Object.entries(environment.environment()), [
     ['APP_ENV', 'dev'],
@@ -234,7 +234,7 @@ t.test('the environment names everything and shows only what may be seen', async
   t.same(new Redactor({ A: 'a', APP_ENV: 'dev' }, ['A']).environment(), { A: 'a', APP_ENV: '******' })
 })
 
-t.test('names that are revealed are shown, wherever they are a name', async t => {
+t.test('values under revealed names are shown everywhere', async t => {
   const open = new Redactor({ CONTACT_EMAIL: 'ada@example.com', API_KEY: 'a-long-api-key' })
   const form = () => open.value('', { email: 'ada@example.com', 'user[Email]': 'ada', email_token: 'x' })
   t.strictSame(form(), { email: '******', 'user[Email]': '******', email_token: '******' })
@@ -267,7 +267,7 @@ t.test('a variable that may be shown is masked as any text', async t => {
   })
 })
 
-t.test('a value whose name stands beside it is masked by that', async t => {
+t.test('a value with a name beside it is masked by that name', async t => {
   t.strictSame(
     redactor.value('', [
       { name: 'password', value: 'x' },
@@ -319,7 +319,7 @@ t.test('variables that carry a secret count as secrets, with the password they c
   t.equal(environment.text('hunter 2000 or hunter%202000 or 100%25%zz-sure'), '****** or ****** or ******')
 })
 
-t.test('variables that are parts of ordinary texts are left alone', async t => {
+t.test('variables that occur in ordinary texts are not masked', async t => {
   const environment = new Redactor({
     PATH: '/usr/local/bin',
     PWD: '/srv/site',

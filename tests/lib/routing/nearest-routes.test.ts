@@ -24,7 +24,7 @@ function request(line: string, init: Partial<RequestInit> = {}): Request {
 
 const probes = near(probeRoutes)
 
-t.test('each reason is told as Symfony tells it', async t => {
+t.test('each reason has the words of Symfony', async t => {
   function texts(line: string, name: string, init?: Partial<RequestInit>): string {
     const found = probes.find(request(line, init), probes.size).find(route => route.name === name)
     return `${found?.reason}: ${found?.text}`
@@ -46,7 +46,7 @@ t.test('each reason is told as Symfony tells it', async t => {
   t.match(texts('GET /cond', 'cond'), /^condition: Condition "request => .*" does not evaluate to "true"$/)
 })
 
-t.test('a condition that throws is one that does not hold', async t => {
+t.test('a condition that throws counts as false', async t => {
   const condition = () => {
     throw new Error('no')
   }
@@ -54,7 +54,7 @@ t.test('a condition that throws is one that does not hold', async t => {
   t.equal(found?.reason, 'condition')
 })
 
-t.test('what matches but for one thing comes before all paths that do not match', async t => {
+t.test('routes with one failing check come before all routes with another path', async t => {
   const routes = near([
     { name: 'alike', path: '/pagee', controller: 1 },
     { name: 'requirement', path: '/:id', controller: 1, requirements: { id: /\d+/ } },
@@ -103,7 +103,7 @@ t.test('the same text is nearer than a variable, and of equals the one tried fir
   t.strictSame(nearPaths('/:a/x', '/page/x', '/:b/x')('/page/y'), ['/page/x', '/:a/x', '/:b/x'])
 })
 
-t.test('only the nearest are told, with their place in the order in which routes are tried', async t => {
+t.test('only the nearest routes are found, with their place in the order', async t => {
   const found = probes.find(request('GET /noslsh'), 2)
   t.hasStrict(found, [{ name: 'noslash', path: '/noslash', reason: 'path', text: 'Path does not match' }, {}])
   t.equal(found.length, 2)
@@ -115,7 +115,7 @@ t.test('only the nearest are told, with their place in the order in which routes
   )
 })
 
-t.test('what is left out to save time changes nothing', async t => {
+t.test('the short cuts do not change the result', async t => {
   const routes = new RouteCollection()
   for (const definition of probeRoutes) routes.add(definition)
   const segment = fc.constantFrom('item', 'itm', '7', 'a', 'multi', 'slash', 'prio', 'static', 'utf', 'é', 'secure', '')

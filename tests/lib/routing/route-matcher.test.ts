@@ -132,7 +132,7 @@ t.test('a route of the right scheme is preferred, and a redirect leads to an ans
   t.equal(line('GET /c'), '301 https://127.0.0.1/c other {}', 'rather than 405')
 })
 
-t.test('a condition has the last word on the path', async t => {
+t.test('a condition is the last check of the path', async t => {
   t.equal(probe('GET /cond'), '404 /cond')
   t.equal(probe('GET /cond', { headers: { host: 'localhost', 'x-probe': 'yes' } }), 'cond {}')
 })
@@ -157,7 +157,7 @@ t.test('parameters are free of a prototype, and those of fixed routes are shared
   t.ok(fixed.outcome === 'match' && fixed.parameters === fixed.route.defaults)
 })
 
-t.test('a matcher knows the routes that there were when it was made', async t => {
+t.test('a matcher knows the routes that existed when it was created', async t => {
   const routes = new RouteCollection()
   const matcher = new RouteMatcher(routes)
   routes.add({ name: 'late', path: '/late', controller: 1 })
@@ -304,7 +304,7 @@ function findSlowly(models: readonly Model[], request: Request): string {
   return exact.allow.length > 0 ? `405 ${[...new Set(exact.allow)].join(', ')}` : `404 ${trimmed || path}`
 }
 
-t.test('a look-up gives what trying every route in order gives', async t => {
+t.test('a look-up gives the same result as trying every route in order', async t => {
   const outcomes = { match: 0, redirect: 0, 'method-not-allowed': 0, 'not-found': 0 }
   fc.assert(
     fc.property(
@@ -365,7 +365,7 @@ t.test('a route that another one hides is found, with the methods for which it i
   t.strictSame(hidden({ schemes: ['https'] }, { schemes: ['https'] }), ['b a '])
 })
 
-t.test('what hides a route is said in a sentence', t => {
+t.test('a hidden route is described in a sentence', t => {
   const controller = () => undefined
   const both = collect([
     { name: 'a', path: '/x', methods: ['GET', 'PUT'], controller },

@@ -25,7 +25,7 @@ t.test('a pattern minds case, slashes and line breaks', async t => {
   t.equal(new Pattern('/fixed').match('/fixed\n'), undefined)
 })
 
-t.test('each optional part may be there or not', async t => {
+t.test('each optional part may be present or absent', async t => {
   const nested = new Pattern('/opt{/:a{/:b}}')
   t.same(read(nested, '/opt'), {})
   t.same(read(nested, '/opt/x'), { a: 'x' })
@@ -34,12 +34,12 @@ t.test('each optional part may be there or not', async t => {
   t.same(nested.names, ['a', 'b'])
 })
 
-t.test('where a requirement fails, another form of the pattern has its turn', async t => {
+t.test('if a requirement fails, the next form of the pattern is tried', async t => {
   const pattern = new Pattern('/list{/:page}{/:tag}', { requirements: { page: /\d+/, tag: /[a-z]+/ } })
   t.same(read(pattern, '/list/2'), { page: '2' })
   t.same(read(pattern, '/list/red'), { tag: 'red' })
   t.same(read(pattern, '/list/2/red'), { page: '2', tag: 'red' })
-  t.equal(read(pattern, '/list/RED'), 'page', 'the first that failed is told')
+  t.equal(read(pattern, '/list/RED'), 'page', 'the first requirement that fails')
 })
 
 t.test('a variable ends at the separator that may follow it', async t => {
@@ -89,7 +89,7 @@ function refusal(definition: Partial<RouteDefinition>): string {
   return 'accepted'
 }
 
-t.test('a definition that cannot work is refused with what would be right', async t => {
+t.test('a wrong definition is refused, with the right form', async t => {
   t.equal(refusal({}), 'accepted')
   t.match(refusal({ path: 'page' }), 'The route "page" cannot be used: its path is page: it must begin with a slash')
   t.match(refusal({ path: '{/:a}' }), 'also without its optional parts')
@@ -120,7 +120,7 @@ t.test('the reason of path-to-regexp stays the cause', async t => {
   }
 })
 
-t.test('defaults cannot be changed by who gets them', async t => {
+t.test('defaults cannot be changed', async t => {
   const { defaults } = new Route({ ...base, defaults: { _format: 'json' } })
   t.equal(Object.getPrototypeOf(defaults), null)
   t.ok(Object.isFrozen(defaults))
@@ -139,7 +139,7 @@ t.test('a collection is in the order of priority, then of declaration', async t 
   t.equal(routes.find('z'), undefined)
 })
 
-t.test('a name stands for one route', async t => {
+t.test('a name belongs to one route', async t => {
   const routes = new RouteCollection()
   routes.add(base)
   t.throws(() => routes.add({ ...base, path: '/other' }), {
@@ -149,7 +149,7 @@ t.test('a name stands for one route', async t => {
   t.equal(routes.size, 1)
 })
 
-t.test('the causes of 404 and 405 say what Symfony says', async t => {
+t.test('the causes of 404 and 405 have the words of Symfony', async t => {
   t.match(new ROUTE_NOT_FOUND(['/open']), { status: 404, message: 'No routes found for "/open".' })
   const cause = new ROUTE_METHOD_NOT_ALLOWED([])
   t.hasStrict(cause, { status: 405, message: '' })

@@ -9,7 +9,7 @@ function create(...paths: string[]): { readonly routes: RouteCollection; readonl
   return { routes, mask: new SecretPaths(routes, isSecretName).mask }
 }
 
-t.test('values of secret variables are masked wherever the path stands', async t => {
+t.test('values of secret variables are masked wherever the path occurs', async t => {
   const { mask } = create('/lab/reset/:token', '/a b/:user/:apiKey.json{/:page}', '/files/*secret', '/:session')
   for (const [text, masked] of Object.entries({
     '/lab/reset/abc': '/lab/reset/******',
@@ -28,7 +28,7 @@ t.test('values of secret variables are masked wherever the path stands', async t
   }
 })
 
-t.test('the path of another route is none of a secret', async t => {
+t.test('the fixed path of another route is not masked', async t => {
   const { mask } = create('/reset/:token', '/reset/help')
   t.equal(mask('/reset/help and /reset/abc'), '/reset/help and /reset/******')
 })

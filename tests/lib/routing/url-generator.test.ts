@@ -60,7 +60,7 @@ t.test('an absolute URL has the origin of the request', async t => {
   t.equal(probes.generate('noslash', {}, { request: page }), '/noslash')
 })
 
-t.test('a URL begins with what a trusted proxy cuts off', async t => {
+t.test('a URL begins with the base path of a trusted proxy', async t => {
   const headers = { host: 'a.test', 'x-forwarded-prefix': '/shop/' }
   const connection = { remoteAddress: '10.0.0.1' }
   const request = new Request({ target: '/', headers, connection, trustedProxies: new TrustedProxies(['10.0.0.1']) })
@@ -91,14 +91,14 @@ t.test('no value leads to another host', async t => {
   }
 })
 
-t.test('what cannot be made absolute is an error', async t => {
+t.test('a URL that cannot be absolute is an error', async t => {
   const expected = { code: 'ROUTE_ORIGIN_UNKNOWN', message: /"noslash" must be absolute/ }
   t.throws(() => probes.generate('noslash', {}, { absolute: true }), expected)
   t.throws(() => probes.generate('noslash', {}, { absolute: true, request: new Request({ target: '/' }) }), expected)
   t.throws(() => probes.generate('hosted'), { code: 'ROUTE_ORIGIN_UNKNOWN' })
 })
 
-t.test('an unknown route is an error that knows the nearest names', async t => {
+t.test('an unknown route is an error with the nearest names', async t => {
   const message = (name: string) => {
     try {
       return probes.generate(name)
@@ -138,7 +138,7 @@ t.test('a value that a request would not give back is an error', async t => {
   t.equal(probes.generate('wild', { rest: '.../.a/b.' }), '/wild/.../.a/b.')
 })
 
-t.test('what is generated is matched again, to the same route and parameters', async t => {
+t.test('a generated URL matches the same route and parameters', async t => {
   const collection = new RouteCollection()
   const patterns = [
     '/a/:x',

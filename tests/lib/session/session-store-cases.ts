@@ -6,7 +6,7 @@ import {
   type SessionStore,
 } from '#lib/session/session-store.ts'
 
-/** Makes an empty store that tells the time by the given clock. */
+/** Creates an empty store with the given clock. */
 export type CreateStore = (t: Test, now: () => number, limits?: SessionLimits) => SessionStore
 
 /** A session's data with these attributes. */
@@ -45,14 +45,14 @@ export const sessionStoreCases: Record<string, (t: Test, createStore: CreateStor
 
   'any id a client may send is only an id': async (t, createStore) => {
     const store = createStore(t, () => 0)
-    await store.write('real', createData({ of: 'somebody' }), 60)
+    await store.write('real', createData({ of: 'a client' }), 60)
     for (const id of ['', '.', '..', '../real', '/etc/passwd', 'a\0b', '__proto__', 'constructor', 'é'.repeat(5000)]) {
       t.equal(await store.read(id), undefined)
       await store.destroy(id)
       await store.write(id, createData({ id }), 60)
       t.strictSame(await store.read(id), createData({ id }))
     }
-    t.strictSame(await store.read('real'), createData({ of: 'somebody' }))
+    t.strictSame(await store.read('real'), createData({ of: 'a client' }))
   },
 
   'names such as __proto__ are data': async (t, createStore) => {

@@ -33,7 +33,7 @@ for (const [claim, testCase] of Object.entries(sessionStoreCases)) {
   t.test(`file: ${claim}`, t => testCase(t, (t, now, limits) => createFileStore(t, now, limits, () => {}).store))
 }
 
-t.test('stores use the clock of the system unless told otherwise', async t => {
+t.test('stores use the clock of the system by default', async t => {
   const memory = new MemorySessionStore()
   const file = new FileSessionStore({ directory: t.testdir(), warn: message => t.fail(message) })
   for (const store of [memory, file]) {
@@ -59,7 +59,7 @@ t.test('a memory store sweeps itself, at most every ten minutes', async t => {
   t.equal(await store.sweep(), 0, 'also after the clock has jumped back')
 })
 
-t.test('a file store keeps everything for its owner alone, under names that tell nothing', async t => {
+t.test('a file store is readable by its owner only, under names without ids', async t => {
   const { store, directory } = createFileStore(t, () => 0)
   t.equal(await store.read('secret-id'), undefined)
   t.notOk(existsSync(directory), 'reading makes no directory')
@@ -83,7 +83,7 @@ t.test('a file store survives the loss of its directory', async t => {
   t.ok(await store.read('a'))
 })
 
-t.test('what is damaged or foreign is no session, can be overwritten, and is swept', async t => {
+t.test('damaged files are no sessions, can be overwritten, and are swept', async t => {
   const { store, directory } = createFileStore(t, () => 0)
   await store.write('a', createData(), 60)
   const file = path.join(directory, String(readdirSync(directory)[0]))
@@ -208,7 +208,7 @@ t.test('a write that fails half-way removes its temporary file', async t => {
   t.strictSame(readdirSync(directory), [name])
 })
 
-t.test('what cannot be swept does not keep the rest, and is told', async t => {
+t.test('a file that cannot be swept does not stop the sweep, and is reported', async t => {
   const directory = t.testdir({ [`${'0'.repeat(64)}.json`]: {}, [`${'1'.repeat(64)}.json`]: '' })
   const { promise, resolve } = withResolvers()
   const store = new FileSessionStore({ directory, warn: (...values) => resolve(values), now: () => 0 })
@@ -221,7 +221,7 @@ t.test('what cannot be swept does not keep the rest, and is told', async t => {
   ])
 })
 
-t.test('a directory that is there already is used as it is', async t => {
+t.test('an existing directory is used as it is', async t => {
   const directory = t.testdir()
   chmodSync(directory, 0o750)
   const store = new FileSessionStore({ directory, warn: message => t.fail(message) })
@@ -237,7 +237,7 @@ function withResolvers(): { promise: Promise<unknown>; resolve: (value: unknown)
   return { promise, resolve }
 }
 
-t.test('a file store that is full removes sessions in the background, and says how many', async t => {
+t.test('a full file store removes sessions in the background, and reports their number', async t => {
   const warnings: unknown[] = []
   const limits = { ...defaultSessionLimits, sessions: 20 }
   const warn = (...values: unknown[]): void => void warnings.push(values)

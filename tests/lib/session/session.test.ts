@@ -77,7 +77,7 @@ function idOf(cookie: SessionCookie): string {
   return cookie.id
 }
 
-t.test('a session that nobody uses reads nothing, writes nothing and sets no cookie', async t => {
+t.test('an unused session reads nothing, writes nothing and sets no cookie', async t => {
   const { store, open, begin } = createSite()
   const id = await begin()
   for (const session of [open(id), open()]) {
@@ -90,7 +90,7 @@ t.test('a session that nobody uses reads nothing, writes nothing and sets no coo
   t.strictSame(store.takeCalls(), [])
 })
 
-t.test('a new session that is only read draws no cookie and is not written', async t => {
+t.test('a new session that is only read sets no cookie and is not written', async t => {
   const { store, open } = createSite()
   const session = open()
   t.equal(await session.get('user'), undefined)
@@ -103,7 +103,7 @@ t.test('a new session that is only read draws no cookie and is not written', asy
   t.strictSame(store.takeCalls(), [])
 })
 
-t.test('what was set is there in the next request, under an id that the server drew', async t => {
+t.test('values are there in the next request, under an id of the server', async t => {
   const { store, open } = createSite()
   const first = open()
   await first.set('user', { id: 7 })
@@ -134,7 +134,7 @@ t.test('an id that the store does not know is never adopted', async t => {
   t.equal(await store.read('chosen-by-an-attacker'), undefined)
 })
 
-t.test('ids are long, random and fit for a cookie unless drawn otherwise', async t => {
+t.test('ids are long, random and valid in a cookie by default', async t => {
   const store = new MemorySessionStore()
   const ids = new Set<string>()
   for (let count = 0; count < 50; count++) {
@@ -146,7 +146,7 @@ t.test('ids are long, random and fit for a cookie unless drawn otherwise', async
   for (const id of ids) t.match(id, /^[\w-]{32}$/)
 })
 
-t.test('setting what is there already, or undoing, changes as little as it seems', async t => {
+t.test('setting an equal value, or undoing a change, is no change', async t => {
   const { store, open, begin } = createSite()
   const id = await begin({ user: { id: 7, roles: ['a'] } })
   const session = open(id)
@@ -208,7 +208,7 @@ t.test('names such as __proto__ are names like any other', async t => {
   t.strictSame(Object.entries(await next.flashes()), [['__proto__', ['hi']]])
 })
 
-t.test('what JSON cannot say is refused at once, with the place', async t => {
+t.test('a value that JSON cannot represent is refused at once, with its place', async t => {
   const { open } = createSite()
   const session = open()
   const cycle: Record<string, unknown> = {}
@@ -239,7 +239,7 @@ t.test('what JSON cannot say is refused at once, with the place', async t => {
   t.equal(session.useCount, 0)
 })
 
-t.test('whatever JSON can say comes back as it was', async t => {
+t.test('any JSON value comes back as it was', async t => {
   const store = new MemorySessionStore()
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.jsonValue(), async (name, value) => {
@@ -286,7 +286,7 @@ t.test('flashes are taken once, by type or all', async t => {
   t.strictSame(Object.entries(await open(id).peekFlashes()), [])
 })
 
-t.test('asking for flashes that are not there costs no look into the store', async t => {
+t.test('reading flashes that do not exist does not read the store', async t => {
   const { store, open, begin } = createSite()
   const id = await begin()
   const session = open(id)
@@ -322,7 +322,7 @@ t.test('overlapping requests get each flash once, and none of a session that end
   t.strictSame(await later.flashes('notice'), [])
 })
 
-t.test('regenerate draws a new id, keeps the data and ends the old id', async t => {
+t.test('regenerate creates a new id, keeps the data and ends the old id', async t => {
   const { store, open, begin, pass } = createSite()
   const id = await begin({ cart: [1] })
   pass(1000)
@@ -378,7 +378,7 @@ t.test('invalidate drops all data and clears the cookie', async t => {
   t.equal(await fresh.save(), 'none', 'there was none')
 })
 
-t.test('what is set after invalidate begins another session', async t => {
+t.test('values after invalidate begin another session', async t => {
   const { store, open, begin, pass } = createSite()
   const id = await begin({ user: 7 })
   pass(1000)
@@ -437,7 +437,7 @@ t.test('a session that another request ended stays ended', async t => {
   t.equal(await store.read(id), undefined)
 })
 
-t.test('a login that was sent twice holds, whichever answer arrives', async t => {
+t.test('a login that was sent twice works, whichever response arrives', async t => {
   const { open, begin } = createSite()
   const id = await begin({ cart: [1] })
   const [first, second, neither] = [open(id), open(id), open(id)]
@@ -480,7 +480,7 @@ for (const kind of ['memory', 'file'] as const) {
   })
 }
 
-t.test('each use is counted and told before it happens; looking is neither', async t => {
+t.test('each use is counted and reported before it happens; peek is neither', async t => {
   const { store, open, begin } = createSite()
   const id = await begin({ a: 1 })
   const methods: string[] = []
@@ -558,7 +558,7 @@ t.test('outside debug a use by a stateless request is only reported', async t =>
   t.hasStrict(reported, [{ method: 'get' }])
 })
 
-t.test('a store that fails is told to every use until it works again', async t => {
+t.test('a failing store is an error of each use until it works again', async t => {
   const { store, open, begin } = createSite()
   const id = await begin()
   let isBroken = true
@@ -586,7 +586,7 @@ t.test('a store that fails is told to every use until it works again', async t =
   t.equal(await open(id).get('a'), 1)
 })
 
-t.test('uses that nobody waits for come before a later save', async t => {
+t.test('uses without await come before a later save', async t => {
   const { open, begin } = createSite()
   const id = await begin()
   const session = open(id)

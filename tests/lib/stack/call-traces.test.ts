@@ -10,7 +10,7 @@ function createCapture(): { capture: () => Error; count: () => number } {
   return { capture, count: () => count }
 }
 
-t.test('a place that is new is written out, one that is known is remembered', async t => {
+t.test('the stack of a new place is formatted, that of a known place is cached', async t => {
   const traces = new CallTraces()
   const { capture, count } = createCapture()
   const seen = Array.from({ length: 3 }, () => traces.framesOf(capture))
@@ -36,7 +36,7 @@ t.test('memory is bounded', async t => {
   t.equal(count(), 1005, 'the oldest is not')
 })
 
-t.test('how errors are made stays as it was, also when a capture fails', async t => {
+t.test('the settings of Error are restored, also if a capture fails', async t => {
   const { stackTraceLimit } = Error
   const prepare = () => 'prepared'
   Error.prepareStackTrace = prepare

@@ -4,7 +4,7 @@ import { highlightSource } from '#lib/stack/highlight.ts'
 
 const join = (lines: ReturnType<typeof highlightSource>) => lines.map(line => line.map(({ text }) => text).join(''))
 
-t.test('tokens of TypeScript have a kind, also in what goes over several lines', async t => {
+t.test('tokens of TypeScript have a kind, also over several lines', async t => {
   const source = ['/* a', '   b */', 'export class A {', '  go = (x: string) => `1 < $' + '{x && 2}`', '', '}']
   const lines = highlightSource('a.ts', source)
   t.strictSame(join(lines), source)

@@ -66,7 +66,7 @@ t.test('lines of the message are never frames', async t => {
   }
 })
 
-t.test('whatever a message says, the frames stay the same', async t => {
+t.test('the frames are the same for any message', async t => {
   const piece = fc.constantFrom('\n', '    at evil (/etc/passwd:1:1)', 'Error', ': ', 'x', ' ', '^')
   const framesFor = (messages: string[]) => messages.map(message => parseStack(makeError(message)))
   fc.assert(
@@ -89,12 +89,12 @@ t.test('an error without a message has its frames', async t => {
   t.equal(parseStack(makeError(''))[0]?.function, 'makeError')
 })
 
-t.test('an excerpt of the source may stand before the header', async t => {
+t.test('an excerpt of the source may come before the header', async t => {
   const stack = '/a/bad.cjs:3\n  at evil (/etc/passwd:1:1)\n  ^\n\nSyntaxError: bad\n    at wrap (node:vm:1:2)'
   t.hasStrict(parseStack({ message: 'bad', stack }), [{ function: 'wrap' }])
 })
 
-t.test('a code in the header does not matter, and what follows the frames is no frame', async t => {
+t.test('a code in the header does not matter, and text behind the frames is no frame', async t => {
   const stack = 'Error [ERR_X]: m\n    at f (/a.ts:1:2)\nCaused by: Error: n\n    at g (/b.ts:1:2)'
   t.hasStrict(parseStack({ message: 'm', stack }), [{ function: 'f' }])
   t.equal(parseStack({ message: 'm', stack }).length, 1)
@@ -104,7 +104,7 @@ t.test('at most 100 frames are read', async t => {
   t.equal(parseStack(stackOf(Array(200).fill('f (/a.ts:1:2)').join('\n    at '))).length, 100)
 })
 
-t.test('what has no stack has no frames', async t => {
+t.test('a value without a stack has no frames', async t => {
   const hostile = {
     get stack() {
       throw new Error('no')
@@ -139,7 +139,7 @@ t.test('formatFrame writes a frame as V8 does', async t => {
   }
 })
 
-t.test('the same stack is read once, until too many others were', async t => {
+t.test('the same stack is parsed once, until too many others were', async t => {
   const read = () => parseStack(stackOf('known (/a.ts:1:2)'))
   const frames = read()
   t.equal(read(), frames)

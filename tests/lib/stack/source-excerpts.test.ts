@@ -97,10 +97,10 @@ t.test('secrets in a source are masked', async t => {
   const { find } = project(t, { 'a.ts': source, 'pem.ts': `x\ncanary-one\ncanary-two\n${twenty}` }, redactor)
   t.notMatch(find('a.ts', 1)?.lines.join(), /canary/)
   t.strictSame(find('a.ts', 1)?.lines, ["const apiKey = '******'", "fetch('/?token=******')", "sign('******')"])
-  t.equal(find('pem.ts', 4), undefined, 'lines that can no longer be told apart are not shown')
+  t.equal(find('pem.ts', 4), undefined, 'lines with unknown numbers are not shown')
 })
 
-t.test('what was read once stays, until there are too many', async t => {
+t.test('excerpts are cached, up to a limit', async t => {
   const { find, write } = project(t, { 'a.ts': 'old', 'b.ts': '\n'.repeat(300) })
   t.strictSame(find('a.ts', 1)?.lines, ['old'])
   write('a.ts', 'new')

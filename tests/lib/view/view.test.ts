@@ -36,7 +36,7 @@ t.test('a layout may use what its block holds', async t => {
   t.equal(view.render('page', { yes: '1' }), '<div><b>1</b></div>')
 })
 
-t.test('a helper gets its arguments and the request; what it returns is escaped unless it is a fragment', async t => {
+t.test('a helper gets its arguments and the request; its result is escaped unless it is a fragment', async t => {
   const request = new Request({ target: '/here' })
   const view = viewOf(t, { 'page.hbs': '{{show "a" 2 named=text}}|{{plain}}|{{show (plain)}}' }, view => {
     view.addHelper('show', ({ positional, named, request }) => `<${positional.join()} ${named.named} ${request?.path}>`)
@@ -45,7 +45,7 @@ t.test('a helper gets its arguments and the request; what it returns is escaped 
   t.equal(view.render('page', { text: 'b' }, request), '&lt;a,2 b /here&gt;|<i>|&lt;&lt;i&gt; undefined /here&gt;')
 })
 
-t.test('a fragment that comes later is waited for and put where it belongs', async t => {
+t.test('a page waits for a later fragment, which is put in its place', async t => {
   const view = viewOf(t, { 'page.hbs': '[{{later "a" 2}}][{{later "b" 1}}]' }, view => {
     view.addHelper('later', ({ positional: [text, turns] }) => new HtmlFragment(wait(Number(turns), `<${text}$&>`)))
   })
@@ -61,9 +61,9 @@ t.test('a fragment that fails fails the page', async t => {
   await t.rejects(Promise.resolve(view.render('page', {})), { message: 'no fragment' })
 })
 
-t.test('a fragment may fail unheard after its page has failed', async t => {
+t.test('a fragment that fails after its page is no unhandled rejection', async t => {
   const view = viewOf(t, { 'page.hbs': '{{later}}{{missing}}' }, view => {
-    view.addHelper('later', () => new HtmlFragment(Promise.reject(new Error('nobody listens'))))
+    view.addHelper('later', () => new HtmlFragment(Promise.reject(new Error('too late'))))
   })
   t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
   // An unhandled rejection would fail this test.
@@ -78,7 +78,7 @@ t.test('a field that the model lacks is an error that names template and place',
   })
 })
 
-t.test('what is thrown and no error still fails the page with a reason', async t => {
+t.test('a thrown value that is no error fails the page with a reason', async t => {
   const view = viewOf(t, { 'page.hbs': '{{fail}}' }, view => {
     view.addHelper('fail', () => {
       throw 'just text'
@@ -87,7 +87,7 @@ t.test('what is thrown and no error still fails the page with a reason', async t
   t.throws(() => view.render('page', {}), { message: 'The template "page" cannot be rendered: just text' })
 })
 
-t.test('an unknown template is an error that says where it was looked for', async t => {
+t.test('an unknown template is an error with the folder', async t => {
   const view = viewOf(t, {})
   t.throws(() => view.render('nope', {}), { code: 'VIEW_TEMPLATE_UNKNOWN', message: /"nope\.hbs" in \S*\.$/ })
   const shop = viewOf(t, { 'books.hbs': '', 'order.hbs': '', 'other.hbs': '' })
@@ -142,7 +142,7 @@ async function wait(turns: number, text: string): Promise<string> {
   return text
 }
 
-t.test('templates are read with the first that is rendered, when nobody has loaded them', async t => {
+t.test('without load, the first render loads the templates', async t => {
   const view = createView(t.testdir({ 'b.hbs': 'page b', 'a.hbs': 'page a' }))
   t.strictSame([...view.names()], [])
   t.equal(view.render('b', {}), 'page b')
