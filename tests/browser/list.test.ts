@@ -95,7 +95,7 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   for (const box of await page.getByRole('checkbox', { name: /^Select/ }).all()) await box.check()
   t.equal(await page.locator('.select :checked').count(), 2, 'never more than two')
   await page.getByRole('button', { name: 'Compare them' }).click()
-  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Two records compared')
+  t.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Two profiles compared')
   t.strictSame(complaints, [])
 
   const plain = await (await page.context().browser()?.newContext({ javaScriptEnabled: false }))?.newPage()

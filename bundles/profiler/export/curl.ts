@@ -24,7 +24,7 @@ export function createCurl({ data, summary }: Pick<Profile, 'data' | 'summary'>)
     ...headers.filter(isSent).flatMap(writeHeader),
     ...body.options,
   ]
-  const remarks = [...(headers.length < fields.length ? ['Headers that were cut are left out.'] : []), ...body.remarks]
+  const remarks = [...(headers.length < fields.length ? ['Headers that were recorded incompletely are not included.'] : []), ...body.remarks]
   // A recorded text in a comment could end it.
   return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
 }
@@ -98,7 +98,7 @@ export function createCurlBody(body: Data, method: string, contentType: string):
   const isMultipart = body.type === 'multipart/form-data' && form.length > 0
   if (isMultipart || asObjects(body.files).length > 0) return createForm(readFormParts(body), contentType)
   if (form.length > 0) return { options: [writeData(serializeForm(form))], remarks: [], setsType: false }
-  return createNone(body, 'The body was not kept.')
+  return createNone(body, 'The body is not recorded.')
 }
 
 function createNone(body: Data, remark: string): CurlBody {
@@ -119,16 +119,16 @@ function createForm(all: readonly FormPart[], contentType: string): CurlBody {
   const parts = all.filter(({ content, field, file }) => !`${field}${content}${file?.name}${file?.type}`.includes('\0'))
   const remarks = [
     ...(parts.some(({ file }) => file !== undefined)
-      ? ['The content of files was not kept. They are sent empty.']
+      ? ['File contents are not recorded. The files are sent empty.']
       : []),
-    ...(parts.length < all.length ? ['Fields with a NUL character are left out. No argument can contain it.'] : []),
+    ...(parts.length < all.length ? ['Fields with a NUL character are not included: an argument cannot contain it.'] : []),
   ]
   if (parts.every(isPlain)) return { options: parts.map(writePart), remarks, setsType: true }
   const boundary = parseParameters(contentType)?.get('boundary')
   if (boundary !== undefined && /^[\x20-\x7e]+$/.test(boundary)) {
     return { options: [writeData(encodeMultipart(boundary, parts).toString())], remarks, setsType: false }
   }
-  return { options: [], remarks: ['The form is left out. Its boundary was not kept.'], setsType: true }
+  return { options: [], remarks: ['The form is not included: its boundary is not recorded.'], setsType: true }
 }
 
 /** A name that no option of curl reads as more than a name. */

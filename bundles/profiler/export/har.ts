@@ -79,7 +79,7 @@ export function toHar(profile: Profile): Har {
       version: '1.2',
       creator: { name: 'Sinfonietta', version },
       entries: [toEntry(profile), ...readCalls(profile).calls.map(call => toCallEntry(call, profile.summary.time))],
-      comment: `Record ${profile.summary.token}. Secrets are masked, and bodies of responses are not recorded.`,
+      comment: `Profile ${profile.summary.token}. Secrets are masked, and response bodies are not recorded.`,
     },
   }
 }
@@ -123,7 +123,7 @@ function toEntry({ data, summary }: Profile): HarEntry {
     },
     cache: {},
     timings: { ...unknownTimings, wait: duration },
-    comment: outcome === 'complete' ? 'The request of this record.' : `The request of this record: ${outcome}.`,
+    comment: outcome === 'complete' ? 'The request of this profile.' : `The request of this profile: ${outcome}.`,
   }
 }
 
@@ -158,7 +158,7 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
     },
     cache: {},
     timings: { ...unknownTimings, blocked: queued, send: sending, wait: waiting, receive: receiving },
-    comment: error === '' ? `Sent by the application; it took ${duration} ms.` : error,
+    comment: error === '' ? `HTTP client call of the application, ${duration} ms.` : error,
   }
 }
 

@@ -69,7 +69,7 @@ export function listToJson({ pinned, summaries, total, unstored }: ListResult, w
 /** Writes what a search has found as Markdown: an item a record. Nothing that was recorded can become structure. */
 export function listToMarkdown({ links, notes, records, total }: PublicList): string {
   const parts = [
-    `# ${records.length.toLocaleString('en')} of ${total.toLocaleString('en')} records`,
+    `# ${records.length.toLocaleString('en')} of ${total.toLocaleString('en')} profiles`,
     toList(notes, notes.length, toSpan),
     toList(records, records.length, writeRecord),
     ...(links.next === null ? [] : [`More: ${toSpan(links.next.replace('.json', '.md'))}`]),

@@ -68,7 +68,7 @@ function writePanel(subject: ShownProfile, panel: string): string[] {
       names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     ),
   ]
-  return parts.length > 0 ? [...parts] : [section?.nothing ?? 'Nothing was recorded for this panel.']
+  return parts.length > 0 ? [...parts] : [section?.nothing ?? 'No data for this panel.']
 }
 
 function writeData(name: string, data: unknown): string[] {
@@ -83,7 +83,7 @@ function writeSummary({ children, isPinned, parent, profile }: ShownProfile): st
   const { summary } = profile
   const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
   const relate = (token: string, found: ProfileSummary | undefined) =>
-    `${toSpan(token)} ${found === undefined ? '(its record is gone)' : describeRelative(found)}`
+    `${toSpan(token)} ${found === undefined ? '(profile deleted)' : describeRelative(found)}`
   const facts = [
     `Token: ${toSpan(token)}${isPinned ? ', pinned' : ''}`,
     `Time: ${formatMoment(time)}`,

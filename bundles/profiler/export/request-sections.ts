@@ -67,9 +67,9 @@ function writeRedirects(data: unknown, limit: number): string[] {
     redirects,
     limit,
     ({ method, status, token, url }) =>
-      `${asNumber(status)} ${toValueSpan(method)} ${toValueSpan(url)}, record ${toValueSpan(token)}`,
+      `${asNumber(status)} ${toValueSpan(method)} ${toValueSpan(url)}, profile ${toValueSpan(token)}`,
   )
-  return ['### Came by redirects', list]
+  return ['### Redirects before this request', list]
 }
 
 function writeSession(session: Data, limit: number): string[] {
@@ -110,7 +110,7 @@ export const routingSection: Section = {
     return [
       '## Routing',
       log === undefined ? `Matched ${toSpan(route)}.` : `None of ${log.total} routes matched.`,
-      ...(data.location === undefined ? [] : [`Sent on to ${toValueSpan(data.location)}.`]),
+      ...(data.location === undefined ? [] : [`Redirected to ${toValueSpan(data.location)}.`]),
       ...(parameters.length === 0
         ? []
         : ['### Parameters', toList(parameters, limit, ([name, value]) => `${toSpan(name)}: ${toValueSpan(value)}`)]),
@@ -150,7 +150,7 @@ function writeException(exception: StoredException, sources: Sources, limit: num
   // Where the application has no part in it, the innermost calls say what failed.
   const shown = own.length > 0 ? own : frames.slice(0, 5)
   const left = [
-    ...(shown.length < frames.length ? [`${frames.length - shown.length} frames of others are left out`] : []),
+    ...(shown.length < frames.length ? [`${frames.length - shown.length} library frames are not listed`] : []),
     ...toRest(exception),
   ]
   return [
@@ -197,7 +197,7 @@ function writeExcerpt({ file, line, lines, start }: Excerpt): string[] {
 /** What could be better about the request, and what to do about it. */
 export const findingsSection: Section = {
   panel: 'findings',
-  nothing: 'Nothing to improve was found.',
+  nothing: 'No issues found.',
   write({ findings, profile: { summary } }, limit) {
     if (findings.length === 0) return []
     return ['## Findings', toList(findings, limit, finding => writeFinding(finding, summary.token))]

@@ -39,7 +39,7 @@ export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicR
   const parts = [
     `# ${formatCount(requests, 'request')} of ${formatCount(routes.length, 'route')}`,
     toList(notes, notes.length, toSpan),
-    `The server was restarted last at ${formatMoment(startedAt)}.`,
+    `Last restart of the server: ${formatMoment(startedAt)}.`,
     toList(routes, routes.length, writeRoute),
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`

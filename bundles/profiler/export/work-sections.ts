@@ -38,7 +38,7 @@ export const memorySection: Section = {
       `- Event loop: ${formatDuration(asNumber(loop?.active))} active, ${formatDuration(asNumber(loop?.idle))} idle`,
       `- Heap: ${formatBytes(asNumber(heap?.before))} before, ${formatBytes(asNumber(heap?.after))} after`,
       `- Garbage collection: ${asNumber(pauses?.count)} runs, ${formatDuration(asNumber(pauses?.total))}`,
-      `- Other requests at the same time: at most ${asNumber(requests?.most)}`,
+      `- Concurrent requests: at most ${asNumber(requests?.most)}`,
     ]
     return ['## Process', lines.join('\n')]
   },
@@ -60,7 +60,7 @@ export const eventsSection: Section = {
     return [
       '## Events',
       lines.slice(0, room).join('\n'),
-      ...(left === 0 ? [] : [`${left.toLocaleString('en')} more are left out.`]),
+      ...(left === 0 ? [] : [`${left.toLocaleString('en')} more are not listed.`]),
     ]
   },
 }
@@ -72,7 +72,7 @@ function writeNode(node: EventNode, depth: number): string[] {
 
 function describe(node: EventNode): string {
   const { before, children, details, duration, hasThrown, isStopped, kind, name, priority } = node
-  const time = duration === undefined ? 'not over' : formatMicroseconds(duration)
+  const time = duration === undefined ? 'not finished' : formatMicroseconds(duration)
   const own = children.length === 0 ? '' : ` (own ${formatMicroseconds(ownTime(node))})`
   const facts = [
     `${kind === 'request' ? 'sub-request ' : ''}${toSpan(name)} ${time}${own}`,
@@ -94,9 +94,9 @@ export const callsSection: Section = {
     const { calls, omitted } = readCalls(profile)
     if (calls.length === 0) return []
     return [
-      '## Outgoing requests',
+      '## HTTP client calls',
       toList(calls, limit, writeCall),
-      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more were not recorded.`]),
+      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more not recorded.`]),
     ]
   },
 }
@@ -112,7 +112,7 @@ function writeCall(call: StoredCall): string {
     ...(caller.file === undefined
       ? []
       : [`by ${toSpan(asText(caller.function))} at ${toSpan(`${asText(caller.file)}:${asNumber(caller.line)}`)}`]),
-    ...(twin === undefined ? [] : ['asked for before']),
+    ...(twin === undefined ? [] : ['repeated']),
   ]
   return facts.join('; ')
 }
@@ -128,8 +128,8 @@ export const templatesSection: Section = {
     return [
       '## Templates',
       lines.slice(0, limit).map(writeRender).join('\n'),
-      ...(left > 0 ? [`${left.toLocaleString('en')} more are left out.`] : []),
-      ...(waited === 0 ? [] : [`Pages have waited ${formatDuration(waited)} for fragments.`]),
+      ...(left > 0 ? [`${left.toLocaleString('en')} more are not listed.`] : []),
+      ...(waited === 0 ? [] : [`Waiting for sub-requests: ${formatDuration(waited)}.`]),
     ]
   },
 }
@@ -156,7 +156,7 @@ export const logsSection: Section = {
     return [
       '## Logs',
       toList(logs, limit, writeLog),
-      ...(dropped === 0 ? [] : [`${dropped.toLocaleString('en')} records in between were not kept.`]),
+      ...(dropped === 0 ? [] : [`${dropped.toLocaleString('en')} log messages in the middle were not recorded.`]),
     ]
   },
 }
@@ -180,7 +180,7 @@ export const cpuSection: Section = {
       '## CPU',
       toFacts(cpu),
       '### Hot spots',
-      hot.length === 0 ? 'The CPU was not seen at work.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
+      hot.length === 0 ? 'No CPU activity in the samples.' : toList(hot, limit, spot => writeSpot(spot, cpu)),
       ...cpu.excerpts.flatMap(({ file, line, lines, start }) => [
         `Source of ${toSpan(`${file}:${line}`)}, the hottest line marked:`,
         toBlock(lines.map((text, index) => writeLine(text, start + index, line)).join('\n'), 'ts'),
@@ -193,9 +193,9 @@ function toFacts(cpu: StoredCpu): string {
   const { busy, idle, isCut, others, samples, startup } = cpu
   return [
     `- Busy: ${formatMicroseconds(busy)}; waiting: ${formatMicroseconds(idle)}`,
-    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(intervalOf(cpu))}; V8 took ${formatMicroseconds(startup)} to begin`,
-    `- Other requests in the same samples: ${others}`,
-    ...(isCut ? ['- Sampling ended before the request did.'] : []),
+    `- Samples: ${samples.toLocaleString('en')}, one every ${formatMicroseconds(intervalOf(cpu))}; start of the V8 profiler ${formatMicroseconds(startup)}`,
+    `- Concurrent requests in the same samples: ${others}`,
+    ...(isCut ? ['- Sampling stopped before the request ended.'] : []),
   ].join('\n')
 }
 

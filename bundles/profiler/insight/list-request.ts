@@ -77,7 +77,7 @@ function readMoment(name: string, parameters: Parameters, edge: Edge, notes: str
   const moment = parseMoment(text, edge)
   if (moment === undefined)
     notes.push(
-      `The ${name} “${text}” is left out: it is neither a date such as 2026-11-20 nor a number of seconds since 1970.`,
+      `The ${name} “${text}” is ignored: it is not a date such as 2026-11-20, and not a number of seconds since 1970.`,
     )
   return moment
 }
@@ -89,7 +89,7 @@ function readCount(name: string, parameters: Parameters, fallback: number, maxim
   if (count >= 1 && count <= maximum) return count
   const taken = count > maximum ? maximum : fallback
   notes.push(
-    `The ${name} “${text}” is no number from 1 to ${maximum.toLocaleString('en')}: it is taken for ${taken.toLocaleString('en')}.`,
+    `The ${name} “${text}” is not a number from 1 to ${maximum.toLocaleString('en')}: ${taken.toLocaleString('en')} is used instead.`,
   )
   return taken
 }
@@ -97,7 +97,7 @@ function readCount(name: string, parameters: Parameters, fallback: number, maxim
 function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): ProfileQuery['sort'] {
   if (sort === undefined) return undefined
   const field = sortableFields.find(field => field === sort)
-  if (field === undefined) notes.push(`The list cannot be sorted by “${sort}”: the latest come first.`)
+  if (field === undefined) notes.push(`The list cannot be sorted by “${sort}”: the order is by time, latest first.`)
   return field && { field, direction: order === 'asc' ? 'ascending' : 'descending' }
 }
 

@@ -81,11 +81,11 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
 
 /** What is said of each outcome of a request, and its colour. */
 export const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
-  complete: { sentence: 'Answered.', tone: 'plain' },
-  aborted: { sentence: 'The client left before all of the response was sent.', tone: 'warning' },
-  'stream-failed': { sentence: 'The stream of the response failed before all of it was sent.', tone: 'error' },
-  crashed: { sentence: 'The process ended while it was handled.', tone: 'error' },
-  unfinished: { sentence: 'It was not over when this was recorded.', tone: 'warning' },
+  complete: { sentence: 'Completed', tone: 'plain' },
+  aborted: { sentence: 'The client closed the connection before the response was complete.', tone: 'warning' },
+  'stream-failed': { sentence: 'The response stream failed before the response was complete.', tone: 'error' },
+  crashed: { sentence: 'The process exited before the response was complete.', tone: 'error' },
+  unfinished: { sentence: 'Recorded before the request was complete.', tone: 'warning' },
 }
 
 function describeStatus(status: number): string {
@@ -107,7 +107,7 @@ function toneOf(status: number): Tone {
 }
 
 function badgesOf(summary: ProfileSummary): Badge[] {
-  if (isBrowserProbe(summary)) return [{ text: 'asked for by the browser', tone: 'plain' }]
+  if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
   const { calls, errors, exception, outcome, subRequests, warnings } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
@@ -117,7 +117,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   }
   count(errors, 'error', 'error')
   count(warnings, 'warning', 'warning')
-  count(calls, 'outgoing call', 'plain')
+  count(calls, 'HTTP client call', 'plain')
   count(subRequests, 'sub-request', 'plain')
   return badges
 }

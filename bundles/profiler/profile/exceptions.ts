@@ -25,7 +25,7 @@ const countLimit = 100
 export function readExceptions({ collectors }: Profile): StoredException[] {
   const [first, ...later] = collectors.exception?.exceptions ?? []
   if (first === undefined) return []
-  const all = [...readChain(first, relations.first), ...later.flatMap(error => readChain(error, relations.later))]
+  const all = [...readChain(first, ''), ...later.flatMap(error => readChain(error, 'Thrown later'))]
   return all.slice(0, countLimit)
 }
 
@@ -73,7 +73,7 @@ export function toPlace({ file, line, column }: RecordedFrame): string {
 /** Says which frames were left out, and why. */
 export function toRest({ common, omitted }: Pick<StoredException, 'common' | 'omitted'>): string[] {
   return [
-    ...(omitted > 0 ? [`${omitted} more were not recorded`] : []),
-    ...(common > 0 ? [`${common} more are those of the exception above`] : []),
+    ...(omitted > 0 ? [`${omitted} more not recorded`] : []),
+    ...(common > 0 ? [`${common} in common with parent`] : []),
   ]
 }

@@ -125,7 +125,7 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     readRenders(profile).pages.map(({ duration }) => duration * 1000),
   )
   add(
-    'Outgoing calls',
+    'HTTP client calls',
     'main',
     readCalls(profile).calls.map(call => durationOf(call) * 1000),
   )

@@ -143,7 +143,7 @@ const fieldNames: ReadonlyMap<string, string> = new Map([
   ['contentType', 'content type'],
   ['url', 'URL'],
   ['ip', 'IP'],
-  ['calls', 'outgoing calls'],
+  ['calls', 'HTTP client calls'],
   ['subRequests', 'sub-requests'],
 ])
 
@@ -166,7 +166,7 @@ export function toSteadyValue(
 ): string {
   if (name === 'expires') {
     const expires = Date.parse(value)
-    return expires >= time - tolerance && expires <= time + duration + tolerance ? '(when it was answered)' : value
+    return expires >= time - tolerance && expires <= time + duration + tolerance ? '(time of the response)' : value
   }
   return name.startsWith('content-security-policy') ? value.replace(/'nonce-[^']*'/g, "'nonce-…'") : value
 }

@@ -5,7 +5,7 @@ import { type Compared, type Comparison, nameOfField } from './comparison.ts'
 export interface Verdict {
   /** Whether the second has come out as the first did, but for times. */
   readonly isSame: boolean
-  /** `Nothing changed but times.`, or `3 things changed:` with what follows in {@link Verdict.changes}. */
+  /** `Only timings changed`, or `3 changes`: {@link Verdict.changes} lists them. */
   readonly title: string
   /** What has come out another way. */
   readonly changes: readonly VerdictChange[]
@@ -28,7 +28,7 @@ const partNouns: readonly PartNoun[] = [
   { part: 'exceptions', noun: 'exception', isNamed: false, field: 'exception' },
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
   { part: 'templates', noun: 'template', isNamed: true },
-  { part: 'calls', noun: 'outgoing call', isNamed: false, field: 'calls' },
+  { part: 'calls', noun: 'HTTP client call', isNamed: false, field: 'calls' },
   { part: 'listeners', noun: 'listener', isNamed: false },
   { part: 'attributes', noun: 'request attribute', isNamed: true },
   { part: 'logs', noun: 'log message', isNamed: false },
@@ -67,7 +67,7 @@ export function judgeComparison(comparison: Comparison): Verdict {
   const total = changes.reduce((sum, { count }) => sum + count, 0)
   return {
     isSame: total === 0,
-    title: total === 0 ? 'Nothing changed but times.' : `${formatCount(total, 'thing')} changed:`,
+    title: total === 0 ? 'Only timings changed' : formatCount(total, 'change'),
     changes,
     asked,
   }

@@ -16,15 +16,15 @@ export const repeatedCallsRule: FindingRule<Profile> = {
     return [
       ...same.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `{call} was asked for ${calls.length} times, ${tellTime(calls)}.`,
+        problem: `{call} was sent ${calls.length} times, ${totalTimeOf(calls)}.`,
         values: { call: shorten(name, urlLength) },
-        advice: 'Ask once and pass the answer on, or keep it for as long as it is good.',
+        advice: 'Send it once and share the response, or cache the response.',
       })),
       ...alike.map(({ calls, name }) => ({
         ...describe(calls),
-        problem: `${calls.length} requests are alike but for a value in the address ({pattern}), ${tellTime(calls)}.`,
+        problem: `N+1: ${calls.length} similar calls to {pattern}, ${totalTimeOf(calls)}.`,
         values: { pattern: shorten(name, urlLength) },
-        advice: 'Ask for all of it at once, if the other side has a way to.',
+        advice: 'Get all values with one call, if the API supports it.',
       })),
     ]
   },
@@ -41,8 +41,8 @@ function describe(calls: readonly StoredCall[]): Description {
   }
 }
 
-function tellTime(calls: readonly StoredCall[]): string {
-  return `which took ${formatDuration(timeOf(calls))} in all`
+function totalTimeOf(calls: readonly StoredCall[]): string {
+  return `${formatDuration(timeOf(calls))} in total`
 }
 
 function timeOf(calls: readonly StoredCall[]): number {
@@ -112,8 +112,8 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
   return [
     {
       severity: 'warning',
-      problem: `${run.length} requests waited for one another, ${formatDuration(time)} in all; side by side they would take about ${formatDuration(time - saving)}.`,
-      advice: 'If none needs the answer of another, send them together and wait with Promise.all().',
+      problem: `${run.length} calls ran one after another, ${formatDuration(time)} in total; in parallel they would take about ${formatDuration(time - saving)}.`,
+      advice: 'If no call needs the response of another, start them together and wait with Promise.all().',
       place: { panel: 'http', anchor: `call-${second.index}` },
       evidence: { count: run.length, time, saving },
     },

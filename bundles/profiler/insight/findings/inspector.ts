@@ -54,9 +54,9 @@ function ask(rule: FindingRule<Profile>, profile: Profile): readonly RuleFinding
     return [
       {
         severity: 'info',
-        problem: 'This rule has failed: {message}.',
+        problem: 'This check failed: {message}.',
         values: { message: flattenError(error, { hasFrames: false }).message },
-        advice: 'See what it makes of this record: data from the disk may be of any shape.',
+        advice: 'Correct the rule for this profile: stored data may have any shape.',
         evidence: {},
       },
     ]

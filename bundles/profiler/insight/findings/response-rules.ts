@@ -26,10 +26,10 @@ function judgeCaching(collectors: CollectorData): RuleFinding[] {
       return [
         {
           severity: 'error',
-          problem: 'The page may be kept for everybody ({control}), and sets the cookie {cookie}.',
+          problem: 'The page is cacheable for all clients ({control}), but sets the cookie {cookie}.',
           values: { control, cookie: nameOf(cookie) },
           advice:
-            'Set cookies with pages that are private only: shared caches keep them away, or give all clients the same.',
+            'Set cookies only on private pages: a shared cache drops the cookie, or sends the same one to all clients.',
           place,
           evidence: {},
         },
@@ -38,9 +38,9 @@ function judgeCaching(collectors: CollectorData): RuleFinding[] {
       return [
         {
           severity: 'info',
-          problem: 'The page may be kept for everybody ({control}), but with Vary: * no cache can use it again.',
+          problem: 'The page is cacheable for all clients ({control}), but with Vary: * no cache can reuse it.',
           values: { control },
-          advice: 'Name the request headers that it depends on.',
+          advice: 'List in Vary the request headers that the page depends on.',
           place: { panel: 'request', anchor: 'header-vary' },
           evidence: {},
         },
@@ -51,9 +51,9 @@ function judgeCaching(collectors: CollectorData): RuleFinding[] {
       {
         severity: 'info',
         problem:
-          'The page forbids all caches to keep it ({control}), but was made without a session, cookies or credentials.',
+          'The page forbids caching ({control}), but was made without a session, cookies or credentials.',
         values: { control },
-        advice: 'If everybody may see it, say how long it is good: public, max-age=60.',
+        advice: 'If all clients may see it, set how long it is valid: public, max-age=60.',
         place,
         evidence: {},
       },
@@ -87,9 +87,9 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
     return [
       {
         severity: 'warning',
-        problem: `${formatBytes(size)} of {type} were sent as they are, though the client takes them compressed.`,
+        problem: `${formatBytes(size)} of {type} were sent uncompressed, although the client accepts compression.`,
         values: { type: String(contentType) },
-        advice: 'Leave content-length and digests away, or compress it yourself: then it is a fraction of that.',
+        advice: 'Do not set content-length or digest headers, or compress the response in the application.',
         place: { panel: 'request', anchor: 'header-content-type' },
         evidence: { size },
       },
@@ -158,10 +158,10 @@ function judgeCookie({ attributes, name }: Cookie, isSecure: boolean): RuleFindi
   const isCredential = isSecretName(name)
   const isRefused = sameSite === 'none' && !hasSecure
   const flaws = [
-    isRefused && 'SameSite=None without Secure, which browsers refuse',
+    isRefused && 'SameSite=None without Secure, which browsers reject',
     isCredential && !attributes.has('httponly') && !forScripts.test(name) && 'no HttpOnly, so any script can read it',
-    isCredential && sameSite === undefined && 'no SameSite, so other sites may have it sent',
-    isSecure && !hasSecure && !isRefused && 'no Secure, so it is sent without encryption, too',
+    isCredential && sameSite === undefined && 'no SameSite, so requests from other sites may carry it',
+    isSecure && !hasSecure && !isRefused && 'no Secure, so it is also sent without encryption',
   ].filter(flaw => flaw !== false)
   if (flaws.length === 0) return []
   return [

@@ -32,22 +32,22 @@ export const blockedLoopRule: FindingRule<Profile> = {
 type Description = Omit<RuleFinding, 'evidence'>
 
 function describeBlock(by: string, token: string, time: string): Description {
-  const advice = 'Give the work to a worker thread, do it in parts, or find a way to do less of it.'
+  const advice = 'Move the work to a worker thread, split it into parts, or reduce it.'
   const place: FindingPlace = { panel: 'time' }
   if (by === token)
-    return { severity: 'warning', problem: `This request kept the process busy for ${time}.`, advice, place }
+    return { severity: 'warning', problem: `This request blocked the event loop for ${time}.`, advice, place }
   if (by === '')
     return {
       severity: 'warning',
-      problem: `The process was busy for ${time} with something that has left no trace.`,
+      problem: `The event loop was blocked for ${time} by work that was not recorded.`,
       advice,
       place,
     }
   return {
     severity: 'warning',
-    problem: `It had to wait while the process was busy with another request, {token}, for ${time}.`,
+    problem: `This request waited ${time} for another request, {token}, that blocked the event loop.`,
     values: { token: by },
-    advice: 'Look at that one: it kept all others waiting.',
+    advice: 'Look at the other request: it delayed all concurrent requests.',
     place: { ...place, token: by },
   }
 }
@@ -83,7 +83,7 @@ export const slowListenerRule: FindingRule<Profile> = {
         severity: 'warning',
         problem: `{listener} took ${formatDuration(time)} of {event}, ${formatShare(time, whole)} of the request.`,
         values: { listener: node.name, event: String(node.parent?.name) },
-        advice: 'Do less for each request, keep the result, or move what nobody waits for to kernel.terminate.',
+        advice: 'Do less per request, cache the result, or move work that the response does not need to kernel.terminate.',
         place: { panel: 'events', anchor: `span-${node.index}` },
         evidence: { time, duration: whole },
       }))
@@ -112,8 +112,8 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
   const kinds = [
-    { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'outgoing request' },
-    { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log record' },
+    { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'HTTP client call' },
+    { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log message' },
     { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
   ].filter(({ count }) => count > 0)
   const [first] = kinds
@@ -124,9 +124,9 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
   return [
     {
       severity: 'warning',
-      problem: `Its response was sent, but work went on${time > 0 ? ` for ${formatDuration(time)}` : ''}: ${what}.`,
+      problem: `Work continued after the response was sent${time > 0 ? `, for ${formatDuration(time)}` : ''}: ${what}.`,
       advice:
-        'Await it, or do it in a listener of kernel.terminate: what nobody awaits fails unseen and is lost at a stop.',
+        'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.',
       place: { panel: first.panel, anchor: first.anchor },
       evidence: { calls: calls.length, logs: logs.length, renders: renders.length, time },
     },

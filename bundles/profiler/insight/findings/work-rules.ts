@@ -28,9 +28,9 @@ function describe(name: string, renders: readonly Render[]): RuleFinding[] {
   return [
     {
       severity: 'warning',
-      problem: `{template} was rendered ${renders.length} times in a row, which took ${formatDuration(time)}.`,
+      problem: `{template} was rendered ${renders.length} times in a row, ${formatDuration(time)} in total.`,
       values: { template: name },
-      advice: 'Prepare in the controller what its helpers compute each time, or show fewer items at once.',
+      advice: 'Compute the results of its helpers once, in the controller, or show fewer items.',
       place: { panel: 'templates', anchor: `render-${renders[0]?.index}` },
       evidence: { count: renders.length, time },
     },
@@ -58,7 +58,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
         severity: 'info',
         problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
         values: { place: first || 'by an unknown caller' },
-        advice: 'Use the session only where it is needed: a response that depends on one is kept in no cache.',
+        advice: 'Use the session only where it is needed: no cache stores a response that depends on a session.',
         place: { panel: 'request', anchor: 'session' },
         evidence: { count: uses.length },
       },

@@ -66,11 +66,11 @@ const refusedNote =
 export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): ReplayPlan {
   const { ip, method, outcome, parent, token, url } = summary
   if (parent !== null) {
-    const reason = 'A sub-request is a part of another request, and is not made by itself: replay its main request.'
+    const reason = 'A sub-request is a part of another request: replay the main request.'
     return { isPossible: false, reason, parent }
   }
   const parts = splitUrl(url)
-  if (parts === undefined) return { isPossible: false, reason: 'What was recorded is no URL.', parent: '' }
+  if (parts === undefined) return { isPossible: false, reason: 'The recorded URL is not valid.', parent: '' }
 
   const { request } = collectors
   const { headers, notes, secrets } = planHeaders(request?.headers ?? [], parts.host)
@@ -103,9 +103,9 @@ export function isDirect(plan: ReplayPlan): boolean {
 }
 
 function cautionOf(method: string, outcome: Profile['summary']['outcome']): string {
-  if (outcome === 'crashed') return 'This request has ended the process. It may do so again.'
+  if (outcome === 'crashed') return 'This request made the process exit. A replay may do so again.'
   if (safeMethods.includes(method)) return ''
-  return `${method} may change something. A replay is no rehearsal: whatever it does is done once more.`
+  return `${method} may change data. This runs the request for real.`
 }
 
 type Field = readonly [name: string, value: string]
@@ -114,28 +114,28 @@ function planHeaders(fields: Pairs, host: string | undefined) {
   const headers: Field[] = []
   const secrets = new Map<string, string>()
   const lost: string[] = []
-  const told: string[] = []
+  const forwarded: string[] = []
   let isCut = false
   for (const [field, value] of fields) {
     const name = field.toLowerCase()
     if (field === '…') isCut = true
-    else if (forwarding.has(name)) told.push(name)
+    else if (forwarding.has(name)) forwarded.push(name)
     else if (isSecret(name, value)) secrets.set(name, hintOf(name, value))
     else if (isSendable(name, value)) headers.push([field, formatText(value)])
     else lost.push(name)
   }
   return {
-    headers: withHost(headers, host, told.length > 0),
+    headers: withHost(headers, host, forwarded.length > 0),
     secrets: [...secrets].map(([name, hint]) => ({ name, hint })),
     notes: [
-      ...(told.length === 0 ? [] : [`Headers of proxies are left out (${told.join(', ')}); what they told is kept.`]),
-      ...(lost.length === 0 ? [] : [`Headers that were cut are left out: ${lost.join(', ')}.`]),
-      ...(isCut ? ['There were more headers than were kept.'] : []),
+      ...(forwarded.length === 0 ? [] : [`Proxy headers are not sent (${forwarded.join(', ')}). The address and scheme that they reported are used.`]),
+      ...(lost.length === 0 ? [] : [`Not sent, because they were recorded incompletely: ${lost.join(', ')}.`]),
+      ...(isCut ? ['The request had more headers than were recorded.'] : []),
     ],
   }
 }
 
-/** What proxies have told is known: the URL is the client's. So it is where a record is damaged. */
+/** What proxies have forwarded is known: the URL is the client's. So it is where a record is damaged. */
 function withHost(headers: readonly Field[], host: string | undefined, isTold: boolean): readonly Field[] {
   const isHost = ([name]: Field) => name.toLowerCase() === 'host'
   if (host === undefined || (!isTold && headers.some(isHost))) return headers
@@ -182,7 +182,7 @@ export function planBody(body: BodyData | undefined, contentType: string): Plann
   if (body.type === 'multipart/form-data' || files.length > 0) {
     const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
-    const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: no content is kept.`]
+    const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: file contents are not stored.`]
     return describe(encodeMultipart(boundary, readFormParts(body)).toString(), lost)
   }
   return form.length > 0 ? describe(serializeForm(form), []) : missing(body)
@@ -192,8 +192,8 @@ function describe(content: string, lost: readonly string[]): PlannedBody {
   const decoded = content.replaceAll(encodeURIComponent(ellipsis), ellipsis)
   const notes = [
     ...lost,
-    ...(content.includes(mask) ? [`Secrets in it are masked: each stands as ${mask}.`] : []),
-    ...(decoded.includes(ellipsis) ? [`It may have been cut where ${ellipsis} stands.`] : []),
+    ...(content.includes(mask) ? [`Secrets in the body are masked as ${mask}.`] : []),
+    ...(decoded.includes(ellipsis) ? [`The body may be cut at ${ellipsis}.`] : []),
   ]
   return { state: notes.length === 0 ? 'whole' : 'partial', content, note: notes.join(' ') }
 }
@@ -201,6 +201,6 @@ function describe(content: string, lost: readonly string[]): PlannedBody {
 function missing({ length, state, type }: BodyData): PlannedBody {
   const facts = [type, formatSize(length)].filter(fact => fact !== '')
   const name = `The body${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`
-  const reason = state === 'unread' ? ' The application had not read it.' : ''
-  return { state: 'missing', content: '', note: `${name} was not kept: nothing is sent in its place.${reason}` }
+  const reason = state === 'unread' ? ' The application did not read it.' : ''
+  return { state: 'missing', content: '', note: `${name} was not stored: the replay sends no body.${reason}` }
 }

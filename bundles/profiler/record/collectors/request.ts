@@ -97,13 +97,13 @@ function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pic
   const isForm = type === 'application/x-www-form-urlencoded'
   const isJson = type === 'application/json' || type.endsWith('+json')
   if (!isForm && !isJson)
-    return { note: 'Only forms and JSON are shown: in anything else secrets cannot be told apart.' }
-  if (bytes.length > parseLimit) return { note: 'It is too large to be shown.' }
+    return { note: 'Only forms and JSON are recorded: in other content, secrets cannot be detected.' }
+  if (bytes.length > parseLimit) return { note: 'Too large to record.' }
   try {
     const text = decodeUtf8(bytes).replace(/^\ufeff/, '')
     if (isForm) return describeForm(parseForm(text, fieldLimit), redactor)
     return { json: [createCopier(redactor).value('', JSON.parse(text))] }
   } catch {
-    return { note: `It is no valid ${isForm ? 'form' : 'JSON'}.` }
+    return { note: `Not a valid ${isForm ? 'form' : 'JSON'} body.` }
   }
 }

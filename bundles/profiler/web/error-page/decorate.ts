@@ -30,7 +30,7 @@ export function decorateErrorController(inner: Controller, services: DecorationS
       const body = await renderAnew(response, request, services)
       if (body !== undefined) response.body = body
     } catch (error) {
-      logger.error('The debug error page could not be made.', { exception: error })
+      logger.error('The debug error page could not be rendered.', { exception: error })
     }
     return response
   })

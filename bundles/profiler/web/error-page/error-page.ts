@@ -81,7 +81,7 @@ export function toMarkdown(report: ErrorReport): string {
     toSpan(`${method} ${address}`),
     ...exceptions.flatMap(describeException),
     ...(routing === undefined ? [] : describeRouting(routing)),
-    '## The way there',
+    '## Path to the error',
     way.map(({ kind, name }) => `- ${kind}: ${name}`).join('\n'),
     ...(logs.length > 0
       ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${toSpan(log.message)}`).join('\n')]

@@ -32,14 +32,14 @@ export async function renderCompare(
   const explain = (title: string, lead: string, status: number) =>
     renderPage('profiler/compare-none', { title, lead }, request, app, status)
   const [a, b] = readTokens(request.query)
-  if (b === '') return explain('Two records are needed', 'Select two records in the list, then compare them.', 400)
+  if (b === '') return explain('Two profiles are required', 'Select two profiles in the list, then compare them.', 400)
 
   await Promise.all([a, b].map(token => profiler.whenWritten(token)))
   const [first, second] = await Promise.all([a, b].map(token => storage.find(token)))
   const missing = [first ?? a, second ?? b].filter(token => typeof token === 'string' && token !== '')
   if (second === undefined || missing.length > 0) {
     const names = [...new Set(missing)].map(token => `"${token}"`).join(' and ')
-    return explain('Records not found', `Nothing is kept of ${names}: expired, deleted, or never there.`, 404)
+    return explain('Profiles not found', `No profile ${names}: expired, deleted, or never stored.`, 404)
   }
   if (first === undefined) {
     const previous = await findPrevious(storage, second.profile.summary)
@@ -87,14 +87,14 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
     viewPart('attributes', 'Request attributes', comparison.attributes, viewValues),
     viewPart('listeners', 'Listeners', comparison.listeners, viewListener),
     viewPart('templates', 'Templates', comparison.templates, viewTimes('rendered')),
-    viewPart('calls', 'Outgoing calls', comparison.calls, viewValues),
+    viewPart('calls', 'HTTP client calls', comparison.calls, viewValues),
     viewPart('logs', 'Logs', comparison.logs, viewLog),
   ]
   const tokens = [first, second].map(({ summary }) => summary.token)
   const isReplay = readOriginal(second) === first.summary.token
   return {
     title: `${tokens.join(' and ')} compared`,
-    heading: isReplay ? 'A replay, compared with its original' : 'Two records compared',
+    heading: isReplay ? 'Replay compared with its original' : 'Two profiles compared',
     verdict: judgeComparison(comparison),
     records: [
       { name: 'A', role: isReplay ? 'original' : '', ...toSummaryView(first.summary) },
@@ -190,7 +190,7 @@ function viewPart<value>(
     count,
     rows,
     rest,
-    restTitle: `${rest.length.toLocaleString('en')} the same`,
+    restTitle: `${rest.length.toLocaleString('en')} equal`,
   }
 }
 
@@ -249,7 +249,7 @@ function viewTimings(timings: readonly Compared<Timing>[]): Part {
     count: '',
     rows: [...main, ...others.filter(isNoticed)].map(({ row }) => row),
     rest: rest.map(({ row }) => row),
-    restTitle: `${rest.length.toLocaleString('en')} that hardly differ`,
+    restTitle: `${rest.length.toLocaleString('en')} without a significant change`,
   }
 }
 

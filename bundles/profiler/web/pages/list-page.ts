@@ -109,10 +109,10 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
   const { bytes, dropped, problem, profiles } = usage
   return {
     isPaused,
-    stored: formatCount(profiles, 'record'),
+    stored: formatCount(profiles, 'profile'),
     size: formatBytes(bytes),
     ignored: ignored === 0 ? '' : formatCount(ignored, 'request'),
-    dropped: dropped === 0 ? '' : formatCount(dropped, 'record'),
+    dropped: dropped === 0 ? '' : formatCount(dropped, 'profile'),
     problem: problem ?? '',
   }
 }

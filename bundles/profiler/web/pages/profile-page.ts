@@ -3,7 +3,7 @@ import type { Response } from '../../../../lib/http/response.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
-import { formatCount, formatTime } from '../../profile/format.ts'
+import { formatNumber, formatTime } from '../../profile/format.ts'
 import {
   changeLink,
   compareLink,
@@ -119,7 +119,7 @@ function describeRelatives(record: ShownProfile & Relatives, panel: string | und
     moreSubRequests: Math.max(0, children.length - shownChildren),
     older: neighbour(record.older),
     newer: neighbour(record.newer),
-    since: newerCount === 0 ? '' : `${formatCount(newerCount, 'request')}${record.hasMore ? ' and more' : ''}`,
+    since: newerCount === 0 ? '' : `${formatNumber(newerCount)}${record.hasMore ? '+' : ''} newer`,
     sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
   }
 }
@@ -133,17 +133,17 @@ export interface ExportEntry {
 }
 
 const entries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
-  har: { label: 'HAR', note: 'for developer tools and tests' },
-  curl: { label: 'curl', note: 'to ask again from a shell' },
-  fetch: { label: 'fetch', note: 'to ask again from JavaScript' },
-  html: { label: 'HTML', note: 'one file, to keep or send' },
-  json: { label: 'JSON', note: 'all of the record' },
+  har: { label: 'HAR', note: 'HTTP archive for developer tools' },
+  curl: { label: 'curl', note: 'Shell command' },
+  fetch: { label: 'fetch', note: 'JavaScript snippet' },
+  html: { label: 'HTML', note: 'Standalone file' },
+  json: { label: 'JSON', note: 'All data' },
 }
 
 /** Lists what a record can be taken away as, and its Markdown. */
 export function listExports(token: string): ExportEntry[] {
   return [
-    { label: 'Markdown', note: 'to read, or to paste', link: recordDataLink(token, 'md') },
+    { label: 'Markdown', note: 'Report as text', link: recordDataLink(token, 'md') },
     ...exportKinds.map(kind => ({ ...entries[kind], link: exportLink(token, kind) })),
   ]
 }

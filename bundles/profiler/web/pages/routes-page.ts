@@ -182,8 +182,8 @@ function viewRecord({ token }: WorstRecord, text: string): RecordView {
 }
 
 function remarkOn({ before, since }: RouteReport['counts']): string {
-  if (since === 0) return 'not asked since'
-  if (before === 0) return 'not asked before'
+  if (since === 0) return 'no requests yet'
+  if (before === 0) return 'new'
   return `${before.toLocaleString('en')} before, ${since.toLocaleString('en')} since: too few`
 }
 

@@ -32,12 +32,12 @@ export function viewBody(data: unknown): BodyView {
 
 /** Why there is no content to be seen; empty when there is. */
 function messageOf({ files, form, json, note, state }: Readonly<Record<string, unknown>>): string {
-  if (state === 'parent') return 'A body is read once: the profile of the parent request shows it.'
+  if (state === 'parent') return 'The body is in the profile of the parent request.'
   if (state === 'unread')
-    return 'Nobody has read the body, so nothing is known of it but what the client has announced.'
-  if (state === 'broken') return 'The body was not read to its end, or it was not what it should be.'
+    return 'The application did not read the body: only the type and length that the client sent are known.'
+  if (state === 'broken') return 'The body is incomplete or invalid.'
   if (note !== undefined) return formatText(note)
-  if (asList(files).length > 0) return 'Files are never kept; the fields of the form stand above.'
+  if (asList(files).length > 0) return 'Files are never stored; the form fields are above.'
   if (asList(form).length + asList(json).length > 0) return ''
   return 'No request content. The body of a form or of JSON appears here.'
 }

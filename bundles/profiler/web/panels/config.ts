@@ -24,7 +24,7 @@ export const configPanel: ProfilePanel = {
       access: [
         toListRow('Hosts', config.hosts, 'any'),
         toListRow('Trusted proxies', config.trustedProxies, 'none'),
-        toListRow('Addresses that may see debug output', config.debugAllowedIps, 'this machine only'),
+        toListRow('Clients allowed to see debug output', config.debugAllowedIps, 'this machine only'),
       ],
       secrets: toRows(config.secrets).map(({ name, value }) => ({ name, value, isSet: value !== '' })),
     }

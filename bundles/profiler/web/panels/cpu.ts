@@ -258,7 +258,7 @@ function describe(run: Run, busy: number): string {
     ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
     ...(place === '' ? [] : [place]),
     `of ${owners[called.origin]}`,
-    ...(count > 1 ? [`by way of ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
+    ...(count > 1 ? [`through ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
   ]
   return facts.join('; ')
 }

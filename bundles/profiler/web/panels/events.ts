@@ -43,7 +43,7 @@ export function createEventsPanel(): ProfilePanel {
       return {
         metrics: [
           { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-          { name: 'Calls of listeners', value: countOf(tree, 'call') },
+          { name: 'Listener calls', value: countOf(tree, 'call') },
           { name: 'Called listeners', value: String(tables.called.length) },
           { name: 'Not called', value: String(tables.notCalled.length) },
           { name: 'Orphaned events', value: String(tables.orphaned.length) },
@@ -146,8 +146,8 @@ function toBar(start: number, duration: number | undefined, until: number): { x:
 }
 
 function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
-  if (duration === undefined) return 'was not over'
-  return kind === 'dispatch' && children.length === 0 && skipped.length === 0 ? 'nobody listened' : ''
+  if (duration === undefined) return 'not finished'
+  return kind === 'dispatch' && children.length === 0 && skipped.length === 0 ? 'no listeners' : ''
 }
 
 /** Leads to what was changed, as far as that has a place of its own. */

@@ -48,7 +48,7 @@ export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins
 /** Makes the rows of a request's attributes. */
 export function createAttributeRows(pairs: unknown, origins: ChangeOrigins, isSubRequest: boolean): OriginRow[] {
   const rows = toPairRows(pairs)
-  const others = viewOther(isSubRequest ? 'whoever made the sub-request' : 'there from the start')
+  const others = viewOther(isSubRequest ? 'the caller of the sub-request' : 'there from the start')
   const isComplete = origins.isComplete && rows.length <= attributeLimit
   return withIds(
     'attribute',

@@ -30,13 +30,13 @@ export const requestPanel: ProfilePanel = {
 }
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
-  ['aborted', 'The client has left before all of the response was sent: headers and size are those it would have got.'],
+  ['aborted', 'The client closed the connection before the response was complete: headers and size are those of the complete response.'],
   [
     'stream-failed',
-    'The stream of the response failed before all of it was sent: headers and size are those that were announced.',
+    'The response stream failed before the response was complete: headers and size are those of the complete response.',
   ],
-  ['crashed', 'The process ended while this request was handled: what follows is what was known by then.'],
-  ['unfinished', 'The request was still handled when this was recorded: what follows is what was known by then.'],
+  ['crashed', 'The process exited during this request: the data below is from before the exit.'],
+  ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 
 /** What an exchange is known by. */
@@ -129,7 +129,7 @@ function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): strin
   const bytes = formatSize(size) || (isStreamed === true ? 'not known' : 'n/a')
   const remarks = [
     isStreamed === true ? 'streamed' : '',
-    method === 'HEAD' ? 'not sent: this is an answer to HEAD' : '',
+    method === 'HEAD' ? 'not sent: response to HEAD' : '',
   ]
   const said = remarks.filter(remark => remark !== '')
   return said.length === 0 ? bytes : `${bytes} (${said.join('; ')})`

@@ -94,7 +94,7 @@ function toLogRows({ routes }: RouteLog, taken: string) {
   const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
   return routes.map(near => {
     if (near === winner) return { ...near, text: 'Route matches!', level: 'ok', label: 'match', isTaken: isTaken(near) }
-    const text = near.reason === 'match' ? 'Route matches, but another one was tried before' : near.text
+    const text = near.reason === 'match' ? 'Route matches, but another route comes first' : near.text
     const isNear = near.reason !== 'path'
     const label = near.reason === 'match' ? 'later' : near.reason
     return { ...near, text, level: isNear ? 'warning' : 'plain', label: isNear ? label : '', isTaken: false }

@@ -61,7 +61,7 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     metric('Response ready · last byte', `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`),
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
-    ...counted('Outgoing HTTP', 'http'),
+    ...counted('HTTP client calls', 'http'),
     ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
     ...createUsageMetrics(profile),
     metric('Heap at the end', formatBytes(asNumber(memory))),

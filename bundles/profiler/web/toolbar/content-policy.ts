@@ -31,7 +31,7 @@ export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer
   if (!isSent) return { nonce: undefined, obstacle: '' }
   const sent = headerNames.map(name => headers.getAll(name).map(field => field.split(',').map(parsePolicy)))
   const policies = sent.flat(2)
-  if (sent[0]?.flat().some(isSandbox)) return { nonce: undefined, obstacle: 'its policy puts the page in a sandbox' }
+  if (sent[0]?.flat().some(isSandbox)) return { nonce: undefined, obstacle: 'the policy of the page is a sandbox' }
 
   const nonce = chooseNonce(policies, needs)
   for (const [index, fields] of sent.entries()) {

@@ -88,7 +88,7 @@ export function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView):
     ['Kernel and listeners', 'section', Math.max(0, handled - Math.max(controller, templates + http))],
     ['Controller', 'controller', own],
     ['Templates', 'template', templates],
-    ['Outgoing requests', 'http', http],
+    ['HTTP client', 'http', http],
     ['Sending', 'default', total - handled >= leastSending ? total - handled : 0],
   ]
   const shown = parts.filter(([, , duration]) => duration > 0)

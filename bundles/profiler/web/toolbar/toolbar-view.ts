@@ -180,8 +180,8 @@ function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolba
   const count = Math.max(asNumber(profile.summary.calls), calls.length)
   if (count === 0) return undefined
   const link = recordLink(token, 'http')
-  return item('http', 'Outgoing requests', {
-    text: formatCount(count, 'outgoing call'),
+  return item('http', 'HTTP client', {
+    text: formatCount(count, 'HTTP client call'),
     tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
     link,
     rows: calls.slice(0, listLimit).map(call =>
@@ -237,7 +237,7 @@ function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryV
   const versions = asObject(asObject(facts.server).versions)
   const environment = formatText(config.environment)
   const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
-  return item('record', 'Record', {
+  return item('record', 'Profile', {
     pill: environment,
     text: token,
     link,
@@ -246,7 +246,7 @@ function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryV
       ...known('Sinfonietta', formatText(versions.sinfonietta)),
       ...known('Node.js', formatText(versions.node)),
       ...known('Environment', [environment, config.isDebug === true ? 'debug' : ''].filter(Boolean).join(', ')),
-      row('Profiler', 'All records', { link: home }),
+      row('Profiler', 'All profiles', { link: home }),
     ],
   })
 }

@@ -233,13 +233,13 @@ t.test('profiler:compare tells what is different', async t => {
   t.equal(code, 0)
   t.match(
     stdout,
-    /^1 thing changed: 1 log message\.\n\nAsked another way: URL .*, 1 GET parameter \(page\)\.\n\nA {2}00000a .*\nB {2}00000b /,
+    /^1 change: 1 log message\.\n\nRequest differs: URL .*, 1 GET parameter \(page\)\.\n\nA {2}00000a .*\nB {2}00000b /,
   )
   t.match(stdout, /^Timings +A +B +Difference\nTotal .*\+5\.\d* ms \+125\.0 %$/m)
   t.match(stdout, /^page +1 +2$/m)
   t.match(stdout, /^Found\. \(info, app\) +logged +–$/m)
   t.match((await run('profiler:compare 00000b')).stdout, /^A {2}00000a/m, 'with the one before it')
-  t.match((await run('profiler:compare 00000a 00000a')).stdout, /^Nothing changed but times\.$/m)
+  t.match((await run('profiler:compare 00000a 00000a')).stdout, /^Only timings changed$/m)
   const other = await run('profiler:compare 00000a 00000c')
   t.match(other.stdout, /^page +1 +–$/m)
   t.match((await run('profiler:compare 00000c 00000a')).stdout, /−36\.\d* ms −90\.0 %$/m)

@@ -74,7 +74,7 @@ t.test('what has not changed replays the same, page by page, in another process 
   ]) {
     const { storage, tokens } = await record(['GET', target])
     const { code, stdout } = await replay(storage, String(tokens[0]))
-    t.match(stdout, /^Nothing changed but times\.\n/, target)
+    t.match(stdout, /^Only timings changed\n/, target)
     t.match(stdout, /^A {2}[0-9a-f]{6} .* original\nB {2}[0-9a-f]{6} .* replay$/m)
     t.equal(code, 0)
   }
@@ -85,16 +85,16 @@ t.test('after a change of the code it tells what has changed, and fails', async 
   const { code, stderr, stdout } = await replay(storage, 'latest', 'new-word')
   t.equal(code, 1)
   t.equal(stderr, '')
-  t.match(stdout, /^2 things changed: response size \(16 bytes → 21 bytes\), 1 response header \(x-word\)\.\n/)
+  t.match(stdout, /^2 changes: response size \(16 bytes → 21 bytes\), 1 response header \(x-word\)\.\n/)
   t.match(stdout, /^x-word +old +new-word$/m)
   const asJson = await replay(storage, 'latest --json', 'new-word')
   t.equal(asJson.code, 1)
   t.equal(json(asJson.stdout).first.token, tokens[0], 'replays are left out')
   t.hasStrict(json(asJson.stdout), {
-    verdict: { isSame: false, title: '2 things changed:' },
+    verdict: { isSame: false, title: '2 changes' },
     second: { route: 'told' },
   })
-  t.match((await replay(storage, 'latest --md', 'old')).stdout, /^Nothing changed but times/)
+  t.match((await replay(storage, 'latest --md', 'old')).stdout, /^Only timings changed/)
 })
 
 t.test('it asks before it changes something, and for what was never stored', async t => {
@@ -112,12 +112,12 @@ t.test('it asks before it changes something, and for what was never stored', asy
 
   const yes = await replay(storage, token, 'old', { answer: 'y\n' })
   t.equal(yes.code, 1)
-  t.match(yes.stderr, 'Not sent, as values are never stored: cookie, authorization.\nSecrets in it are masked')
-  t.match(yes.stdout, 'Asked another way: 2 request headers (authorization, cookie)')
+  t.match(yes.stderr, 'Not sent, as values are never stored: cookie, authorization.\nSecrets in the body are masked')
+  t.match(yes.stdout, 'Request differs: 2 request headers (authorization, cookie)')
   const body = path.join(t.testdir(), 'body')
   writeFileSync(body, 'name=Ada&password=hunter2')
   const all = await replay(storage, `${token} --yes --cookie session=s3cret --authorization Basic_abc --body ${body}`)
-  t.match(all.stdout, /^Nothing changed but times/)
+  t.match(all.stdout, /^Only timings changed/)
   t.equal(all.code, 0)
   t.equal(all.stderr, '')
   for (const { token } of (await storage.search({ limit: 9 })).summaries) {
@@ -153,5 +153,5 @@ t.test('it says why it cannot', async t => {
   storage.append = () => undefined
   t.match((await replay(storage, '00000b')).stderr, /^Nothing is kept of "(?!00000b)/, 'a full disk, say')
   storage.has = () => true
-  t.match((await replay(storage, '00000b')).stderr, 'It was answered, but left no record.')
+  t.match((await replay(storage, '00000b')).stderr, 'The replay has a response, but no profile.')
 })

@@ -94,5 +94,5 @@ t.test('the value of a cookie may have an equals sign, and an outcome is told', 
     { name: 'e', value: '' },
   ])
   t.strictSame(entry?.response.cookies, [{ name: 'f', value: 'g==' }])
-  t.equal(entry?.comment, 'The request of this record: stream-failed.')
+  t.equal(entry?.comment, 'The request of this profile: stream-failed.')
 })

@@ -271,7 +271,7 @@ t.test('long lists are cut, and say how much is left', async t => {
   t.match(markdown, 'Pages have waited 2.000 ms for fragments.')
   t.match(toMarkdown(subject, 'logger'), '- … and 200 more')
   t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are left out.')
-  t.match(toMarkdown(make({}), 'memory'), 'Nothing was recorded for this panel.')
+  t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
 })
 

@@ -201,7 +201,7 @@ t.test('timings: what a request is made of, its events, and what was measured', 
       ['Total', 2000, 1],
       ['Controller', 1000, 1],
       ['Templates', 500, 1],
-      ['Outgoing calls', 2000, 2],
+      ['HTTP client calls', 2000, 2],
       ['kernel.controller_arguments', 100, 1],
       ['kernel.response', 50, 1],
       ['other', 30, 2],
@@ -263,7 +263,7 @@ t.test('the verdict counts what has come out another way, and tells apart what w
   const comparison = compareProfiles(one, other)
   const verdict = judgeComparison(comparison)
   t.notOk(verdict.isSame)
-  t.equal(verdict.title, '12 things changed:')
+  t.equal(verdict.title, '12 changes')
   t.equal(
     writeChanges(verdict.changes),
     'status (200 → 500), exception (none → TypeError), response size (10 bytes → 11 bytes), ' +

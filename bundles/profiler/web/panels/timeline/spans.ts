@@ -47,7 +47,7 @@ export const categories = [
   { name: 'listener', label: 'Listeners', letter: 'L' },
   { name: 'controller', label: 'Controller', letter: 'C' },
   { name: 'template', label: 'Templates', letter: 'T' },
-  { name: 'http', label: 'Outgoing HTTP', letter: 'H' },
+  { name: 'http', label: 'HTTP client calls', letter: 'H' },
   { name: 'stopwatch', label: 'Stopwatch', letter: 'S' },
   { name: 'request', label: 'Sub-Requests', letter: 'R' },
 ] as const
@@ -172,7 +172,7 @@ function toSpan(node: EventNode, frame: PassFrame, children: readonly ProfileSum
   const { duration, hasThrown, index, kind, name, start } = node
   const lasted = duration ?? Math.max(0, frame.handled - start)
   const periods = [{ start: frame.offset + start, duration: lasted }]
-  const problem = duration === undefined ? 'was not over' : hasThrown && kind === 'call' ? 'threw' : ''
+  const problem = duration === undefined ? 'not finished' : hasThrown && kind === 'call' ? 'threw' : ''
   if (kind === 'request') {
     const request = describeSubRequest(node, children)
     const link = request.token === '' ? '' : recordLink(request.token, 'time')
@@ -195,7 +195,7 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Pa
       category: name === 'controller' ? 'controller' : 'kernel',
       periods: [{ start: offset + start, duration: lasted }],
     },
-    { problem: duration === undefined ? 'was not over' : '' },
+    { problem: duration === undefined ? 'not finished' : '' },
   )
 }
 
@@ -214,7 +214,7 @@ export function createCallSpans(profile: Profile, { handled, offset, token }: Pa
       {
         link: `${link}#call-${index}`,
         note: status === 0 ? '' : String(status),
-        problem: error !== '' ? 'failed' : end === undefined ? 'was not over' : '',
+        problem: error !== '' ? 'failed' : end === undefined ? 'not finished' : '',
       },
     )
   })

@@ -239,13 +239,13 @@ t.test('where it is allowed, an agent has safe requests replayed', async t => {
   const { ask, client } = await connect()
   const { tools } = await client.listTools()
   t.hasStrict(tools.find(({ name }) => name === 'replay_request')?.annotations, { readOnlyHint: false })
-  t.match((await ask('replay_request', { token: fine })).text, /^Nothing changed but times\./m)
+  t.match((await ask('replay_request', { token: fine })).text, /^Only timings changed/m)
   t.hasStrict(JSON.parse((await ask('replay_request', { token: fine, format: 'json' })).text), {
     verdict: { isSame: true },
   })
   const refused = await ask('replay_request', { token: sold })
   t.ok(refused.isError)
-  t.match(refused.text, 'POST may change something. A replay is no rehearsal')
+  t.match(refused.text, 'POST may change data. This runs the request for real.')
   const { text } = await ask('find_records', { method: 'POST', limit: 100 })
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })

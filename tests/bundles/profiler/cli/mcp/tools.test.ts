@@ -114,7 +114,7 @@ t.test('a panel is read as Markdown or as JSON', async t => {
   t.match(panel, '> ')
   t.match(panel, '   2 | two')
   t.match(await ask('read_panel', { token: '00000c', panel: 'demo' }), '"a": 1')
-  t.match(await ask('read_panel', { token: '00000c', panel: 'http' }), 'Nothing was recorded for this panel.')
+  t.match(await ask('read_panel', { token: '00000c', panel: 'http' }), 'No data for this panel.')
   const json = JSON.parse(await ask('read_panel', { token: '00000c', panel: 'demo', format: 'json' }))
   t.strictSame(json.data, { demo: { a: 1 } })
 })

@@ -226,7 +226,7 @@ t.test('the worst comes first; a rule that fails is told, and costs nothing else
   ])
   t.strictSame(toBadge(findings), { text: '12 findings', tone: 'error' })
   t.equal(toBadge([]), undefined)
-  t.equal(findings.map(tellProblem).at(-1), 'This rule has failed: it is broken.')
+  t.equal(findings.map(tellProblem).at(-1), 'This check failed: it is broken.')
   t.equal(first && linkToFinding(first, 'abc123'), '/_profiler/abc123?panel=findings')
 })
 

@@ -87,7 +87,7 @@ t.test('programs are told the same, and nothing that was recorded becomes Markdo
     rule: 'insecure-cookie',
     title: 'Insecure cookie',
     severity: 'warning',
-    problem: `The cookie ${cookie} has no SameSite, so other sites may have it sent.`,
+    problem: `The cookie ${cookie} has no SameSite, so requests from other sites may carry it.`,
     advice: /^Set it with/,
     evidence: { flaws: 1 },
     link: '/_profiler/f1f1f1?panel=request#cookies',
@@ -110,7 +110,7 @@ t.test('the console tells of one record, and of many when it is asked to', async
   t.match(shown, /## Findings\n\n- warning, `blocked-loop`: It had to wait while .*\n?.* Look at that one/)
   const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
   t.match(only, /^- warning, `blocked-loop`: /m)
-  t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'Nothing to improve was found.')
+  t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'No issues found.')
   t.notMatch((await run('profiler:show a0a0a0')).stdout, '## Findings')
   t.equal(JSON.parse((await run('profiler:show f1f1f1 --json')).stdout).findings.length, 4)
   t.match((await run('profiler:list --findings')).stdout, /f1f1f1 .*4 findings/)

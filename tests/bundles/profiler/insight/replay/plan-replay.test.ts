@@ -112,7 +112,7 @@ t.test('a sub-request, and what is no URL, cannot be replayed', async t => {
   t.notOk(isDirect(ofSub))
   t.strictSame(planReplay(createProfile({}, { url: 'no url' })), {
     isPossible: false,
-    reason: 'What was recorded is no URL.',
+    reason: 'The recorded URL is not valid.',
     parent: '',
   })
 })
@@ -157,16 +157,16 @@ t.test('what of a body was not kept is said, and can be supplied', async t => {
   }
   t.equal(
     note({ type: 'application/json', json: [{ password: mask, text: 'long…' }] }),
-    'partial: Secrets in it are masked: each stands as ******. It may have been cut where … stands.',
+    'partial: Secrets in the body are masked: each stands as ******. It may have been cut where … stands.',
   )
   t.equal(note({ form: [['text', 'long…']] }), 'partial: It may have been cut where … stands.')
   t.equal(
     note({ type: 'text/plain', length: 12, state: 'unread' }),
-    'missing: The body (text/plain, 12 bytes) was not kept: nothing is sent in its place. The application had not read it.',
+    'missing: The body (text/plain, 12 bytes) was not stored: the replay sends no body. The application had not read it.',
   )
   t.equal(
     note({ type: '', length: null, state: 'broken' }),
-    'missing: The body was not kept: nothing is sent in its place.',
+    'missing: The body was not stored: the replay sends no body.',
   )
   const multipart = { type: 'multipart/form-data', state: 'read', form: [['a', 'b']] }
   t.match(note(multipart), /^missing/, 'without its boundary')
@@ -187,7 +187,7 @@ t.test('forms with files are sent with empty ones', async t => {
       { field: 'other', name: 'x', size: 0 },
     ]
     const body = { type, state: 'read', form: [['na"me', 'Ada'], 'damaged'], files }
-    t.equal(plan({ headers, body }, post).body.note, '2 files will be empty: no content is kept.')
+    t.equal(plan({ headers, body }, post).body.note, '2 files will be empty: file contents are not stored.')
     const request = remake({ headers, body }, post)
     t.teardown(() => request.body.dispose())
     const form = [...(await request.formData())].map(([name, value]) =>

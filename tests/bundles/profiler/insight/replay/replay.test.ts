@@ -62,7 +62,7 @@ t.test('a replayed GET of each page compares equal but for times and tokens', as
       const { summary } = await kernel.profileOf(answer)
       const page = await replay(kernel, summary.token)
       t.equal(page.status, 200)
-      t.match(verdictOf(page), /^Nothing changed but times\. (?!.*another way)/, `${method} ${target}`)
+      t.match(verdictOf(page), /^Only timings changed (?!.*another way)/, `${method} ${target}`)
     }
   }
 })
@@ -80,7 +80,7 @@ t.test('a replay is a request of its own: recorded, marked, and linked with its 
   const [, again] =
     /^\/_profiler\/compare\?a=[0-9a-f]{6}&b=([0-9a-f]{6})$/.exec(String(answer.headers.get('location'))) ?? []
   const page = await client.follow(answer)
-  t.match(textOf(page.text), 'A replay, compared with its original')
+  t.match(textOf(page.text), 'Replay compared with its original')
   t.match(textOf(page.text), /A original 200 OK .* B replay 200 OK/)
   t.match(plainEquals(page.text), `<form action="/_profiler/${token}/replay" method="post">`, 'once more')
   const repeated = plainEquals((await client.get(`/_profiler/${again}`)).text)
@@ -123,16 +123,16 @@ t.test('a replay after a change of the code shows what has changed', async t => 
     },
   })
   const token = tokenOf(await kernel.client.get('/changing'))
-  t.match(verdictOf(await replay(kernel, token)), /^Nothing changed but times\./)
+  t.match(verdictOf(await replay(kernel, token)), /^Only timings changed/)
 
   version = 2
   t.match(
     verdictOf(await replay(kernel, token)),
-    '3 things changed: warnings (0 → 1)1 response header (x-version)1 log message',
+    '3 changes warnings (0 → 1)1 response header (x-version)1 log message',
   )
   version = 3
   const failed = verdictOf(await replay(kernel, token))
-  t.match(failed, /^\d+ things changed: status \(200 → 500\)exception \(none → TypeError\)/)
+  t.match(failed, /^\d+ changes status \(200 → 500\)exception \(none → TypeError\)/)
   t.match(failed, '6 templates (site/partnership, site/layout, site/header, …)')
   version = 1
   const file = path.join(directory, 'templates/site/partnership.hbs')
@@ -141,7 +141,7 @@ t.test('a replay after a change of the code shows what has changed', async t => 
   kernel.app.view.load()
   t.match(
     verdictOf(await replay(kernel, token)),
-    /^1 thing changed: response size \([\d,]+ bytes → [\d,]+ bytes\) Replay again$/,
+    /^1 change response size \([\d,]+ bytes → [\d,]+ bytes\) Replay again$/,
   )
 })
 
@@ -178,7 +178,7 @@ t.test('before something is changed, and for what was never stored, a page asks'
   const text = textOf(html)
   t.match(text, 'POST may change something.')
   t.match(text, 'cookie was sent with session, theme')
-  t.match(text, 'Secrets in it are masked: each stands as ******.')
+  t.match(text, 'Secrets in the body are masked: each stands as ******.')
   t.match(html, /<textarea name="secret-body" rows="4" spellcheck="false">\nname=Ada&amp;password=\*{6}<\/textarea>/)
   t.match(html, 'name="secret-target" value="/act?token=******"')
   for (const name of ['cookie', 'authorization', 'x-api-key']) t.match(html, `name="secret-header-${name}"`)
@@ -194,7 +194,7 @@ t.test('before something is changed, and for what was never stored, a page asks'
     'secret-body': `name=Ada&password=${canary}4`,
   }
   const same = await replay(kernel, token, { form })
-  t.match(verdictOf(same), /^Nothing changed but times\. Replay again/)
+  t.match(verdictOf(same), /^Only timings changed Replay again/)
   t.equal(bodies[1], bodies[0])
 
   const bare = await replay(kernel, token, { form: { confirmed: '1', 'secret-target': 'http://elsewhere/' } })
@@ -234,10 +234,10 @@ t.test('a body that is supplied has the line breaks that are meant', async t => 
   t.equal(seen.at(-1), 'three\nfour')
   const upload = await client.post('/take', { upload: { name: 'Ada', document: { name: 'cv.txt', content: 'text' } } })
   const shown = (await client.get(`/_profiler/${tokenOf(upload)}/replay`)).text
-  t.match(textOf(shown), '1 file will be empty: no content is kept.')
+  t.match(textOf(shown), '1 file will be empty: file contents are not stored.')
   const [, planned = ''] = /<textarea[^>]*>\n([\s\S]*?)<\/textarea>/.exec(shown) ?? []
   const body = planned.replaceAll('&quot;', '"').replaceAll('&#x3D;', '=').replaceAll('\r\n', '\n')
-  t.match(verdictOf(await send(tokenOf(upload), body)), 'Nothing changed but times.')
+  t.match(verdictOf(await send(tokenOf(upload), body)), 'Only timings changed')
   t.match(seen.at(-1), /^name,Ada,document,/)
   await send(tokenOf(upload), body.replace('Ada', 'Eve'))
   t.match(seen.at(-1), /^name,Eve,document,/)
@@ -252,12 +252,12 @@ t.test('a sub-request is not replayed, nor what nobody knows', async t => {
   const html = plainEquals((await client.follow(answer)).text)
   t.match(
     textOf(html),
-    'A sub-request is a part of another request, and is not made by itself: replay its main request.',
+    'A sub-request is a part of another request: replay the main request.',
   )
   t.match(html, `<a class="button" href="/_profiler/${main}">`)
   t.notMatch(html, '<form')
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')
-  t.match(textOf((await client.get('/_profiler/00000a/replay')).text), 'What was recorded is no URL.')
+  t.match(textOf((await client.get('/_profiler/00000a/replay')).text), 'The recorded URL is not valid.')
   t.equal((await client.get('/_profiler/ffffff/replay')).status, 404)
   t.equal((await client.post('/_profiler/ffffff/replay', ours)).status, 404)
 })
@@ -269,7 +269,7 @@ t.test('a replay with its session is the same, and its redirect leads nobody any
   const counted = await client.get('/count')
   const [, session = ''] = /^session=(.*)$/.exec(client.cookies.toHeader()) ?? []
   const form = { 'secret-header-cookie': `session=${session}` }
-  t.match(verdictOf(await replay(kernel, tokenOf(counted), { form })), /^Nothing changed but times\. Replay again/)
+  t.match(verdictOf(await replay(kernel, tokenOf(counted), { form })), /^Only timings changed Replay again/)
   t.match(verdictOf(await replay(kernel, tokenOf(counted))), /response header.*set-cookie/, 'it is somebody else')
 
   const redirected = tokenOf(await client.get('/redir'))
@@ -328,7 +328,7 @@ t.test('replays are recorded while recording is paused, and where only failures 
   const { client } = kernel
   const token = tokenOf(await client.get('/partnership'))
   await client.post('/_profiler/pause', ours)
-  t.match(verdictOf(await replay(kernel, token)), 'Nothing changed but times.')
+  t.match(verdictOf(await replay(kernel, token)), 'Only timings changed')
   const { storage, ...picky } = await createProfiledKernel(t, { onlyExceptions: true })
   storage.append(createRecord({ token: '00000a', url: 'http://localhost/partnership' }), '{}')
   const page = await replay(picky, '00000a')
@@ -359,7 +359,7 @@ async function createReplayer(
 t.test('nobody waits for an answer that does not come', async t => {
   const { kept, plan, replayer } = await createReplayer(t, () => pause(60, Response.text('late')), { patience: 20 })
   const result = await replayer.replay(plan)
-  t.strictSame(result, { problem: 'It was not answered in time. Its record comes when it is over.' })
+  t.strictSame(result, { problem: 'There was no response in time. The profile appears when the request is complete.' })
   await until(() => kept.length !== 0)
   t.match(kept, [/ complete$/], 'it is over later')
 })
@@ -410,5 +410,5 @@ t.test('what is not answered in time, or leaves no record, is told', async t => 
   const page = await client.post('/_profiler/00000a/replay', ours)
   storage.has = has
   t.equal(page.status, 504)
-  t.match(textOf(page.text), 'It was answered, but left no record.')
+  t.match(textOf(page.text), 'The replay has a response, but no profile.')
 })

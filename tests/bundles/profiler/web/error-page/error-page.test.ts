@@ -28,7 +28,7 @@ const markdown = { headers: { accept: 'text/markdown' } }
 
 /** The steps of the way, as the Markdown tells them. */
 function wayOf(text: string): string[] {
-  const [, steps = ''] = /## The way there\n\n([\s\S]*?)\n\n/.exec(`${text}\n`) ?? []
+  const [, steps = ''] = /## Path to the error\n\n([\s\S]*?)\n\n/.exec(`${text}\n`) ?? []
   return steps.split('\n').map(step => step.slice(2))
 }
 

@@ -31,7 +31,7 @@ t.test('two records stand side by side, the differences first', async t => {
   t.match(text, /Controller only in B/)
   t.match(html, /<td class="delta full (slower|faster)">\s*<svg viewBox="-100 0 200 8"/)
   t.notMatch(html, 'style=')
-  t.match(text, /\d+ things changed: status \(404 → 200\)/)
+  t.match(text, /\d+ changes status \(404 → 200\)/)
   t.match(text, /Request differs: URL \(/)
 })
 
@@ -58,7 +58,7 @@ t.test('of the same record nothing differs', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   const text = textOf((await client.get(`/_profiler/compare?a=${token}&b=${token}`)).text)
-  t.match(text, 'Nothing changed but times.')
+  t.match(text, 'Only timings changed')
   t.match(text, '±0.000 ms')
   t.notMatch(text, /\d differences?\b/)
 })
@@ -110,7 +110,7 @@ t.test('a record is compared with the one before it that asked for the same', as
   keep({ token: '00000b', time: 9200, route: null, url: 'http://localhost/x', parent: '000008', controller: 'one' })
   const previous = async (token: string) => {
     const { headers, status, text } = await client.get(`/_profiler/compare?b=${token}`)
-    return status === 302 ? headers.get('location') : `${status} ${textOf(text).includes('Nothing to compare with')}`
+    return status === 302 ? headers.get('location') : `${status} ${textOf(text).includes('No profile to compare with')}`
   }
   t.equal(await previous('000004'), '/_profiler/compare?a=000001&b=000004')
   t.equal(await previous('000001'), '404 true')

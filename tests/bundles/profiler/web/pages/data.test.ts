@@ -124,7 +124,7 @@ t.test('what is not there is said in the form that was asked for', async t => {
     t.equal(status, 404, path)
     return { type: answered.get('content-type'), text }
   }
-  t.match((await ask('latest.json')).text, 'Nothing was recorded yet.')
+  t.match((await ask('latest.json')).text, 'No requests recorded yet.')
   t.equal((await ask('latest.md')).text, '# 404 Not Found\n\nNothing was recorded yet.\n')
   t.match((await ask('latest')).text, 'No requests recorded yet.')
   const token = tokenOf(await client.get('/star-photo-booth'))

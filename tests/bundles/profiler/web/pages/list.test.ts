@@ -97,7 +97,7 @@ t.test('what cannot be understood is left out, and noted', async t => {
     t.strictSame(found, { filters: [], ...expected }, query)
     t.equal(notes.length, 1, query)
   }
-  t.strictSame(parse('limit=5000').notes, ['The limit “5000” is no number from 1 to 1,000: it is taken for 1,000.'])
+  t.strictSame(parse('limit=5000').notes, ['The limit “5000” is not a number from 1 to 1,000: it is taken for 1,000.'])
 })
 
 t.test('pages and columns', async t => {
@@ -202,7 +202,7 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
   const latest = async () => (await findLatest(storage))?.token
   t.equal(await latest(), 'aaaaaa', 'the page of the call')
   const html = await show(client)
-  t.equal(html.match(/asked for by the browser/g)?.length, 4)
+  t.equal(html.match(/browser probe/g)?.length, 4)
   t.notMatch(html, 'NotFoundError')
   const errorPage = { ...none, parent: '000000', url: 'http://localhost/favicon.ico' }
   keep(storage, { ...errorPage, token: '000009', time: at(2_000) })

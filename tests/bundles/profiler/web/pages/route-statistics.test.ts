@@ -102,8 +102,8 @@ t.test('what has changed since the restart is told only where there is enough of
       'p95 10.0 ms 20.0 ms +100 % error',
       'errors 0.0 % 25.0 % +25.0 points error',
     ],
-    ['new', 'not asked before'],
-    ['old', 'not asked since'],
+    ['new', 'new'],
+    ['old', 'no requests yet'],
     ['some', '', 'p50 10.0 ms 5.000 ms −50 % ok'],
   ])
   const fewer = await gather(

@@ -146,11 +146,11 @@ t.test('Markdown lists the hot spots, the guilty first', async t => {
   t.match(markdown, '- Samples: 900, one every 0.122 ms; V8 took 6.000 ms to begin')
   t.match(markdown, '>    5 |   step()')
   const cut = toMarkdown({ ...createSubject({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
-  t.match(cut, '- Sampling ended before the request did.')
+  t.match(cut, '- Sampling stopped before the request ended.')
   t.match(cut, 'No CPU activity in the samples.')
   t.match(
     toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'),
-    'Nothing was recorded for this panel.',
+    'No data for this panel.',
   )
 })
 

@@ -84,9 +84,9 @@ t.test('the tree is told as it happened, with times, places, and what was done',
         { id: 'span-6', name: 'Stopper.onRequest', site: '', isStopped: true, skipped: 'Late.onRequest' },
       ],
     },
-    { name: 'orphan', remark: 'nobody listened' },
+    { name: 'orphan', remark: 'no listeners' },
     { name: 'failing', remark: '', children: [{ name: 'thrower', thrown: 'threw an error', skipped: 'never' }] },
-    { name: 'unfinished', duration: '', own: '', bar: false, remark: 'was not over' },
+    { name: 'unfinished', duration: '', own: '', bar: false, remark: 'not finished' },
   ])
   t.equal(view.dropped, 7)
 })
@@ -120,7 +120,7 @@ t.test('the controller stands where it was called, with what it has dispatched, 
   const failed = [...before, [null, 'kernel.exception', 130, 10]]
   t.hasStrict(await nodesOf(failed, [{ name: 'TypeError' }]), [{}, {}, { thrown: 'threw TypeError' }, {}])
   t.hasStrict(await nodesOf(failed, [{}, {}]), [{}, {}, { thrown: 'threw an error' }, {}])
-  t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'was not over', children: [{}, {}] }])
+  t.hasStrict(await nodesOf([...before, ...within]), [{}, {}, { remark: 'not finished', children: [{}, {}] }])
   const thrower = [null, 'kernel.controller_arguments', 0, 10, -1, 2]
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
   const { show } = await createProfiledKernel(t)

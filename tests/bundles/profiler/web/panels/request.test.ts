@@ -85,7 +85,7 @@ t.test('who has set a header', async t => {
   t.hasStrict(view.removedHeaders, [{ name: 'x-gone', by: { how: 'removed by', who: 'second' } }], 'it was removed')
   t.match(
     html,
-    /Removed: <code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\/_profiler\/\w{6}\?panel=events#span-\d+">second</,
+    /Removed:\s+<code>x-gone<\/code> <span class="soft">removed by<\/span> <a href="\/_profiler\/\w{6}\?panel=events#span-\d+">second</,
   )
   t.match(
     html,
@@ -177,7 +177,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(outer, /its sub-request<\/a>/)
   t.match(outer, 'Sub Request</td>')
   const main = await kernel.storedOf(await kernel.client.get('/missing-x'), 'x-previous-debug-token')
-  t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">[\s\S]*?whoever made the sub-request/)
+  t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">[\s\S]*?the caller of the sub-request/)
   const events = await kernel.show('events', await kernel.storedOf(response))
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
   t.match(events, /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')

@@ -133,7 +133,7 @@ t.test('rows lead to the thing, and say what went wrong', async t => {
   t.hasStrict(find('part'), [{ link: `${record}templates#render-1`, problem: 'failed', times: '2 times' }])
   t.match(find('GET shop.test/a'), [
     { link: `${record}http#call-0`, note: '200', problem: '' },
-    { link: `${record}http#call-1`, note: '', problem: 'was not over', isBad: false, className: /is-open/ },
+    { link: `${record}http#call-1`, note: '', problem: 'not finished', isBad: false, className: /is-open/ },
   ])
   t.hasStrict(find('PUT shop.test/b'), [{ problem: 'failed' }])
   t.hasStrict(find('Sub-Request inner'), [{ link: '/_profiler/bcd234?panel=time' }])
@@ -223,7 +223,7 @@ t.test('a long record has its longest rows, as long as not all are asked for', a
 
 t.test('what had not returned lasts until the record was made', async t => {
   const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
-  t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'was not over' })
+  t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'not finished' })
   const within = [
     [null, 'kernel.request', 0, null],
     [0, 'Hanging.onRequest', 10, null],
@@ -231,7 +231,7 @@ t.test('what had not returned lasts until the record was made', async t => {
   ]
   const { lines } = await view(createSubject({ events: { spans: within } }))
   t.hasStrict(lines.slice(1), [
-    { name: 'kernel.request', duration: '5.000 ms', problem: 'was not over' },
+    { name: 'kernel.request', duration: '5.000 ms', problem: 'not finished' },
     { name: 'Hanging.onRequest', duration: '4.990 ms' },
     { name: 'Sub-Request', link: '' },
   ])
@@ -263,7 +263,7 @@ t.test('the metrics tell the whole, its parts, and what of it was waited', async
     { name: 'Response ready · last byte', value: '4.960 ms · 5.000 ms' },
     { name: 'Controller', value: '2.000 ms' },
     { name: 'Templates, with those of sub-requests', value: '0.100 ms' },
-    { name: 'Outgoing HTTP', value: '3 in 3.800 ms' },
+    { name: 'HTTP client calls', value: '3 in 3.800 ms' },
     { name: 'Sub-Requests', value: '1 in 1.000 ms' },
     { name: 'On CPU', value: '1.500 ms (16.7 % of 9.000 ms)' },
     { name: 'Waiting', value: '4.500 ms (50.0 % of 9.000 ms)' },
