@@ -1,9 +1,8 @@
-import { createElement } from './create-element.ts'
-import { fetchPage } from './fetch-page.ts'
+import { createElement, fetchPage } from './browser.ts'
 
 /**
- * Makes the event tree easier to search: `<input data-tree-filter="id" hidden>` leaves of that list what has the text
- * that is typed, with the way to it; and the events of sub-requests can be opened in their place.
+ * Makes the event tree easier to search. `<input data-tree-filter="id" hidden>` filters the tree with that id: it shows
+ * the rows that contain the text, with their ancestors and descendants. Events of sub-requests can be opened in place.
  */
 export function enhanceEventTree(root: ParentNode): void {
   for (const input of root.querySelectorAll<HTMLInputElement>('input[data-tree-filter]')) {
@@ -17,13 +16,13 @@ export function enhanceEventTree(root: ParentNode): void {
 
 function filter(tree: Element, text: string): void {
   for (const row of tree.querySelectorAll('li')) {
-    // What a row contains is part of its text: whoever leads to a match is a match.
+    // The text of a row includes its descendants: the ancestors of a match are matches.
     row.hidden = !String(row.textContent).toLowerCase().includes(text) && !hasMatchAbove(row, tree, text)
     if (text !== '' && !row.hidden) for (const details of row.querySelectorAll(':scope > details')) open(details)
   }
 }
 
-/** Of an event that is named, its listeners are wanted, too. */
+/** Whether an ancestor matches by its own name: the listeners of a matching event are shown. */
 function hasMatchAbove(row: Element, tree: Element, text: string): boolean {
   for (let above = row.parentElement; above !== null && above !== tree; above = above.parentElement) {
     const line = above.matches('li') ? above.querySelector(':scope > details > summary > .name') : null
@@ -40,7 +39,7 @@ function offerSubRequests(tree: Element): void {
   for (const link of tree.querySelectorAll<HTMLAnchorElement>('.node-request > .span .name a')) {
     const button = createElement('button', { class: 'button small' })
     let inner: Element | undefined
-    let isAsked = false
+    let isRequested = false
     const show = (isOpen: boolean) => {
       inner?.toggleAttribute('hidden', !isOpen)
       button.textContent = isOpen ? 'Close' : 'Open here'
@@ -54,8 +53,8 @@ function offerSubRequests(tree: Element): void {
     show(false)
     button.addEventListener('click', () => {
       if (inner !== undefined) show(inner.hasAttribute('hidden'))
-      if (isAsked) return
-      isAsked = true
+      if (isRequested) return
+      isRequested = true
       load().catch(() => {
         button.textContent = 'Not found'
       })
@@ -64,11 +63,11 @@ function offerSubRequests(tree: Element): void {
   }
 }
 
-/** The event tree of another record; its links lead to that one, and its rows are not what this page's links mean. */
+/** Loads the event tree of another profile. Its links become absolute, and its ids are removed: this page has the same ids. */
 async function fetchTree(url: string): Promise<Element> {
   const page = await fetchPage(url)
   const tree = page.document.getElementById('event-tree')
-  if (tree === null) throw new Error('There are no events.')
+  if (tree === null) throw new Error('The profile has no events.')
   for (const link of tree.querySelectorAll('a')) link.href = new URL(String(link.getAttribute('href')), url).href
   for (const element of tree.querySelectorAll('[id]')) element.removeAttribute('id')
   tree.removeAttribute('id')

@@ -1,15 +1,18 @@
-/** Lets the arrow keys lead through a flame graph, which is one stop of the Tab key then, and tells more of the call that is pointed at. */
+/**
+ * Makes a flame graph usable with the arrow keys, as one stop of the Tab key, and shows details of the frame that has the
+ * focus or is below the pointer.
+ */
 export function enableFlameGraph(graph: SVGSVGElement | null): void {
   const bars = [...(graph?.querySelectorAll<SVGAElement>('a') ?? [])]
   if (graph === null || bars.length === 0) return
   let current = 0
-  const stop = (index: number) => {
+  const moveTabStop = (index: number) => {
     bars[current]?.setAttribute('tabindex', '-1')
     bars[index]?.setAttribute('tabindex', '0')
     current = index
   }
   for (const bar of bars) bar.setAttribute('tabindex', '-1')
-  stop(0)
+  moveTabStop(0)
   graph.addEventListener('keydown', event => {
     const next = neighbourOf(bars, current, event.key)
     if (next === undefined || event.altKey || event.ctrlKey || event.metaKey) return
@@ -18,20 +21,20 @@ export function enableFlameGraph(graph: SVGSVGElement | null): void {
   })
   const detail = document.querySelector<HTMLElement>('.flame-detail')
   for (const [index, bar] of bars.entries()) {
-    const tell = () => {
+    const showDetail = () => {
       if (!detail) return
       detail.hidden = false
       detail.textContent = bar.getAttribute('aria-label')
     }
     bar.addEventListener('focus', () => {
-      stop(index)
-      tell()
+      moveTabStop(index)
+      showDetail()
     })
-    bar.addEventListener('pointerenter', tell)
+    bar.addEventListener('pointerenter', showDetail)
   }
 }
 
-/** The bar that a key leads to: the caller, the first call that it has made, or the one beside it. */
+/** The index of the bar that a key moves to: the caller, the first call, or the neighbour with the same caller. */
 function neighbourOf(bars: readonly SVGAElement[], index: number, key: string): number | undefined {
   const parentOf = (bar: SVGAElement | undefined) => Number(bar?.dataset.parent)
   const parent = parentOf(bars[index])

@@ -1,60 +1,62 @@
-import { keepTwoSelected } from './compare.ts'
-import { type FetchedPage, fetchPage } from './fetch-page.ts'
+import { type FetchedPage, fetchPage } from './browser.ts'
 import { LiveList } from './live-list.ts'
-import { update } from './times.ts'
+import { updateTimes } from './times.ts'
 
-/** Milliseconds after the last key: whoever types is not interrupted. */
-const delay = 200
+/** Milliseconds after the last key before the list is filtered. */
+const debounce = 200
 
-/** Filters the list of records while one types, pins without leaving it, follows new records, and can be walked with keys. */
+/**
+ * Makes the list of profiles interactive: it is filtered as the user types, shows new profiles, pins without a page load,
+ * and has keyboard navigation.
+ */
 export function enhanceList(): void {
   const search = document.getElementById('search')
   const results = document.getElementById('results')
   if (!(search instanceof HTMLFormElement) || results === null) return
   const list = new ListLoader(results)
   const live = new LiveList(results, list)
-  list.onLoad = () => live.expect()
+  list.onLoad = () => live.onLoad()
   list.onShown = () => {
-    live.adopt()
-    keepTwoSelected(results)
+    live.onShown()
+    limitSelection(results)
   }
   list.onShown()
 
   let timer = 0
   search.addEventListener('input', ({ target }) => {
-    // A token is the way to a record, when it is complete.
+    // A token opens its profile, when the form is submitted.
     if (target instanceof HTMLInputElement && target.name === 'token') return
     clearTimeout(timer)
-    timer = setTimeout(() => void list.load(addressOf(search), { keepsAddress: true }), delay)
+    timer = setTimeout(() => void list.load(urlOf(search), { changesUrl: true }), debounce)
   })
   results.addEventListener('submit', event => {
     const { submitter } = event
     if (!(submitter instanceof HTMLButtonElement) || !submitter.matches('.pin')) return
     event.preventDefault()
-    void list.change(submitter)
+    void list.submit(submitter)
   })
-  document.addEventListener('keydown', event => walk(event, results))
+  document.addEventListener('keydown', event => moveFocus(event, results))
 }
 
-/** What the page is asked for with other results: the server answers as it would to the form. */
-function addressOf(search: HTMLFormElement): string {
+/** The URL of the results: the same as that of the submitted form. */
+function urlOf(search: HTMLFormElement): string {
   const fields = [...new FormData(search)].flatMap(([name, value]): [string, string][] =>
     typeof value === 'string' && value !== '' && name !== 'token' ? [[name, value]] : [],
   )
   return `${search.action}?${new URLSearchParams(fields)}`
 }
 
-/** How a list that was loaded is shown. */
+/** How a loaded list is shown. */
 export interface LoadOptions {
-  /** Whether the address of the page becomes the one that was loaded. */
-  readonly keepsAddress?: boolean
-  /** Whether rows are marked that were not there before. */
+  /** Whether the URL of the page changes to the loaded one. */
+  readonly changesUrl?: boolean
+  /** Whether rows that were not in the list before are marked. */
   readonly marksNew?: boolean
 }
 
-/** Puts results of the server in the place of those that are shown. */
+/** Loads the list from the server and replaces the shown one. */
 export class ListLoader {
-  /** Called when something is asked for, and when it is shown. */
+  /** Called when a request begins, and when its results are shown. */
   onLoad: () => void = () => {}
   onShown: () => void = () => {}
   readonly #results: HTMLElement
@@ -64,36 +66,36 @@ export class ListLoader {
     this.#results = results
   }
 
-  /** Whether something was asked for that is not shown yet. */
+  /** Whether a request is in progress. */
   get isLoading(): boolean {
     return this.#loading !== undefined
   }
 
-  /** Loads a page of the list; false when that was not possible, or something else was asked for meanwhile. */
-  async load(address: string, options: LoadOptions = {}, init: RequestInit = {}): Promise<boolean> {
+  /** Loads a page of the list. Gives false when that fails, or when a later call replaces this one. */
+  async load(url: string, options: LoadOptions = {}, init: RequestInit = {}): Promise<boolean> {
     this.#loading?.abort()
     const loading = new AbortController()
     this.#loading = loading
     this.onLoad()
     try {
-      const page = await fetchPage(address, { ...init, signal: loading.signal })
+      const page = await fetchPage(url, { ...init, signal: loading.signal })
       return this.#loading === loading && this.#show(page, options)
     } catch {
-      // The server may be about to restart; whoever follows it tries again.
+      // The server may be restarting: the live list retries.
       return false
     } finally {
       if (this.#loading === loading) this.#loading = undefined
     }
   }
 
-  /** Does what a button of a row says, which leads back to the list, and to the same button. */
-  async change(button: HTMLButtonElement): Promise<void> {
+  /** Sends the form of a button in a row, shows the list again, and gives the focus back to the button. */
+  async submit(button: HTMLButtonElement): Promise<void> {
     const token = button.closest('tr')?.dataset.token
     const isDone = await this.load(button.formAction, {}, { method: 'POST' })
     if (isDone) this.#results.querySelector<HTMLElement>(`tr[data-token="${token}"] .pin`)?.focus()
   }
 
-  #show({ address, document: page }: FetchedPage, { keepsAddress = false, marksNew = false }: LoadOptions): boolean {
+  #show({ document: page, url }: FetchedPage, { changesUrl = false, marksNew = false }: LoadOptions): boolean {
     const fresh = page.getElementById('results')
     if (fresh === null) return false
     const results = this.#results
@@ -101,15 +103,15 @@ export class ListLoader {
     const selected = new Set(selectedIn(results).map(({ value }) => value))
     for (const row of rowsOf(fresh)) if (marksNew && !known.has(row.dataset.token)) row.classList.add('is-new')
     for (const box of fresh.querySelectorAll<HTMLInputElement>('.select input')) box.checked = selected.has(box.value)
-    update(fresh)
+    updateTimes(fresh)
     const focused = results.contains(document.activeElement) && document.activeElement?.closest('tr')?.dataset.token
     results.replaceChildren(...fresh.childNodes)
-    // Whoever walks through the list stays where they are.
+    // Keyboard navigation goes on at the same row.
     if (focused)
       results.querySelector<HTMLElement>(`tr[data-token="${focused}"] .entry`)?.focus({ preventScroll: true })
     results.dataset.live = fresh.dataset.live
     document.title = page.title
-    if (keepsAddress) history.replaceState(null, '', address)
+    if (changesUrl) history.replaceState(null, '', url)
     this.onShown()
     return true
   }
@@ -123,12 +125,34 @@ function selectedIn(results: HTMLElement): HTMLInputElement[] {
   return [...results.querySelectorAll<HTMLInputElement>('.select input:checked')]
 }
 
-/** `j` and `k` go from row to row; Enter opens the one that has the focus, as any link. */
-function walk({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent, results: HTMLElement): void {
+/** `j` and `k` move the focus from row to row; Enter opens the profile, as for any link. */
+function moveFocus({ altKey, ctrlKey, key, metaKey, target }: KeyboardEvent, results: HTMLElement): void {
   if (altKey || ctrlKey || metaKey || (key !== 'j' && key !== 'k')) return
   if (target instanceof Element && target.matches('input:not([type=checkbox]), select, textarea')) return
   const rows = rowsOf(results)
   const current = rows.findIndex(row => row.contains(document.activeElement))
   const next = key === 'j' ? current + 1 : Math.max(0, current - 1)
   rows[Math.min(next, rows.length - 1)]?.querySelector<HTMLElement>('.entry')?.focus()
+}
+
+/** Limits the selection to two profiles: the third one replaces the first. */
+function limitSelection(results: HTMLElement): void {
+  const bar = results.querySelector<HTMLElement>('.compare-bar')
+  const text = bar?.querySelector('p')
+  const button = bar?.querySelector('button')
+  if (!bar || !text || !button) return
+  const boxes = [...results.querySelectorAll<HTMLInputElement>('.select input')]
+  let selected = boxes.filter(({ checked }) => checked)
+  const showSelection = () => {
+    text.textContent = selected.length === 2 ? '2 selected' : '1 selected: select another one, then'
+    button.disabled = selected.length !== 2
+  }
+  for (const box of boxes) {
+    box.addEventListener('change', () => {
+      selected = box.checked ? [...selected, box] : selected.filter(other => other !== box)
+      for (const extra of selected.splice(0, selected.length - 2)) extra.checked = false
+      showSelection()
+    })
+  }
+  showSelection()
 }

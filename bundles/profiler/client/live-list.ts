@@ -1,30 +1,30 @@
-import { createElement } from './create-element.ts'
+import { createElement } from './browser.ts'
 
-/** Loads what is listed now. */
+/** Loads the list again. */
 export interface Loader {
-  /** Whether something was asked for that is not here yet: whoever waits for it comes first. */
+  /** Whether a request is in progress: the live list waits for it. */
   readonly isLoading: boolean
-  load(address: string, options: { readonly marksNew: boolean }): Promise<boolean>
+  load(url: string, options: { readonly marksNew: boolean }): Promise<boolean>
 }
 
-/** Milliseconds between two loads: who is asked very much is not asked more by those who look. */
-const pace = 500
+/** Milliseconds between two loads, so that a busy server is not loaded further. */
+const loadInterval = 500
 
-/** More new records than this are many. */
+/** New profiles are counted up to this number. */
 const pendingLimit = 1000
 
-/** Milliseconds after the pointer or the focus has left the list. */
-const calm = 1000
+/** Milliseconds after the pointer or the focus has left the list, before it changes. */
+const quietTime = 1000
 
-/** Milliseconds between two announcements to those who hear the page. */
-const announcementPace = 5000
+/** Milliseconds between two announcements of a screen reader. */
+const announcementInterval = 5000
 
-/** Milliseconds before the first new try after a stream has ended, and the longest. */
-const retry = { first: 500, longest: 30_000 }
+/** Milliseconds before a retry after the stream has ended: doubled with each failure. */
+const retryDelay = { first: 500, longest: 30_000 }
 
 /**
- * Follows new records, of all processes of the server, as long as the page is visible. Where somebody is in the list, it
- * does not move: a button tells how many there are.
+ * Shows new profiles of all server processes while the page is visible. The list does not change while it is in use (below
+ * the pointer, with the focus, or with a selection): then a button shows the number of new profiles.
  */
 export class LiveList {
   readonly #results: HTMLElement
@@ -33,11 +33,11 @@ export class LiveList {
   readonly #button = createElement('button', { class: 'button small news', type: 'button', hidden: '' })
   readonly #announcer = createElement('p', { class: 'unseen', role: 'status' })
   readonly #pending = new Set<string>()
-  /** Those of them that a page which was asked for will show. */
-  #expected: readonly string[] = []
+  /** The pending tokens that the results of the current request include. */
+  #requested: readonly string[] = []
   #hasMany = false
   #source: EventSource | undefined
-  #address = ''
+  #streamUrl = ''
   #failures = 0
   #retryTimer = 0
   #loadTimer = 0
@@ -49,69 +49,69 @@ export class LiveList {
     this.#loader = loader
     results.before(this.#announcer)
     this.#button.addEventListener('click', ({ detail }) => void this.#showAll(detail === 0))
-    for (const left of ['pointerleave', 'focusout', 'change']) {
-      results.addEventListener(left, () => this.#schedule(calm))
+    for (const type of ['pointerleave', 'focusout', 'change']) {
+      results.addEventListener(type, () => this.#schedule(quietTime))
     }
     document.addEventListener('visibilitychange', () => this.#follow())
     addEventListener('pagehide', () => this.#close())
     addEventListener('pageshow', ({ persisted }) => persisted && this.#follow())
   }
 
-  /** What is known by now will be part of results that were asked for. */
-  expect(): void {
-    this.#expected = [...this.#pending]
+  /** To be called when a request for the list begins: its results include all profiles that are known now. */
+  onLoad(): void {
+    this.#requested = [...this.#pending]
     this.#hasMany = false
   }
 
-  /** Takes its place in results that are new, and follows what they are of. */
-  adopt(): void {
-    for (const token of this.#expected) this.#pending.delete(token)
+  /** To be called when results are shown: adds the button and the state to them, and opens the stream for their filters. */
+  onShown(): void {
+    for (const token of this.#requested) this.#pending.delete(token)
     this.#button.hidden = true
     this.#results.querySelector('.list-head')?.append(this.#button, this.#state)
     this.#follow()
   }
 
   #follow(): void {
-    const address = document.hidden ? '' : (this.#results.dataset.live ?? '')
-    if (address === this.#address) return
+    const url = document.hidden ? '' : (this.#results.dataset.live ?? '')
+    if (url === this.#streamUrl) return
     this.#close()
-    this.#address = address
+    this.#streamUrl = url
     this.#state.textContent = ''
-    if (address !== '') this.#open()
+    if (url !== '') this.#open()
   }
 
   #open(): void {
-    const source = new EventSource(this.#address)
+    const source = new EventSource(this.#streamUrl)
     this.#source = source
     source.addEventListener('open', () => {
       this.#failures = 0
-      this.#tell('Live')
-      // What came between the page and the stream.
+      this.#showState('Live')
+      // Profiles that were stored between the page load and the start of the stream.
       if (!this.#isInUse() && !this.#loader.isLoading) void this.#load()
     })
-    source.addEventListener('records', ({ data }) => {
+    source.addEventListener('profiles', ({ data }) => {
       for (const token of String(data).split(' ')) this.#pending.add(token)
-      if (this.#pending.size > pendingLimit) this.#forget()
-      this.#schedule(pace)
+      if (this.#pending.size > pendingLimit) this.#stopCounting()
+      this.#schedule(loadInterval)
     })
     source.addEventListener('reload', () => {
       this.#hasMany = true
-      this.#schedule(pace)
+      this.#schedule(loadInterval)
     })
     source.addEventListener('error', () => this.#reopen())
   }
 
-  /** So many need not be told one by one. */
-  #forget(): void {
+  /** Over the limit, profiles are not counted. */
+  #stopCounting(): void {
     this.#pending.clear()
     this.#hasMany = true
   }
 
-  /** Browsers give up after some errors, and do not wait longer each time. */
+  /** Reconnects with a growing delay: the retry of browsers has none, and ends after some errors. */
   #reopen(): void {
     this.#source?.close()
-    this.#tell('Reconnecting')
-    const wait = Math.min(retry.first * 2 ** this.#failures++, retry.longest)
+    this.#showState('Reconnecting')
+    const wait = Math.min(retryDelay.first * 2 ** this.#failures++, retryDelay.longest)
     clearTimeout(this.#retryTimer)
     this.#retryTimer = setTimeout(() => this.#open(), wait)
   }
@@ -119,11 +119,11 @@ export class LiveList {
   #close(): void {
     this.#source?.close()
     this.#source = undefined
-    this.#address = ''
+    this.#streamUrl = ''
     clearTimeout(this.#retryTimer)
   }
 
-  #tell(state: string): void {
+  #showState(state: string): void {
     this.#state.textContent = state
     this.#state.classList.toggle('is-live', state === 'Live')
   }
@@ -132,13 +132,13 @@ export class LiveList {
     if (this.#loadTimer !== 0 || (this.#pending.size === 0 && !this.#hasMany)) return
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = 0
-      if (this.#loader.isLoading) this.#schedule(pace)
+      if (this.#loader.isLoading) this.#schedule(loadInterval)
       else if (this.#isInUse()) this.#offer()
       else void this.#load()
     }, delay)
   }
 
-  /** Whether something would move below the pointer, the focus or the selection of somebody. */
+  /** Whether the list is below the pointer, or has the focus or a selection. */
   #isInUse(): boolean {
     const used = this.#results.querySelector('table:hover, .select input:checked, :focus-visible:not(.news)')
     const selection = getSelection()
@@ -157,7 +157,7 @@ export class LiveList {
     return [...this.#pending].filter(token => !this.#results.querySelector(`tr[data-token="${token}"]`)).length
   }
 
-  /** Who has pressed it with a key goes on from the first row. */
+  /** After a key press on the button, the focus moves to the first row. */
   async #showAll(isByKey: boolean): Promise<void> {
     await this.#load()
     if (isByKey) this.#results.querySelector<HTMLElement>('.entry')?.focus({ preventScroll: true })
@@ -171,11 +171,11 @@ export class LiveList {
   #announce(count: number): void {
     this.#unannounced = Math.max(this.#unannounced, count)
     if (count === 0 || this.#announceTimer !== 0) return
-    this.#announcer.textContent = `${count} new ${count === 1 ? 'record' : 'records'}`
+    this.#announcer.textContent = `${count} new ${count === 1 ? 'profile' : 'profiles'}`
     this.#unannounced = 0
     this.#announceTimer = setTimeout(() => {
       this.#announceTimer = 0
       if (this.#unannounced > 0) this.#announce(this.#unannounced)
-    }, announcementPace)
+    }, announcementInterval)
   }
 }

@@ -3,13 +3,13 @@ import { enhanceEventTree } from './events.ts'
 import { enableFiltering } from './filter.ts'
 import { enableFlameGraph } from './flame.ts'
 import { enhanceList } from './list.ts'
-import { reachScrollers } from './scrollers.ts'
+import { enableScrollers } from './scrollers.ts'
 import { enableShortcuts } from './shortcuts.ts'
 import { chooseTheme } from './theme.ts'
 import { enableTimeline } from './timeline.ts'
 import { showLocalTimes } from './times.ts'
 
-// Rendering waits for this module, so that a dark page is never light at first; the page itself works without it.
+// Rendering waits for this module, so that a dark page does not flash in light. The page also works without scripts.
 chooseTheme(document.querySelector('[data-theme-choice]'))
 enableCopying(document)
 enableFiltering(document)
@@ -19,4 +19,4 @@ enableFlameGraph(document.querySelector<SVGSVGElement>('svg.flame'))
 showLocalTimes()
 enhanceList()
 enhanceEventTree(document)
-reachScrollers()
+enableScrollers()

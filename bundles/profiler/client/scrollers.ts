@@ -1,16 +1,18 @@
 const candidates = 'main :is(section, div, pre, ol, ul, details)'
 const focusable = 'a[href], button, input, select, textarea, summary, [tabindex]'
 
-/** Lets the keyboard reach what scrolls by itself and has nothing else to reach; not every browser does so on its own. */
-export function reachScrollers(): void {
+/**
+ * Makes scrollable elements without focusable content reachable by keyboard. Not every browser does this by itself.
+ */
+export function enableScrollers(): void {
   const update = () => {
     for (const element of document.querySelectorAll<HTMLElement>(candidates)) {
-      const isReached = element.hasAttribute('tabindex')
-      if (!isReached && scrolls(element)) reach(element)
-      if (isReached && element.dataset.scroller !== undefined && !scrolls(element)) element.removeAttribute('tabindex')
+      const isReachable = element.hasAttribute('tabindex')
+      if (!isReachable && scrolls(element)) makeReachable(element)
+      if (isReachable && element.dataset.scroller !== undefined && !scrolls(element)) element.removeAttribute('tabindex')
     }
   }
-  // At once, and whenever something becomes narrower, longer, or is unfolded.
+  // Now, and on each change of the size or of an open detail.
   new ResizeObserver(update).observe(document.body)
   document.addEventListener('toggle', update, true)
 }
@@ -22,13 +24,13 @@ function scrolls(element: HTMLElement): boolean {
   return /auto|scroll/.test(overflowX + overflowY)
 }
 
-function reach(element: HTMLElement): void {
+function makeReachable(element: HTMLElement): void {
   element.tabIndex = 0
   element.dataset.scroller = ''
-  // A list stays one.
+  // A list keeps its role.
   if (element.matches('ol, ul, [aria-label], [aria-labelledby]')) return
   const heading = 'h2, h3, h4, summary'
   const named = element.querySelector(heading) ?? element.closest('section, details')?.querySelector(heading)
   element.setAttribute('role', 'region')
-  element.setAttribute('aria-label', named?.textContent ?? 'Scrolls')
+  element.setAttribute('aria-label', named?.textContent ?? 'Scrollable content')
 }

@@ -1,10 +1,10 @@
-import { createElement } from './create-element.ts'
+import { createElement } from './browser.ts'
 
 type Keyed = HTMLElement & { readonly dataset: { readonly key: string } }
 
 /**
- * Lets `data-key="x"` on an element make that key click it, or focus it where one types into it; `?` lists the keys of
- * the page. Keys mean themselves while one types, and with a modifier.
+ * Keyboard shortcuts: the key of `data-key="x"` clicks its element, or focuses it if it is a text field. `?` lists the
+ * shortcuts of the page. There are no shortcuts in text fields or with a modifier key.
  */
 export function enableShortcuts(root: ParentNode): void {
   const keyed = () => [...root.querySelectorAll<Keyed>('[data-key]')].filter(isReachable)
@@ -14,12 +14,12 @@ export function enableShortcuts(root: ParentNode): void {
     const element = keyed().find(({ dataset }) => dataset.key === event.key)
     if (element === undefined && event.key !== '?') return
     event.preventDefault()
-    if (element === undefined) showKeys(keyed())
+    if (element === undefined) showShortcuts(keyed())
     else activate(element)
   })
 }
 
-/** A key may stand on what is hidden for now: by a filter, or because a script has not shown it. */
+/** An element with a shortcut may be hidden: by a filter, or because it needs a script. */
 function isReachable(element: HTMLElement): boolean {
   return element.checkVisibility() && !element.matches(':disabled')
 }
@@ -38,18 +38,18 @@ function activate(element: HTMLElement): void {
   else element.click()
 }
 
-function showKeys(keyed: readonly Keyed[]): void {
+function showShortcuts(keyed: readonly Keyed[]): void {
   const id = 'shortcuts-title'
   const rows = [
     ...keyed.map(element => createRow(element.dataset.key, nameOf(element))),
-    createRow('?', 'Show these keys'),
+    createRow('?', 'Keyboard shortcuts'),
     createRow('Esc', 'Close'),
   ]
   const close = createElement('button', { class: 'button' }, 'Close')
   const dialog = createElement(
     'dialog',
     { class: 'shortcuts', 'aria-labelledby': id },
-    createElement('h2', { id }, 'Keys of this page'),
+    createElement('h2', { id }, 'Keyboard shortcuts'),
     createElement('dl', { class: 'keys' }, ...rows),
     close,
   )
@@ -64,7 +64,7 @@ function createRow(key: string, name: string): HTMLElement {
   return createElement('div', {}, term, createElement('dd', {}, name))
 }
 
-/** As a screen reader would say it, near enough. */
+/** The accessible name of an element, approximately. */
 function nameOf(element: HTMLElement): string {
   const labels = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels : null
   const texts = [element.ariaLabel, labels?.[0]?.textContent, element.textContent, element.title]

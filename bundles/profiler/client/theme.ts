@@ -1,10 +1,10 @@
-import { recall, remember } from './memory.ts'
+import { recall, remember } from './browser.ts'
 
 const themes = ['system', 'light', 'dark'] as const
 
 const labels = { system: 'System', light: 'Light', dark: 'Dark' }
 
-/** Shows pages light or dark: as it was chosen, else as the system is; offers the choice where there is room for it. */
+/** Applies the stored theme, or the theme of the system by default. Adds a select for it to `place`. */
 export function chooseTheme(place: Element | null): void {
   const apply = (theme: string | null) => {
     if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme

@@ -1,12 +1,15 @@
-import { recall, remember } from './memory.ts'
+import { recall, remember } from './browser.ts'
 
-interface Choice {
+interface StoredFilter {
   readonly threshold: string
-  /** The categories that are not wanted. */
+  /** The categories that are not shown. */
   readonly hidden: readonly string[]
 }
 
-/** Filters the rows of a timeline at once and remembers how; tells more of the row that is pointed at or has the focus. */
+/**
+ * Filters the rows of a timeline without a request, and stores the filter. Shows details of the row that has the focus or
+ * is below the pointer; the arrow keys move between rows.
+ */
 export function enableTimeline(form: HTMLFormElement | null): void {
   const select = form?.querySelector('select')
   if (!form || !select) return
@@ -14,16 +17,16 @@ export function enableTimeline(form: HTMLFormElement | null): void {
   const rows = [...form.querySelectorAll<HTMLTableRowElement>('.lines tr')]
   const apply = () => filter(form, rows, boxes, select)
 
-  const asked = new URLSearchParams(location.search)
-  if (!asked.has('threshold') && !asked.has('show')) {
-    const { hidden, threshold } = readChoice()
+  const query = new URLSearchParams(location.search)
+  if (!query.has('threshold') && !query.has('show')) {
+    const { hidden, threshold } = readFilter()
     select.value = threshold
     for (const box of boxes) box.checked = !hidden.includes(box.value)
   }
   form.querySelector<HTMLButtonElement>('button[type="submit"]')?.setAttribute('hidden', '')
   form.addEventListener('change', () => {
     apply()
-    const hidden = new Set(readChoice().hidden)
+    const hidden = new Set(readFilter().hidden)
     for (const box of boxes) {
       if (box.checked) hidden.delete(box.value)
       else hidden.add(box.value)
@@ -42,20 +45,20 @@ function filter(
   select: HTMLSelectElement,
 ): void {
   const threshold = 1000 * (select.value === '' ? Number(select.dataset.fitting) : Number(select.value))
-  const unwanted = boxes.filter(({ checked }) => !checked).map(({ value }) => `of-${value}`)
+  const hidden = boxes.filter(({ checked }) => !checked).map(({ value }) => `of-${value}`)
   let folded = 0
   for (const row of rows) {
     const isWhole = row.classList.contains('of-whole')
     const isFolded = !isWhole && Number(row.dataset.us) < threshold
     if (isFolded) folded++
-    row.hidden = isFolded || (!isWhole && unwanted.some(name => row.classList.contains(name)))
+    row.hidden = isFolded || (!isWhole && hidden.some(name => row.classList.contains(name)))
   }
-  const told = form.querySelector('[data-folded]')
-  if (told) told.textContent = folded === 0 ? '' : `${folded} rows are below the threshold.`
+  const note = form.querySelector('[data-folded]')
+  if (note) note.textContent = folded === 0 ? '' : `${folded} rows are shorter than the threshold.`
 }
 
-/** What was chosen last, on whatever record. */
-function readChoice(): Choice {
+/** The filter of the last timeline, of any profile. */
+function readFilter(): StoredFilter {
   try {
     const { hidden, threshold } = JSON.parse(recall('timeline') ?? '{}')
     return { threshold: String(threshold ?? ''), hidden: Array.isArray(hidden) ? hidden.map(String) : [] }
@@ -64,7 +67,7 @@ function readChoice(): Choice {
   }
 }
 
-/** Tells more of a row in a line below the chart; readers of the table have all of it in the table. */
+/** Shows details of a row in a line below the chart. The table itself has the same texts for screen readers. */
 function describe(form: HTMLFormElement, rows: readonly HTMLTableRowElement[]): void {
   const line = form.querySelector<HTMLElement>('.timeline-detail')
   if (line === null) return
@@ -85,7 +88,7 @@ function describe(form: HTMLFormElement, rows: readonly HTMLTableRowElement[]): 
   }
 }
 
-/** The arrow keys lead from row to row. */
+/** The arrow keys move the focus from row to row. */
 function move(form: HTMLFormElement, rows: readonly HTMLTableRowElement[]): void {
   form.querySelector('.lines')?.addEventListener('keydown', event => {
     const step = event instanceof KeyboardEvent && { ArrowDown: 1, ArrowUp: -1 }[event.key]

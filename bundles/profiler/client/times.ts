@@ -11,23 +11,26 @@ const full = new Intl.DateTimeFormat('en-GB', {
   timeZoneName: 'short',
 })
 
-/** Milliseconds between two looks at how long ago things were. */
+/** Milliseconds between two updates of relative times. */
 const interval = 15_000
 
-/** Shows the times of a page, which the server writes in UTC, in the zone of the browser, and keeps telling how long ago they were. */
+/**
+ * Shows the times of the page, which the server writes in UTC, in the time zone of the browser. Relative times are
+ * updated.
+ */
 export function showLocalTimes(): void {
-  update(document)
+  updateTimes(document)
   for (const element of document.querySelectorAll('[data-zone]')) {
     const zone = day.resolvedOptions().timeZone
     if (zone !== 'UTC') element.textContent = `${zone} time`
   }
   setInterval(() => {
-    if (!document.hidden) update(document)
+    if (!document.hidden) updateTimes(document)
   }, interval)
 }
 
-/** Shows the times of a part of the page. */
-export function update(root: ParentNode): void {
+/** Updates the times of a part of the page. */
+export function updateTimes(root: ParentNode): void {
   const now = Date.now()
   for (const element of root.querySelectorAll<HTMLTimeElement>('time[data-local]')) {
     const time = new Date(element.dateTime)

@@ -1,15 +1,14 @@
-import { createElement } from './create-element.ts'
-import { recall, remember } from './memory.ts'
+import { createElement, recall, remember } from './browser.ts'
 
-/** What the bar can be unfolded and folded by. */
+/** Opens and folds the toolbar. */
 const shortcut = 'Alt+Shift+P'
 
-/** Who takes the bar off the page again and again does not want it there. */
+/** After so many removals by scripts of the page, the toolbar stays removed. */
 const attachLimit = 50
 
 /**
- * The bar: an element of its own beside the body, so that whoever replaces the body does not lose it, and texts of the
- * page do not contain it; with a shadow root, so that styles of neither reach the other.
+ * The toolbar: an element beside the body, so that it survives a replaced body, and the text of the page does not include
+ * it. Its shadow root separates its styles from those of the page.
  */
 export class Bar {
   readonly #host = document.createElement('profiler-toolbar')
@@ -19,10 +18,10 @@ export class Bar {
   #section: HTMLElement | undefined
   #isFolded = readIsFolded()
   #failures = 0
-  /** What had the focus before the bar was unfolded by a key. */
-  #before: Element | null = null
+  /** The element that had the focus before the shortcut opened the toolbar. */
+  #focusedBefore: Element | null = null
 
-  /** `extra` is an item of the page's own, before the last of each record's. */
+  /** `extra` is an item for each profile: it is inserted before the last one. */
   constructor(sheet: CSSStyleSheet, extra: HTMLElement) {
     this.#extra = extra
     const root = this.#host.attachShadow({ mode: 'open' })
@@ -32,11 +31,11 @@ export class Bar {
     window.addEventListener('keydown', event => this.#onKey(event))
     this.#frame.addEventListener('pointerover', keepInside)
     this.#frame.addEventListener('focusin', keepInside)
-    this.#frame.addEventListener('pointerout', event => wake(event, event.relatedTarget))
-    this.#frame.addEventListener('focusout', event => wake(event, event.relatedTarget))
+    this.#frame.addEventListener('pointerout', event => undismiss(event, event.relatedTarget))
+    this.#frame.addEventListener('focusout', event => undismiss(event, event.relatedTarget))
   }
 
-  /** Shows a record in the place of another. */
+  /** Shows a profile instead of the previous one. */
   show(section: HTMLElement): void {
     this.#section = section
     const items = section.querySelector('.toolbar-items')
@@ -46,8 +45,8 @@ export class Bar {
     if (!this.#host.isConnected) this.#attach()
   }
 
-  /** Shows how many calls of the page have failed, also when it is folded. */
-  tell(failures: number): void {
+  /** Shows the number of failed calls of the page, also when the toolbar is folded. */
+  showFailures(failures: number): void {
     this.#failures = failures
     this.#update()
   }
@@ -90,16 +89,16 @@ export class Bar {
 
   #onKey(event: KeyboardEvent): void {
     if (event.key === 'Escape') this.#dismiss()
-    // The key, not the letter: with Alt, some keyboards write another.
+    // `code` instead of `key`: with Alt, some keyboard layouts give another letter.
     if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey || event.code !== 'KeyP') return
     event.preventDefault()
-    if (this.#isFolded) this.#before = document.activeElement
+    if (this.#isFolded) this.#focusedBefore = document.activeElement
     this.#fold(!this.#isFolded)
     if (!this.#isFolded) this.#frame.querySelector<HTMLElement>('.toolbar-link')?.focus()
-    else if (this.#before instanceof HTMLElement) this.#before.focus()
+    else if (this.#focusedBefore instanceof HTMLElement) this.#focusedBefore.focus()
   }
 
-  /** Hides the details that are open, until the item is left. */
+  /** Hides open details until the pointer or the focus leaves their item. */
   #dismiss(): void {
     for (const item of this.#frame.querySelectorAll('.toolbar-item:is(:hover, :focus-within)')) {
       item.toggleAttribute('data-dismissed', true)
@@ -107,18 +106,18 @@ export class Bar {
   }
 }
 
-function wake({ target }: Event, next: EventTarget | null): void {
+function undismiss({ target }: Event, next: EventTarget | null): void {
   const item = target instanceof Element ? target.closest('.toolbar-item') : null
   if (!(next instanceof Node && item?.contains(next))) item?.removeAttribute('data-dismissed')
 }
 
-/** Unless somebody has decided, it is open for people and folded for programs that click. */
+/** By default the toolbar is open, and folded for automated browsers. */
 function readIsFolded(): boolean {
   const state = recall('toolbar')
   return state === null ? navigator.webdriver : state === 'folded'
 }
 
-/** Details begin where their item does, unless there is too little room to its right. */
+/** Aligns details with their item, and moves them to the left where they would exceed the page. */
 function keepInside({ target }: Event): void {
   const item = target instanceof Element ? target.closest('.toolbar-item') : null
   const details = item?.querySelector<HTMLElement>('.toolbar-details')

@@ -1,33 +1,33 @@
-/** Milliseconds before the next attempt; a server that restarts is back within a few seconds. */
-const delays: readonly number[] = [300, 600, 1200, 2400, 4800, 9600, 9600, 9600]
+/** Milliseconds before each retry: a restart of the server takes a few seconds. */
+const retryDelays: readonly number[] = [300, 600, 1200, 2400, 4800, 9600, 9600, 9600]
 
-/** A record that is not known after that was not kept. */
-const patienceForUnknown = 2
+/** Retries after a 404: a profile that is still unknown then was not stored. */
+const unknownRetries = 2
 
 /**
- * Loads the toolbar of a record, again and again while the server does not answer; `undefined` when it does not come, or
- * is no longer wanted.
+ * Loads the toolbar of a profile, with retries while the server does not respond. Gives `undefined` when all retries fail,
+ * or when `isWanted` becomes false.
  */
 export async function loadToolbar(path: string, isWanted: () => boolean): Promise<HTMLElement | undefined> {
   for (let attempt = 0; isWanted(); attempt++) {
     const { body, status } = await loadDocument(path)
     if (body !== undefined) return body
-    const delay = delays[attempt]
-    if (delay === undefined || (status === 404 && attempt >= patienceForUnknown)) return undefined
+    const delay = retryDelays[attempt]
+    if (delay === undefined || (status === 404 && attempt >= unknownRetries)) return undefined
     await new Promise(resolve => setTimeout(resolve, delay))
   }
   return undefined
 }
 
 interface Loaded {
-  /** 0 without an answer. */
+  /** 0 without a response. */
   readonly status: number
   readonly body: HTMLElement | undefined
 }
 
 /**
- * By XMLHttpRequest, because it gives a document: `innerHTML` and the like are forbidden where a page requires Trusted
- * Types, and its policy may not allow one of ours.
+ * Uses XMLHttpRequest because it parses the response to a document: a page that requires Trusted Types forbids
+ * `innerHTML`, and may forbid a policy of the profiler.
  */
 function loadDocument(path: string): Promise<Loaded> {
   return new Promise(resolve => {
@@ -44,12 +44,11 @@ function loadDocument(path: string): Promise<Loaded> {
   })
 }
 
-/** Loads the stylesheet; its lengths are those of a page whose text has the size that browsers give it. */
+/** Loads the stylesheet, with all lengths in pixels: the application may have changed the size of `1rem`. */
 export async function loadStyles(path: string): Promise<CSSStyleSheet> {
   const response = await fetch(path)
   const text = await response.text()
   const sheet = new CSSStyleSheet()
-  // What "rem" means within the application's page is for the application to say.
   await sheet.replace(text.replace(/([\d.]+)rem\b/g, (_, size) => `${Number(size) * 16}px`))
   return sheet
 }

@@ -1,21 +1,20 @@
-import { createElement } from './create-element.ts'
+import { createElement } from './browser.ts'
 import { Bar } from './toolbar-bar.ts'
-import { CallList, findPageToken } from './toolbar-call-list.ts'
-import { CallsItem } from './toolbar-calls.ts'
+import { CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
 import { loadStyles, loadToolbar } from './toolbar-load.ts'
 
 const tagName = 'script[data-profiler-toolbar]'
 
-/** Milliseconds after a call or a navigation in which scripts have put the new page in its place. */
-const settling: readonly number[] = [0, 100, 1000]
+/** Milliseconds after a call or a navigation: by then scripts have replaced parts of the page. */
+const checkDelays: readonly number[] = [0, 100, 1000]
 
-/** Shows the record of the page, and of what the page becomes: each new tag names another record. */
+/** Shows the profile of the page, also after a navigation by scripts: each new tag names another profile. */
 async function start(): Promise<void> {
-  // A newer version of this file, that came with a part of the page, leaves the bar to the one that is there.
+  // A part of the page may have loaded a second version of this script: the first one keeps the toolbar.
   if (document.querySelector('profiler-toolbar') !== null) return
   let tag = findTag()
   if (tag === undefined) return
-  let address = currentAddress()
+  let pageUrl = currentUrl()
   let wanted = ''
 
   const list = new CallList(() => {
@@ -30,7 +29,7 @@ async function start(): Promise<void> {
 
   function update(): void {
     item.update()
-    bar.tell(item.failures)
+    bar.showFailures(item.failures)
   }
 
   async function show(path: string): Promise<void> {
@@ -40,21 +39,21 @@ async function start(): Promise<void> {
     if (path === wanted) bar.show(section ?? createMissing())
   }
 
-  /** A tag says it for sure; where only a part of the page was loaded, the call that was made for its address does. */
-  function look(): void {
+  /** Finds the new profile: by a new tag, or else by the call that loaded the new URL of the page. */
+  function check(): void {
     const newest = findTag()
     const isNewTag = newest !== undefined && newest !== tag
-    const moved = currentAddress()
+    const newUrl = currentUrl()
     const call =
-      moved === address ? undefined : list.calls.find(({ token, url }) => url === moved && token !== undefined)
+      newUrl === pageUrl ? undefined : list.calls.find(({ token, url }) => url === newUrl && token !== undefined)
     if (!isNewTag && call === undefined) return
-    address = moved
+    pageUrl = newUrl
     if (isNewTag) tag = newest
     void show(isNewTag ? newest : `/_wdt/${call?.token}`)
   }
 
   function follow(): void {
-    for (const delay of settling) setTimeout(look, delay)
+    for (const delay of checkDelays) setTimeout(check, delay)
   }
 
   const token = findPageToken()
@@ -66,28 +65,28 @@ async function start(): Promise<void> {
   navigation?.addEventListener('currententrychange', follow)
 }
 
-/** Stands for a record that was not kept, or cannot be had. */
+/** The toolbar without a profile: it was not stored, or cannot be loaded. */
 function createMissing(): HTMLElement {
   const link = createElement(
     'a',
     { class: 'toolbar-link', href: '/_profiler/' },
-    'There is no record of this page. All records',
+    'No profile for this page. All profiles',
   )
   const items = createElement('ul', { class: 'toolbar-items' }, createElement('li', { class: 'toolbar-item' }, link))
   return createElement('section', { class: 'toolbar', 'aria-label': 'Profiler toolbar', 'data-status': '–' }, items)
 }
 
-/** The path of the toolbar that the last tag of the page names. */
+/** The toolbar path in the last tag of the page. */
 function findTag(): string | undefined {
   const tags = document.querySelectorAll<HTMLElement>(tagName)
   const path = tags[tags.length - 1]?.dataset.profilerToolbar
-  // Whoever can write into the page, and no more, could name what is another's.
+  // Content of the page could contain such a tag with any other path.
   return path !== undefined && /^\/_wdt\/\w+$/.test(path) ? path : undefined
 }
 
-function currentAddress(): string {
+function currentUrl(): string {
   return location.href.replace(/#.*/s, '')
 }
 
-// Whatever goes wrong here is not the page's: its console is left alone.
+// Errors of the toolbar are no errors of the page: its console shows none.
 start().catch(() => {})

@@ -1,10 +1,8 @@
+import { probePath } from '../client/browser-probes.ts'
 import { toTarget } from '../profile/format.ts'
 import { readHeader } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
-
-/** What browsers and crawlers ask for by themselves. */
-const probePath = /^\/(?:favicon\.ico|robots\.txt|apple-touch-icon[^/]*|\.well-known\/.*)$/
 
 /** Whether a browser has asked by itself for something that is not there, which is no mistake of the application. */
 export function isBrowserProbe({ parent, route, status, url }: ProfileSummary): boolean {

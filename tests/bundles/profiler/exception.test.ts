@@ -50,7 +50,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   t.match(text, /Exceptions RangeError Error .*Error outer.*Caused by RangeError inner/, 'the way from the cause')
   t.match(html, /<mark class="line"><span class="line-number">\d+<\/span> .*throw<\/span> .*new<\/span> .*Error/)
   t.equal(html.match(/<details class="exception"[^>]* open>/g)?.length, 1)
-  t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|those of/)
+  t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|in common/)
 })
 
 t.test('a 404 is told with its cause, and no sources of the kernel', async t => {
@@ -152,7 +152,7 @@ t.test('whatever is thrown is recorded', async t => {
     await show('exception', profile)
   }
   const many = toText(await show('exception', await profileOf(await client.get('/throws-many'))))
-  t.match(many, /AggregateError all .*Gathered Error one .*Gathered Thrown value two/)
+  t.match(many, /AggregateError all .*Error 1 of 2 Error one .*Error 2 of 2 Thrown value two/)
 })
 
 t.test('secrets are masked in everything that an error says', async t => {
@@ -190,7 +190,7 @@ t.test('too many frames are left out, with a note', async t => {
   t.equal(firstOf(profile)?.frames.length, 30)
   t.equal(firstOf(profile)?.omitted, 30)
   t.ok(Number(dataOf(profile)?.excerpts.length) <= 2, 'the same line is read once')
-  t.match(toText(await show('exception', profile)), 'Frames: 30 more were not recorded.')
+  t.match(toText(await show('exception', profile)), 'Frames: 30 more not recorded.')
 })
 
 t.test('an error that a listener has put in the place of another is told once', async t => {

@@ -74,7 +74,7 @@ t.test('what has not changed replays the same, page by page, in another process 
   ]) {
     const { storage, tokens } = await record(['GET', target])
     const { code, stdout } = await replay(storage, String(tokens[0]))
-    t.match(stdout, /^Only timings changed\n/, target)
+    t.match(stdout, /^Only timings changed\.\n/, target)
     t.match(stdout, /^A {2}[0-9a-f]{6} .* original\nB {2}[0-9a-f]{6} .* replay$/m)
     t.equal(code, 0)
   }
@@ -135,7 +135,7 @@ t.test('what is not sent as it was is told', async t => {
   const headers = { 'x-forwarded-for': '10.0.0.1' }
   const { storage } = await record(['GET', '/told?token=abc', { headers }])
   const { stderr } = await replay(storage, 'latest')
-  t.match(stderr, 'Secrets in the address are masked, and sent so.\nHeaders of proxies are left out (x-forwarded-for)')
+  t.match(stderr, 'Secrets in the address are masked, and sent so.\nProxy headers are not sent (x-forwarded-for)')
 })
 
 t.test('it says why it cannot', async t => {
@@ -144,10 +144,10 @@ t.test('it says why it cannot', async t => {
   const [main, sub] = summaries
   const ofSub = await replay(storage, String(sub?.token))
   t.equal(ofSub.code, 1)
-  t.match(ofSub.stderr, `replay its main request. (${main?.token})`)
+  t.match(ofSub.stderr, `replay the main request. (${main?.token})`)
   t.match((await replay(storage, 'ffffff')).stderr, 'Nothing is kept of "ffffff"')
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')
-  t.match((await replay(storage, '00000a')).stderr, /^What was recorded is no URL\.\n$/)
+  t.match((await replay(storage, '00000a')).stderr, /^The recorded URL is not valid\.\n$/)
   const data = { request: { isDebugAllowed: true } }
   storage.append(createRecord({ token: '00000b', url: 'http://localhost/told', data }), '{}')
   storage.append = () => undefined

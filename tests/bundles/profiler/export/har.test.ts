@@ -45,7 +45,7 @@ t.test('a HAR has the request, and then those that the application has sent', as
   t.match(calls[0], {
     request: { method: 'GET' },
     response: { status: 200, content: { size: 4 } },
-    comment: /^Sent by/,
+    comment: /^HTTP client call/,
   })
   t.equal(calls[0].request.queryString.length, 1)
   t.hasStrict(calls[2], { request: { url: 'http://127.0.0.1:6/refused' }, response: { status: 0, statusText: '' } })

@@ -89,7 +89,7 @@ t.test('whatever was recorded, the structure of a record is the same', async t =
   for (const heading of ['Exceptions', 'Request', 'Response', 'Session', 'Logs', 'Events', 'Routing', 'Templates']) {
     t.match(usual, `\n## ${heading}\n`)
   }
-  for (const heading of ['Outgoing requests', 'Stopwatch', 'Process', '`demo`', '`told`'])
+  for (const heading of ['HTTP client calls', 'Stopwatch', 'Process', '`demo`', '`told`'])
     t.match(usual, `\n## ${heading}\n`)
   t.notOk(structureOf(usual).some(type => /^(?:html|link|image|table|blockquote|hr|em|strong|del|escape)$/.test(type)))
   const panels = [
@@ -223,13 +223,13 @@ t.test('what is unusual is told', async t => {
     'Body: size not known, streamed',
     '- Stateless: yes',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
-    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; asked for before',
+    '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; repeated',
     '4 more were not recorded.',
-    '- `kernel.request` not over',
+    '- `kernel.request` not finished',
     '- `a.b` 0.001 ms; before it `set attribute x`',
     '`the cause is the error itself`',
     '- `query` (`sql`) 0.009 ms, 2 times',
-    'Sent on to `/slash/`.',
+    'Redirected to `/slash/`.',
     'Allowed methods: `GET`',
     '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
     '  - `row` 2.000 ms (own 1.000 ms); 2 times',
@@ -265,12 +265,12 @@ t.test('long lists are cut, and say how much is left', async t => {
   })
   const markdown = toMarkdown(subject)
   t.match(markdown, '- … and 1,100 more')
-  t.match(markdown, '7 records in between were not kept.')
-  t.match(markdown, '103 more are left out.')
-  t.match(markdown, '50 more are left out.')
-  t.match(markdown, 'Pages have waited 2.000 ms for fragments.')
+  t.match(markdown, '7 log messages in the middle were not recorded.')
+  t.match(markdown, '103 more are not listed.')
+  t.match(markdown, '50 more are not listed.')
+  t.match(markdown, 'Waiting for sub-requests: 2.000 ms.')
   t.match(toMarkdown(subject, 'logger'), '- … and 200 more')
-  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are left out.')
+  t.match(toMarkdown(make({ events: { spans: deep } }), 'events'), '40 more are not listed.')
   t.match(toMarkdown(make({}), 'memory'), 'No data for this panel.')
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
 })

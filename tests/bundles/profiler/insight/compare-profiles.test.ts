@@ -267,8 +267,8 @@ t.test('the verdict counts what has come out another way, and tells apart what w
   t.equal(
     writeChanges(verdict.changes),
     'status (200 → 500), exception (none → TypeError), response size (10 bytes → 11 bytes), ' +
-      'response sent as (a whole → a stream), 4 response headers (a, b, c, …), 1 template (page), ' +
-      '1 outgoing call, 1 request attribute (team), 1 log message',
+      'response transfer (at once → streamed), 4 response headers (a, b, c, …), 1 template (page), ' +
+      '1 HTTP client call, 1 request attribute (team), 1 log message',
   )
   t.equal(
     writeChanges(verdict.asked),

@@ -116,23 +116,23 @@ t.test('a listener is slow by itself, and as a part of its request', async t => 
 t.test('the event loop was blocked by this request, by another one, or by nobody that is known', async t => {
   const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
   t.hasStrict(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
-    { problem: 'This request kept the process busy for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
+    { problem: 'This request blocked the event loop for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
   ])
   const [other, unknown] = blocked({ by: 'fedcba', cpu: 300 }, { cpu: 300 })
   t.hasStrict(other, { values: { token: 'fedcba' }, place: { panel: 'time', token: 'fedcba' } })
   t.equal(other && linkToFinding(other, 'abc123'), '/_profiler/fedcba?panel=time')
-  t.match(unknown?.problem, 'has left no trace')
+  t.match(unknown?.problem, 'work that was not recorded')
 })
 
 t.test('work is late when it began after the response, or was not over', async t => {
   const late = (data: Profile['data']) => find({ late: { since: 10 }, ...data })
   const call = { method: 'POST', url: 'http://a/', start: 9 }
   t.hasStrict(late({ http: { calls: [{ ...call, end: 9 }, { ...call, head: 9 }, call] } }), [
-    { problem: 'Its response was sent, but work went on: 1 outgoing request.', place: { anchor: 'call-2' } },
+    { problem: 'Work continued after the response was sent: 1 HTTP client call.', place: { anchor: 'call-2' } },
   ])
   const log = (at: number) => ({ at, level: 'info', message: 'told' })
   t.match(late({ logger: { records: [log(9000), log(11_000), log(12_000)] } }), [
-    { problem: /for 2\.000 ms: 2 log records\.$/, place: { panel: 'logger', anchor: 'log-1' } },
+    { problem: /for 2\.000 ms: 2 log messages\.$/, place: { panel: 'logger', anchor: 'log-1' } },
   ])
   t.strictSame(late({ logger: { records: [log(9000)] } }), [])
   t.strictSame(rulesOf({ http: { calls: [call] } }), [])
@@ -141,7 +141,7 @@ t.test('work is late when it began after the response, or was not over', async t
 t.test('a session is begun for nothing when it is new, and stays empty', async t => {
   const time = Date.parse('2026-11-20T23:15:09.042Z')
   const session = { uses: [{ method: 'get' }], metadata: { createdAt: time + 1 }, attributes: {}, flashes: {} }
-  t.match(problemOf({ session }), 'The session was used (1 time, first by an unknown caller), though')
+  t.match(problemOf({ session }), 'The session was used (1 time, first by an unknown caller), but')
   t.match(
     problemOf({ session: { ...session, uses: [{ method: 'has', trace: ['at a (b.ts:1:2)'] }] } }),
     'first at a (b',

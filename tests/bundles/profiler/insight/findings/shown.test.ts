@@ -71,7 +71,7 @@ t.test('the list and the toolbar tell how many there are', async t => {
   const list = textOf(await read('/_profiler/empty/search/results?limit=10'))
   t.equal(list.match(/\d finding/g)?.join(), '4 finding')
   const toolbar = plainEquals(await read('/_wdt/f1f1f1'))
-  t.match(textOf(toolbar), 'Findings 4 findings Findings Event loop blocked It had to wait')
+  t.match(textOf(toolbar), 'Findings 4 findings Findings Event loop blocked This request waited')
   t.match(toolbar, '<a href="/_profiler/f1f1f1?panel=request#cookies">The cookie')
   t.notMatch(await read('/_wdt/a0a0a0'), 'finding')
   const blocks = Array.from({ length: 4 }, (_, index) => ({ by: `00000${index}`, cpu: 200 }))
@@ -94,7 +94,7 @@ t.test('programs are told the same, and nothing that was recorded becomes Markdo
   })
   t.strictSame(JSON.parse(await read('/_profiler/a0a0a0.json')).findings, [])
   const markdown = await read('/_profiler/f1f1f1.md?panel=findings')
-  t.match(markdown, `\n## Findings\n\n- warning, \`blocked-loop\`: It had to wait`)
+  t.match(markdown, `\n## Findings\n\n- warning, \`blocked-loop\`: This request waited`)
   t.match(markdown, `The cookie \`${cookie}\` has no SameSite`)
   t.match(await read('/_profiler/f1f1f1.md'), '\n## Findings\n')
   t.notMatch(await read('/_profiler/a0a0a0.md'), '## Findings')
@@ -107,7 +107,7 @@ t.test('the console tells of one record, and of many when it is asked to', async
       load: async () => [{ name: 'same', register: ({ commands }) => void commands.push(...app.commands) }],
     })
   const { stdout: shown } = await run('profiler:show f1f1f1')
-  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: It had to wait while .*\n?.* Look at that one/)
+  t.match(shown, /## Findings\n\n- warning, `blocked-loop`: This request waited .*\n?.* Look at the other request/)
   const only = (await run('profiler:show f1f1f1 --panel findings')).stdout
   t.match(only, /^- warning, `blocked-loop`: /m)
   t.match((await run('profiler:show a0a0a0 --panel findings')).stdout, 'No issues found.')

@@ -97,13 +97,13 @@ t.test('what cannot be sent as it was is named', async t => {
   t.strictSame(plan({ headers: headers.slice(0, 2) }, { url: '/x' }).headers, [['host', 'inner']], 'no host was known')
 })
 
-t.test('it asks before what may change something, and for what has ended the process', async t => {
+t.test('it asks before what may change something, and for what made the process exit', async t => {
   for (const method of ['GET', 'HEAD', 'OPTIONS']) t.ok(isDirect(plan({}, { method })), method)
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-    t.match(plan({}, { method }).caution, `${method} may change something.`)
+    t.match(plan({}, { method }).caution, `${method} may change data.`)
     t.notOk(isDirect(plan({}, { method })))
   }
-  t.match(plan({}, { outcome: 'crashed', status: 0 }).caution, 'has ended the process')
+  t.match(plan({}, { outcome: 'crashed', status: 0 }).caution, 'made the process exit')
 })
 
 t.test('a sub-request, and what is no URL, cannot be replayed', async t => {
@@ -157,12 +157,12 @@ t.test('what of a body was not kept is said, and can be supplied', async t => {
   }
   t.equal(
     note({ type: 'application/json', json: [{ password: mask, text: 'long…' }] }),
-    'partial: Secrets in the body are masked: each stands as ******. It may have been cut where … stands.',
+    'partial: Secrets in the body are masked as ******. The body may be cut at ….',
   )
-  t.equal(note({ form: [['text', 'long…']] }), 'partial: It may have been cut where … stands.')
+  t.equal(note({ form: [['text', 'long…']] }), 'partial: The body may be cut at ….')
   t.equal(
     note({ type: 'text/plain', length: 12, state: 'unread' }),
-    'missing: The body (text/plain, 12 bytes) was not stored: the replay sends no body. The application had not read it.',
+    'missing: The body (text/plain, 12 bytes) was not stored: the replay sends no body. The application did not read it.',
   )
   t.equal(
     note({ type: '', length: null, state: 'broken' }),

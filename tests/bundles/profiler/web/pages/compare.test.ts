@@ -74,7 +74,7 @@ t.test('two that were selected are compared, the older one first; one or three a
   for (const query of ['', '?record=00000a', '?record=00000a&record=00000b&record=00000c', '?a=00000a', '?record=']) {
     const { status, text } = await show(query)
     t.equal(status, 400, query)
-    t.match(text, 'Two records are needed')
+    t.match(text, 'Two profiles are required')
   }
 })
 
@@ -90,7 +90,7 @@ t.test('what is not there is named', async t => {
   ] as const) {
     const { status, text } = await client.get(`/_profiler/compare${query}`)
     t.equal(status, 404)
-    t.match(textOf(text).replaceAll('&quot;', '"'), `Nothing is kept of ${names}:`)
+    t.match(textOf(text).replaceAll('&quot;', '"'), `No profile ${names}:`)
   }
 })
 

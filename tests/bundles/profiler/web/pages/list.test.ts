@@ -97,7 +97,7 @@ t.test('what cannot be understood is left out, and noted', async t => {
     t.strictSame(found, { filters: [], ...expected }, query)
     t.equal(notes.length, 1, query)
   }
-  t.strictSame(parse('limit=5000').notes, ['The limit “5000” is not a number from 1 to 1,000: it is taken for 1,000.'])
+  t.strictSame(parse('limit=5000').notes, ['The limit “5000” is not a number from 1 to 1,000: 1,000 is used instead.'])
 })
 
 t.test('pages and columns', async t => {
@@ -155,7 +155,7 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
   const only = await show(client, '?limit=1')
   t.strictSame(tokensOf(only), [main])
   t.match(textOf(only), /1 results found\s*1–1 of 2/)
-  t.match(textOf(only), '2 records stored')
+  t.match(textOf(only), '2 profiles stored')
 })
 
 t.test('rows tell what is worth a look', async t => {
@@ -176,7 +176,7 @@ t.test('rows tell what is worth a look', async t => {
   t.match(html, '<span class="pill pill-warning" title="302 Found">302</span>')
   t.match(html, '<time datetime="2026-11-20T23:15:09.042Z"')
   t.match(textOf(html), '20 Nov 2026 23:15:09')
-  t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 outgoing calls 1 sub-request')
+  t.match(textOf(html), 'TypeError aborted 2 errors 1 warning 3 HTTP client calls 1 sub-request')
   for (const text of ['1.52 s', '45.7 ms', '123.4 ms', 'not a url', 'crashed', 'unfinished', 'stream failed'])
     t.match(html, text)
 })
@@ -252,7 +252,7 @@ t.test('a list that finds nothing says what is there, and how to get at it', asy
   t.match(fresh, 'No requests recorded yet')
   keep(storage, { token: 'aaaaaa' }, { token: 'bbbbbb' })
   const html = await show(client, '?ip=9.9.9.9&limit=10')
-  t.match(textOf(html), 'The query returned no result. No matches in 2 records. Clear filters')
+  t.match(textOf(html), 'The query returned no result. No matches in 2 profiles. Clear filters')
   t.match(html, '<a href="/_profiler/">Clear filters</a>')
   const beyond = await show(client, '?limit=1&page=9')
   t.match(textOf(beyond), 'There is no such page.')
@@ -300,7 +300,7 @@ t.test('bad parameters are noted on the page', async t => {
   const { client } = await createProfiledKernel(t)
   const html = await show(client, '?limit=abc&start=%3Cb%3E&end=nope&page=-1&sort=%22&order=up&ip=%FF%00')
   t.equal(html.match(/class="note note-warning"/g)?.length, 5)
-  t.match(html, 'The start “&lt;b&gt;” is left out')
+  t.match(html, 'The start “&lt;b&gt;” is ignored')
 })
 
 t.test('the list tells how the store does, and what was not recorded', async t => {
@@ -309,14 +309,14 @@ t.test('the list tells how the store does, and what was not recorded', async t =
   keep(storage, { token: 'aaaaaa' })
   storage.usage = async () => ({ profiles: 1234, bytes: 3_440_000, dropped: 2, problem: 'ENOSPC: no space left' })
   const text = textOf(await show(client))
-  t.match(text, '1,234 records stored, 3.3 MiB.')
+  t.match(text, '1,234 profiles stored, 3.3 MiB.')
   t.match(text, '1 request not recorded')
-  t.match(text, '2 records dropped.')
+  t.match(text, '2 profiles dropped.')
   t.match(text, 'could not be saved: ENOSPC: no space left')
   storage.usage = async () => ({ profiles: 1, bytes: 820, dropped: 0, problem: undefined })
-  t.match(textOf(await show(client)), '1 record stored, 820 B.')
+  t.match(textOf(await show(client)), '1 profile stored, 820 B.')
   storage.usage = async () => ({ profiles: 1, bytes: 4.2e13, dropped: 0, problem: undefined })
-  t.match(textOf(await show(client)), '1 record stored, 39115.5 GiB.')
+  t.match(textOf(await show(client)), '1 profile stored, 39115.5 GiB.')
 })
 
 t.test(

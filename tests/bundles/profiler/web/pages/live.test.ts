@@ -49,7 +49,7 @@ t.test('a stream tells of records that match its filters, several at once', asyn
   ] as const) {
     keep(token, status === 405 ? 404 : status)
   }
-  t.equal(await readUntil(stream, '\n\n'), 'event: records\ndata: 000002 000004\n\n')
+  t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000002 000004\n\n')
   stream.destroy()
   await once(stream, 'close')
   t.equal(streams.size, 0)
@@ -62,7 +62,7 @@ t.test('too many are not named', async t => {
   for (let number = 100_000; number < 100_101; number++) keep(String(number))
   t.equal(await readUntil(stream, '\n\n'), 'event: reload\ndata: many\n\n')
   keep('000001')
-  t.equal(await readUntil(stream, '\n\n'), 'event: records\ndata: 000001\n\n')
+  t.equal(await readUntil(stream, '\n\n'), 'event: profiles\ndata: 000001\n\n')
   stream.destroy()
 })
 
@@ -80,7 +80,7 @@ t.test('who is behind costs no memory, is told when it reads on, and is cut off 
   keep('000001')
   await wait(150)
   t.equal(stream.readableLength, full, 'not even a heartbeat is added')
-  t.match(await readUntil(stream, '000001'), 'event: records\ndata: 000001\n\n')
+  t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
   await until(() => stream.readableLength >= stream.readableHighWaterMark)
   drain()
   const [error] = await once(stream, 'error')
@@ -109,7 +109,7 @@ t.test('the route has the filters of the list, is not recorded, and is no reques
   const reader = Readable.fromWeb(response.body as never)
   await client.get('/star-photo-booth')
   const missing = await client.get('/missing-x')
-  const told = await readUntil(reader, 'event: records')
+  const told = await readUntil(reader, 'event: profiles')
   t.match(told, String(missing.headers.get('x-debug-token')), 'the one that was not found')
   t.match(told, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
   t.equal(told.match(/[0-9a-f]{6}\b/g)?.length, 2)

@@ -243,7 +243,7 @@ t.test('a panel that fails costs nothing but itself', async t => {
     t.match(html, 'The collector <code>mail</code> failed, its data is missing: no &lt;i&gt;server&lt;/i&gt;')
   }
   t.match(await show('/abc123?panel=model'), 'a &lt;b&gt;damaged&lt;/b&gt; record')
-  t.equal(warnings().filter(message => /^The panel "\w+" cannot be shown\.$/.test(message)).length, 6)
+  t.equal(warnings().filter(message => /^The panel "\w+" cannot be displayed\.$/.test(message)).length, 6)
   t.match(await show('/abc123?panel=menu'), '<pre>menu is shown</pre>')
 })
 

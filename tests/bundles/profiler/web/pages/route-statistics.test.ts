@@ -175,7 +175,7 @@ t.test('the page is in the menu, and tells of what this process has answered', a
   t.match(html, '<a class="nav-link" href="/_profiler/routes">Routes</a>')
   t.match(text, '2 routes 11 requests Clear filters')
   t.match(text, /partnership 10 .* 0\.0 % 000004 90\.00 s.* p50 90\.00 s → [\d.]+ m?s −\d+ %/)
-  t.match(text, /boom 1 .* 100\.0 % .* not asked before/)
+  t.match(text, /boom 1 .* 100\.0 % .* new/)
   t.match(html, '<link rel="alternate" type="text/markdown" href="/_profiler/routes.md?method=GET">')
   t.match(
     html,
@@ -201,7 +201,7 @@ t.test('the same is there as JSON and as Markdown', async t => {
     },
   })
   const markdown = (await client.get('/_profiler/routes', { headers: { accept: 'text/markdown' } })).text
-  t.match(markdown, /^# 1 request of 1 route\n\nThe server was restarted last at \d{4}-/)
+  t.match(markdown, /^# 1 request of 1 route\n\nLast restart of the server: \d{4}-/)
   t.match(markdown, '- ``` `a`\\n# b ```: 1 request; p50 2.000 ms'.replaceAll('```', '``'))
   t.match(markdown, 'slowest `00000a` 2.000 ms; failed `00000a` 500\n')
   const { report, wanted } = await gather(

@@ -60,7 +60,7 @@ t.test('bars stand below their callers, as wide as the time; runs of calls of ot
     '0: 90% + 10% (garbage collector)',
   ])
   t.match(html, '<svg class="flame" height="66"')
-  t.match(html, '+2 › handle: 90.0 ms, 90.0 %; kernel/http-kernel.ts:60; of Sinfonietta; by way of 2 calls from emit')
+  t.match(html, '+2 › handle: 90.0 ms, 90.0 %; kernel/http-kernel.ts:60; of Sinfonietta; through 2 calls from emit')
   t.match(html, 'busy: 88.0 ms, 88.0 %; own 88.0 ms; src/busy.ts:5; of the application')
   t.match(html, /2 library frames collapsed:[^<]*<a href="\/_profiler\/abc123\?panel=cpu&amp;calls=all#flame">/)
   t.match(html, '7 shorter frames were not recorded.')
@@ -143,7 +143,7 @@ t.test('Markdown lists the hot spots, the guilty first', async t => {
     markdown,
     '- 88.0 % `busy` at `src/busy.ts:5` (application): own 88.0 ms, with its calls 88.0 ms\n- 10.0 % `(garbage',
   )
-  t.match(markdown, '- Samples: 900, one every 0.122 ms; V8 took 6.000 ms to begin')
+  t.match(markdown, '- Samples: 900, one every 0.122 ms; start of the V8 profiler 6.000 ms')
   t.match(markdown, '>    5 |   step()')
   const cut = toMarkdown({ ...createSubject({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
   t.match(cut, '- Sampling stopped before the request ended.')

@@ -41,7 +41,7 @@ t.test('the request panel', async t => {
     const stored = await storedOf({ headers }, 'x-previous-debug-token')
     const html = await show('request', stored)
     for (const name of ['_controller', 'exception', 'logger', '_stopwatch_token']) t.match(html, `>${name}</th>`)
-    t.match(html, 'A body is read once')
+    t.match(html, 'The body is in the profile of the parent request.')
     t.notMatch(html, /Forwarded to|Date and Connection are added on sending./)
   })
 
@@ -105,22 +105,22 @@ t.test('the request panel', async t => {
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
     const files = await show('request', await storedOf(await client.post('/form', { upload })))
     t.match(files, '<th scope="row">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
-    t.match(files, 'Files are never kept')
+    t.match(files, 'Files are never stored')
     const binary = await show('request', await storedOf(await client.post('/ok', { body: 'x' })))
-    t.match(binary, 'Only forms and JSON are shown')
+    t.match(binary, 'Only forms and JSON are recorded')
     const unread = await show('request', await storedOf(await client.post('/missing', { json: {} })))
-    t.match(unread, 'Nobody has read the body')
+    t.match(unread, 'The application did not read the body')
     const broken = await show('request', await storedOf(await client.post('/form', { upload, headers: boundless })))
-    t.match(broken, 'The body was not read to its end')
+    t.match(broken, 'The body is incomplete or invalid.')
   })
 
   t.test('how a request ended is said in words', async t => {
     const words = {
       complete: '',
-      aborted: /client has left/,
-      'stream-failed': /stream of the response failed/,
-      crashed: /process ended/,
-      unfinished: /still handled/,
+      aborted: /client closed the connection/,
+      'stream-failed': /response stream failed/,
+      crashed: /process exited/,
+      unfinished: /before the request was complete/,
     }
     for (const [outcome, expected] of Object.entries(words)) {
       t.match((await view({ summary: { ...summary, outcome: outcome as keyof typeof words } })).outcome, expected)
@@ -133,7 +133,7 @@ t.test('the request panel', async t => {
       return (data as { size: string }).size
     }
     t.equal(await sizeOf({ size: 1234, isStreamed: false }), '1,234 bytes')
-    t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: this is an answer to HEAD)')
+    t.equal(await sizeOf({ size: 1, isStreamed: false }, 'HEAD'), '1 byte (not sent: response to HEAD)')
     t.equal(await sizeOf({ size: null, isStreamed: true }), 'not known (streamed)')
     t.equal(await sizeOf(undefined), 'n/a')
   })
