@@ -33,7 +33,7 @@ async function sample(page: Page, ask: (target: string) => Promise<string>): Pro
   await page.getByText('Waiting for the next request of the route "primes".').waitFor()
   const link = await ask('/primes')
   await page.reload()
-  await page.getByText('The last request that was sampled').getByRole('link').click()
+  await page.getByText('Last sampled request').getByRole('link').click()
   return link
 }
 
@@ -52,9 +52,9 @@ for (const scripts of ['on', 'off'] as const) {
       t.match(page.url(), /&frame=\d+#flame$/)
       const first = await page.locator('svg.flame a rect').first().boundingBox()
       t.ok(Math.abs(Number(first?.width) - Number(whole?.width)) < 6, 'it has the whole width')
-      t.match(await page.locator('.crumbs').innerText(), /Everything[\s\S]*controller[\s\S]*countPrimes/)
-      await page.getByRole('link', { name: 'Everything' }).click()
-      await page.getByRole('link', { name: 'show them all' }).click()
+      t.match(await page.locator('.crumbs').innerText(), /All frames[\s\S]*controller[\s\S]*countPrimes/)
+      await page.getByRole('link', { name: 'All frames' }).click()
+      await page.getByRole('link', { name: 'expand all' }).click()
       t.match(page.url(), /&calls=all#flame$/)
       t.match(await page.locator('svg.flame a').first().getAttribute('aria-label'), /^\S.+: [\d.]+ m?s, /)
       t.strictSame(wrong(), [])
@@ -71,7 +71,7 @@ t.test('what is waited for is cancelled, and another path is asked for', needsBr
   await page.getByText('Waiting for the next GET /quiet.').waitFor()
   t.equal(await page.getByRole('link', { name: 'Open it' }).getAttribute('href'), '/quiet')
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByText('Nothing is waited for.').waitFor()
+  await page.getByText('No CPU profile scheduled.').waitFor()
   t.pass()
 })
 

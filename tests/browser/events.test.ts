@@ -78,13 +78,13 @@ for (const scripts of ['on', 'off'] as const) {
     t.notOk(await within.isVisible())
     await ticks.locator('summary').first().click()
     t.ok(await within.isVisible())
-    await page.getByText('what changed something').click()
+    await page.getByText('with changes').click()
     const changed = await seen(page)
     t.ok(changed.includes('Second.onResponse') && changed.includes('kernel.response'))
     t.notOk(changed.includes('kernel.terminate'))
-    await page.getByText('what stopped or threw').click()
+    await page.getByText('stopped or threw').click()
     t.strictSame(await seen(page), [])
-    t.ok(await page.getByText('No event or listener is like that.').isVisible())
+    t.ok(await page.getByText('No event or listener matches the filter.').isVisible())
   })
 }
 

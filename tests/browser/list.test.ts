@@ -42,7 +42,7 @@ t.test('new records come by themselves, and wait while somebody is in the list',
   const waiting = await ask('/partnership')
   await page.getByRole('button', { name: '1 new' }).waitFor()
   t.equal(await page.locator(`tr[data-token="${waiting}"]`).count(), 0)
-  t.match(await page.locator('p[role="status"]').textContent(), /new record/)
+  t.match(await page.locator('p[role="status"]').textContent(), /new profile/)
   await page.getByRole('button', { name: '1 new' }).focus()
   await page.keyboard.press('Enter')
   await page.locator(`tr[data-token="${waiting}"]`).waitFor()
@@ -91,10 +91,10 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   const { ask, complaints, page, url } = await open(t)
   const missing = await ask('/missing-x')
   await settle(page, () => page.reload())
-  t.notOk(await page.getByRole('button', { name: 'Compare them' }).isVisible())
+  t.notOk(await page.getByRole('button', { name: 'Compare', exact: true }).isVisible())
   for (const box of await page.getByRole('checkbox', { name: /^Select/ }).all()) await box.check()
   t.equal(await page.locator('.select :checked').count(), 2, 'never more than two')
-  await page.getByRole('button', { name: 'Compare them' }).click()
+  await page.getByRole('button', { name: 'Compare', exact: true }).click()
   t.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Two profiles compared')
   t.strictSame(complaints, [])
 
@@ -103,7 +103,7 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   await plain.goto(`${url}/_profiler/`)
   await plain.locator(`tr[data-token="${missing}"] .select input`).check()
   await plain.locator('tr.main .select input').last().check()
-  await plain.getByRole('button', { name: 'Compare them' }).click()
+  await plain.getByRole('button', { name: 'Compare', exact: true }).click()
   t.match(await plain.locator('.side').last().innerText(), missing, 'the newer one is B')
   for (const width of [400, 1400]) {
     await plain.setViewportSize({ width, height: 900 })
@@ -118,7 +118,7 @@ t.test('times are those of the browser, and tell how long ago they were', needsB
   const iso = String(await time.getAttribute('datetime'))
   const hour = (new Date(iso).getUTCHours() + 9) % 24
   t.match(await time.innerText(), new RegExp(`(just now|s ago) ${String(hour).padStart(2, '0')}:`))
-  t.match(await page.locator('.recording').innerText(), 'Times are Asia/Tokyo time.')
+  t.match(await page.locator('.recording').innerText(), 'Times are in Asia/Tokyo time.')
 })
 
 t.test('a page that is hidden has no stream; one whose server stops tells so', needsBrowser, async t => {

@@ -37,7 +37,7 @@ t.test('a developer without scripts replays what their browser has asked for', n
   await page.getByRole('link', { name: 'Replay …' }).click()
   await page.getByRole('button', { name: 'Replay and compare' }).click()
   t.match(page.url(), /\/replay$/, 'it waits for a yes')
-  await page.getByLabel('Yes, do it once more').check()
+  await page.getByLabel('I understand, run it').check()
   await page.getByLabel('cookie').fill('theme=dark')
   await page.getByRole('button', { name: 'Replay and compare' }).click()
   t.equal(await page.locator('.verdict-title').innerText(), 'Only timings changed')

@@ -78,7 +78,7 @@ t.test('without scripts, records are searched, pinned, and deleted', needsBrowse
   await page.getByRole('button', { name: 'Pin', exact: true }).click()
   await page.getByRole('button', { name: 'Unpin' }).waitFor()
   await page.goto(`${url}/_profiler/`)
-  await page.getByText('Delete records').click()
+  await page.getByText('Delete profiles').click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   t.match(await page.getByRole('heading', { level: 1 }).textContent(), /^1 result/)
 })

@@ -103,7 +103,7 @@ t.test('rows are filtered at once, and what was chosen is remembered', needsBrow
   t.ok(await page.locator('.lines tr').first().isVisible(), 'the request itself is always there')
   t.equal(
     await page.locator('[data-folded]').textContent(),
-    `${all - (await longOf('.lines tr'))} rows are below the threshold.`,
+    `${all - (await longOf('.lines tr'))} rows are shorter than the threshold.`,
   )
   await page.getByLabel('Threshold').selectOption('0')
 

@@ -296,7 +296,7 @@ t.test('while the server is away, the bar waits', needsBrowser, async t => {
   await page.route('**/_wdt/*', route => route.fulfill({ status: 404, body: '' }))
   await page.goto(`${url}/plain`)
   await bar.waitFor()
-  t.match(await bar.innerText(), 'There is no record of this page.')
+  t.match(await bar.innerText(), 'No profile for this page.')
 })
 
 t.test('an icon that is not there is no failed request of the page', needsBrowser, async t => {

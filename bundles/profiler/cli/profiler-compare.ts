@@ -58,7 +58,11 @@ export function toCompareDocument(first: Profile, second: Profile): CompareDocum
   const { parts, records, verdict } = toCompareView(first, second, comparison)
   const { asked, changes, isSame, title } = verdict
   const blocks: Block[] = [
-    { kind: 'text', text: isSame ? `${title}.` : `${title}: ${writeChanges(changes)}.`, tone: isSame ? 'ok' : 'warning' },
+    {
+      kind: 'text',
+      text: isSame ? `${title}.` : `${title}: ${writeChanges(changes)}.`,
+      tone: isSame ? 'ok' : 'warning',
+    },
     ...(asked.length === 0 ? [] : [{ kind: 'text', text: `Request differs: ${writeChanges(asked)}.` } as const]),
     { kind: 'fields', fields: records.map(record => [record.name, describe(record)]) },
     ...parts.flatMap(toBlocks),

@@ -9,7 +9,8 @@ export function enableScrollers(): void {
     for (const element of document.querySelectorAll<HTMLElement>(candidates)) {
       const isReachable = element.hasAttribute('tabindex')
       if (!isReachable && scrolls(element)) makeReachable(element)
-      if (isReachable && element.dataset.scroller !== undefined && !scrolls(element)) element.removeAttribute('tabindex')
+      if (isReachable && element.dataset.scroller !== undefined && !scrolls(element))
+        element.removeAttribute('tabindex')
     }
   }
   // Now, and on each change of the size or of an open detail.

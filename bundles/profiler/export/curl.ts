@@ -24,7 +24,10 @@ export function createCurl({ data, summary }: Pick<Profile, 'data' | 'summary'>)
     ...headers.filter(isSent).flatMap(writeHeader),
     ...body.options,
   ]
-  const remarks = [...(headers.length < fields.length ? ['Headers that were recorded incompletely are not included.'] : []), ...body.remarks]
+  const remarks = [
+    ...(headers.length < fields.length ? ['Headers that were recorded incompletely are not included.'] : []),
+    ...body.remarks,
+  ]
   // A recorded text in a comment could end it.
   return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
 }
@@ -121,7 +124,9 @@ function createForm(all: readonly FormPart[], contentType: string): CurlBody {
     ...(parts.some(({ file }) => file !== undefined)
       ? ['File contents are not recorded. The files are sent empty.']
       : []),
-    ...(parts.length < all.length ? ['Fields with a NUL character are not included: an argument cannot contain it.'] : []),
+    ...(parts.length < all.length
+      ? ['Fields with a NUL character are not included: an argument cannot contain it.']
+      : []),
   ]
   if (parts.every(isPlain)) return { options: parts.map(writePart), remarks, setsType: true }
   const boundary = parseParameters(contentType)?.get('boundary')

@@ -200,6 +200,8 @@ export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {
       ...(wanted !== '' && isUnderstood && { sort: field }),
       ...(order === 'asc' || order === 'desc' ? { order } : {}),
     },
-    notes: isUnderstood ? notes : [...notes, `Routes cannot be sorted by “${wanted}”: the order is by number of requests.`],
+    notes: isUnderstood
+      ? notes
+      : [...notes, `Routes cannot be sorted by “${wanted}”: the order is by number of requests.`],
   }
 }

@@ -50,8 +50,7 @@ function judgeCaching(collectors: CollectorData): RuleFinding[] {
     return [
       {
         severity: 'info',
-        problem:
-          'The page forbids caching ({control}), but was made without a session, cookies or credentials.',
+        problem: 'The page forbids caching ({control}), but was made without a session, cookies or credentials.',
         values: { control },
         advice: 'If all clients may see it, set how long it is valid: public, max-age=60.',
         place,

@@ -128,7 +128,11 @@ function planHeaders(fields: Pairs, host: string | undefined) {
     headers: withHost(headers, host, forwarded.length > 0),
     secrets: [...secrets].map(([name, hint]) => ({ name, hint })),
     notes: [
-      ...(forwarded.length === 0 ? [] : [`Proxy headers are not sent (${forwarded.join(', ')}). The address and scheme that they reported are used.`]),
+      ...(forwarded.length === 0
+        ? []
+        : [
+            `Proxy headers are not sent (${forwarded.join(', ')}). The address and scheme that they reported are used.`,
+          ]),
       ...(lost.length === 0 ? [] : [`Not sent, because they were recorded incompletely: ${lost.join(', ')}.`]),
       ...(isCut ? ['The request had more headers than were recorded.'] : []),
     ],
@@ -182,7 +186,8 @@ export function planBody(body: BodyData | undefined, contentType: string): Plann
   if (body.type === 'multipart/form-data' || files.length > 0) {
     const boundary = parseParameters(contentType)?.get('boundary')
     if (boundary === undefined || (form.length === 0 && files.length === 0)) return missing(body)
-    const lost = files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: file contents are not stored.`]
+    const lost =
+      files.length === 0 ? [] : [`${formatCount(files.length, 'file')} will be empty: file contents are not stored.`]
     return describe(encodeMultipart(boundary, readFormParts(body)).toString(), lost)
   }
   return form.length > 0 ? describe(serializeForm(form), []) : missing(body)

@@ -30,7 +30,10 @@ export const requestPanel: ProfilePanel = {
 }
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
-  ['aborted', 'The client closed the connection before the response was complete: headers and size are those of the complete response.'],
+  [
+    'aborted',
+    'The client closed the connection before the response was complete: headers and size are those of the complete response.',
+  ],
   [
     'stream-failed',
     'The response stream failed before the response was complete: headers and size are those of the complete response.',
@@ -127,10 +130,7 @@ function viewResponse(response: Data, headers: readonly Row[], summary: ProfileS
 
 function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): string {
   const bytes = formatSize(size) || (isStreamed === true ? 'not known' : 'n/a')
-  const remarks = [
-    isStreamed === true ? 'streamed' : '',
-    method === 'HEAD' ? 'not sent: response to HEAD' : '',
-  ]
+  const remarks = [isStreamed === true ? 'streamed' : '', method === 'HEAD' ? 'not sent: response to HEAD' : '']
   const said = remarks.filter(remark => remark !== '')
   return said.length === 0 ? bytes : `${bytes} (${said.join('; ')})`
 }

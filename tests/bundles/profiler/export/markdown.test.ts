@@ -224,7 +224,7 @@ t.test('what is unusual is told', async t => {
     '- Stateless: yes',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; repeated',
-    '4 more were not recorded.',
+    '4 more not recorded.',
     '- `kernel.request` not finished',
     '- `a.b` 0.001 ms; before it `set attribute x`',
     '`the cause is the error itself`',

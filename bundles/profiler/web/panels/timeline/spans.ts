@@ -18,7 +18,7 @@ export interface TimelineSpan {
   readonly link: string
   /** A word that says more of its kind. */
   readonly note: string
-  /** What went wrong: `threw`, `failed`, `was not over`. */
+  /** What went wrong: `threw`, `failed`, `not finished`. */
   readonly problem: string
   readonly children: TimelineSpan[]
 }
@@ -252,7 +252,7 @@ export function createStopwatchSpans({ data }: Profile, { offset }: PassFrame): 
             duration: Math.max(0, asNumber(duration)),
           })),
       },
-      { note: kind === 'default' ? '' : kind, problem: isRunning === true ? 'was not stopped' : '' },
+      { note: kind === 'default' ? '' : kind, problem: isRunning === true ? 'not stopped' : '' },
     )
   })
 }

@@ -142,7 +142,7 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
   const { category, children, covered, depth, duration, end, link, name, note, own, periods, problem, start } = row
   const times = periods.length === 1 ? '' : `${periods.length} times`
   const hasInner = children.length > 0
-  const isOpen = problem.startsWith('was not')
+  const isOpen = problem.startsWith('not ')
   return {
     className: `${depth === 0 ? 'whole' : category} depth-${Math.min(depth, deepest)}${isOpen ? ' is-open' : ''}`,
     microseconds: Math.round(duration),

@@ -74,7 +74,10 @@ t.test('a replay is a request of its own: recorded, marked, and linked with its 
   const { client, storage } = kernel
   const token = tokenOf(await client.get('/star-photo-booth'))
   const record = plainEquals((await client.get(`/_profiler/${token}`)).text)
-  t.match(record, new RegExp(`<form action="/_profiler/${token}/replay" method="post">\\s*<button class="button small" data-key="r"`))
+  t.match(
+    record,
+    new RegExp(`<form action="/_profiler/${token}/replay" method="post">\\s*<button class="button small" data-key="r"`),
+  )
   const answer = await client.post(`/_profiler/${token}/replay`, ours)
   t.equal(answer.status, 303)
   const [, again] =
@@ -137,7 +140,11 @@ t.test('a replay after a change of the code shows what has changed', async t => 
   version = 1
   const file = path.join(directory, 'templates/site/partnership.hbs')
   writeFileSync(file, readFileSync(file, 'utf8').replace('</h1>', ', a new word</h1>'))
-  t.match(verdictOf(await replay(kernel, token)), /^Only timings changed/, 'templates are read again when the server says so')
+  t.match(
+    verdictOf(await replay(kernel, token)),
+    /^Only timings changed/,
+    'templates are read again when the server says so',
+  )
   kernel.app.view.load()
   t.match(
     verdictOf(await replay(kernel, token)),
@@ -250,10 +257,7 @@ t.test('a sub-request is not replayed, nor what nobody knows', async t => {
   const answer = await client.post(`/_profiler/${sub}/replay`, ours)
   t.equal(answer.headers.get('location'), `/_profiler/${sub}/replay`)
   const html = plainEquals((await client.follow(answer)).text)
-  t.match(
-    textOf(html),
-    'A sub-request is a part of another request: replay the main request.',
-  )
+  t.match(textOf(html), 'A sub-request is a part of another request: replay the main request.')
   t.match(html, `<a class="button" href="/_profiler/${main}">`)
   t.notMatch(html, '<form')
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')

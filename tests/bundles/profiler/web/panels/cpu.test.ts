@@ -148,10 +148,7 @@ t.test('Markdown lists the hot spots, the guilty first', async t => {
   const cut = toMarkdown({ ...createSubject({ cpu: { isCut: true } }), isPinned: false, findings: [] }, 'cpu')
   t.match(cut, '- Sampling stopped before the request ended.')
   t.match(cut, 'No CPU activity in the samples.')
-  t.match(
-    toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'),
-    'No data for this panel.',
-  )
+  t.match(toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'), 'No data for this panel.')
 })
 
 t.test('in a file to keep, its links lead within it', async t => {

@@ -246,12 +246,7 @@ t.test('an empty tree says so', async t => {
   t.notOk(panel.hasContent(createSubject({}).profile))
   t.ok(panel.hasContent(subject.profile))
   const html = await show(panel, createSubject({}))
-  for (const text of [
-    'No events recorded',
-    'No listeners were called',
-    'Every listener',
-    'Every dispatched event',
-  ]) {
+  for (const text of ['No events recorded', 'No listeners were called', 'Every listener', 'Every dispatched event']) {
     t.match(html, text)
   }
 })

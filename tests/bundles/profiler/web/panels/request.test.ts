@@ -177,7 +177,10 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(outer, /its sub-request<\/a>/)
   t.match(outer, 'Sub Request</td>')
   const main = await kernel.storedOf(await kernel.client.get('/missing-x'), 'x-previous-debug-token')
-  t.match(plainEquals(await kernel.show('request', main)), /id="attribute-exception">[\s\S]*?the caller of the sub-request/)
+  t.match(
+    plainEquals(await kernel.show('request', main)),
+    /id="attribute-exception">[\s\S]*?the caller of the sub-request/,
+  )
   const events = await kernel.show('events', await kernel.storedOf(response))
   t.match(plainEquals(events), /id="controller".*<ol>.*noted.*hear.*Sub-Request item/s)
   t.match(events, /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')

@@ -142,7 +142,7 @@ t.test('rows lead to the thing, and say what went wrong', async t => {
     { link: '/_profiler/bcd234?panel=events#span-0', detail: '2.000 ms to 2.300 ms' },
   ])
   t.hasStrict(find('query'), [{ link: '', note: 'database', detail: '1.150 ms to 1.500 ms' }])
-  t.hasStrict(find('open'), [{ note: '', problem: 'was not stopped' }])
+  t.hasStrict(find('open'), [{ note: '', problem: 'not stopped' }])
 })
 
 t.test('there is a lane for each category, one for warnings, and one for the garbage collector', async t => {
