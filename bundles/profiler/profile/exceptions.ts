@@ -2,12 +2,10 @@ import type { RecordedException, RecordedFrame } from './code-data.ts'
 import type { Profile } from './profile.ts'
 import type { Excerpt } from './schema.ts'
 
-/** How an exception came into the list. */
-const relations = { first: '', later: 'Thrown later', gathered: 'Gathered', cause: 'Caused by' } as const
-
 /** One exception of a profile, on its own. */
 export interface StoredException extends Pick<RecordedException, 'name' | 'message' | 'frames'> {
-  readonly relation: (typeof relations)[keyof typeof relations]
+  /** Why it is in the list: empty for the first, else `Thrown later`, `Caused by`, or `Error 1 of 2` of an AggregateError. */
+  readonly relation: string
   /** Empty where there is none, or where it is the name. */
   readonly code: string
   /** 0 where there is none. */
@@ -42,7 +40,7 @@ function readChain(
     omitted = 0,
     status = 0,
   }: RecordedException,
-  relation: StoredException['relation'],
+  relation: string,
 ): StoredException[] {
   const exception: StoredException = {
     relation,
@@ -56,8 +54,8 @@ function readChain(
     omitted,
     note,
   }
-  const gathered = errors.flatMap(inner => readChain(inner, relations.gathered))
-  return [exception, ...gathered, ...(cause === undefined ? [] : readChain(cause, relations.cause))]
+  const inner = errors.flatMap((each, index) => readChain(each, `Error ${index + 1} of ${errors.length}`))
+  return [exception, ...inner, ...(cause === undefined ? [] : readChain(cause, 'Caused by'))]
 }
 
 /** Reads the excerpts of sources that frames name by file and line. */

@@ -38,7 +38,7 @@ export function readResponseBody({ collectors: { response } }: Profile): Map<str
   if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
   const parts: [string, string][] = [
     ['size', formatSize(response.size)],
-    ['sent as', response.isStreamed ? 'a stream' : 'a whole'],
+    ['transfer', response.isStreamed ? 'streamed' : 'at once'],
   ]
   return new Map(parts.filter(([, text]) => text !== ''))
 }

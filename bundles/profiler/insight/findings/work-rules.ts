@@ -56,7 +56,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
       {
         // A page that asks who is logged in cannot do otherwise.
         severity: 'info',
-        problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), though the client has none and nothing was put into it.`,
+        problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), but the client has none and nothing was stored in it.`,
         values: { place: first || 'by an unknown caller' },
         advice: 'Use the session only where it is needed: no cache stores a response that depends on a session.',
         place: { panel: 'request', anchor: 'session' },

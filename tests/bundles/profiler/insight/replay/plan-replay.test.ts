@@ -90,9 +90,9 @@ t.test('what cannot be sent as it was is named', async t => {
   const planned = plan({ headers, isDebugAllowed: true }, { url: 'https://outer.example/x' })
   t.strictSame(planned.headers, [['host', 'outer.example']])
   t.strictSame(planned.notes, [
-    'Headers of proxies are left out (x-forwarded-for, via); what they told is kept.',
-    'Headers that were cut are left out: x-long, x-odd.',
-    'There were more headers than were kept.',
+    'Proxy headers are not sent (x-forwarded-for, via). The address and scheme that they reported are used.',
+    'Not sent, because they were recorded incompletely: x-long, x-odd.',
+    'The request had more headers than were recorded.',
   ])
   t.strictSame(plan({ headers: headers.slice(0, 2) }, { url: '/x' }).headers, [['host', 'inner']], 'no host was known')
 })
