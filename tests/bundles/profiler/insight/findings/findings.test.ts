@@ -77,7 +77,7 @@ t.test('who waited is told who has kept it waiting', async t => {
   const finding = findFindings(profile).find(({ rule }) => rule === 'blocked-loop')
   t.hasStrict(finding, { rule: 'blocked-loop', values: { token: culprit }, place: { panel: 'time', token: culprit } })
   const own = findFindings(await waitForProfile(storage, culprit))
-  t.match(own, [{ rule: 'blocked-loop', problem: /^This request kept the process busy/ }])
+  t.match(own, [{ rule: 'blocked-loop', problem: /^This request blocked the event loop/ }])
 })
 
 t.test('a sub-request that is made after the response has late work of its own', async t => {
@@ -102,7 +102,7 @@ t.test('a sub-request that is made after the response has late work of its own',
   })
   const { children } = await find('/late-sub', profile => profile.children.length > 0)
   const sub = await waitForProfile(storage, String(children[0]))
-  t.match(tell(sub), ['late-work: Its response was sent, but work went on'])
+  t.match(tell(sub), ['late-work: Work continued after the response was sent'])
 })
 
 t.test('what goes on for ever does not write its record for ever, and what the client has left is no news', async t => {
@@ -133,7 +133,7 @@ t.test('what goes on for ever does not write its record for ever, and what the c
   const { summary } = await find('/forever', ({ data }) => data.late !== undefined)
   await new Promise(resolve => setTimeout(resolve, 500))
   t.ok(saved >= 2 && saved <= 4, `written ${saved} times`)
-  t.match(tell(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log records/])
+  t.match(tell(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log messages/])
 
   const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
   await left
