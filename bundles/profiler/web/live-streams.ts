@@ -134,7 +134,7 @@ class LiveStream extends Readable {
     if (!this.#isWanted || this.#tokens.size === 0) return
     const text = this.#hasLost
       ? 'event: reload\ndata: many\n\n'
-      : `event: records\ndata: ${[...this.#tokens].join(' ')}\n\n`
+      : `event: profiles\ndata: ${[...this.#tokens].join(' ')}\n\n`
     this.#tokens.clear()
     this.#hasLost = false
     this.#send(text)

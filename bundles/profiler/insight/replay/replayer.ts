@@ -42,8 +42,8 @@ export class Replayer {
     if (!plan.isDebugAllowed) debugGate.refuse(request)
     const isOver = await within(patience, this.#exchange(request))
     const token = profiler.find(request)?.token
-    if (!isOver) return { problem: 'It was not answered in time. Its record comes when it is over.' }
-    if (token === undefined) return { problem: 'It was answered, but left no record.' }
+    if (!isOver) return { problem: 'There was no response in time. The profile appears when the request is complete.' }
+    if (token === undefined) return { problem: 'The replay has a response, but no profile.' }
     await profiler.whenWritten(token)
     return { token }
   }

@@ -44,7 +44,7 @@ export async function renderCompare(
   if (first === undefined) {
     const previous = await findPrevious(storage, second.profile.summary)
     if (previous !== undefined) return redirect(compareLink(previous.token, b))
-    return explain('Nothing to compare with', `There is no record before "${b}" that asked for the same.`, 404)
+    return explain('No profile to compare with', `There is no earlier profile of the same request before "${b}".`, 404)
   }
   const comparison = compareProfiles(first.profile, second.profile)
   const view = toCompareView(first.profile, second.profile, comparison)

@@ -41,7 +41,7 @@ export async function renderProfileData(
   if (found === undefined) return respondUnknown(form, token)
   const panel = query.get('panel') || undefined
   if (panel !== undefined && !listPanels(await services.panels(), found.profile).includes(panel)) {
-    return respondMissing(form, 'The record has no panel', panel)
+    return respondMissing(form, 'The profile has no panel', panel)
   }
   return respondData(form, toJson(found, panel), () => toMarkdown(found, panel))
 }
@@ -49,7 +49,7 @@ export async function renderProfileData(
 /** Answers with the data of the latest profile. */
 export async function renderLatestData(form: DataForm, request: Request, services: DataServices): Promise<Response> {
   const latest = await findLatest(services.storage)
-  if (latest === undefined) return respondMissing(form, 'Nothing was recorded yet.')
+  if (latest === undefined) return respondMissing(form, 'No requests recorded yet.')
   return renderProfileData(latest.token, form, request, services)
 }
 
@@ -109,7 +109,7 @@ export function respondData(form: DataForm, json: unknown, markdown: () => strin
 }
 
 function respondUnknown(form: DataForm, token: string): Response {
-  return respondMissing(form, 'There is no such record; it has expired, was deleted, or never existed:', token)
+  return respondMissing(form, 'There is no such profile: it has expired, was deleted, or never existed:', token)
 }
 
 /** As problem details (RFC 9457), or as text. */

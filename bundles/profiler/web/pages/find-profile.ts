@@ -34,6 +34,6 @@ export async function renderMissing(
   app: Pick<ProfilerApplication, 'assets' | 'storage' | 'view'>,
 ): Promise<Response> {
   const { summaries } = await app.storage.search({ limit: latestLimit })
-  const title = token === undefined ? 'There are no profiles' : 'Token not found'
+  const title = token === undefined ? 'No profiles' : 'Token not found'
   return renderPage('profiler/missing', { title, token: token ?? '', rows: createRows(summaries) }, request, app, 404)
 }

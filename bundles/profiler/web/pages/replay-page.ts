@@ -57,7 +57,7 @@ export async function replay(token: string, request: Request, app: ReplayService
   if (mistake !== '') return renderReplay(token, request, app, mistake)
   const result = await replayer.replay(plan, input)
   if ('token' in result) return redirect(compareLink(token, result.token), 303)
-  const model = { title: 'The replay cannot be shown', lead: result.problem }
+  const model = { title: 'The replay cannot be displayed', lead: result.problem }
   return renderPage('profiler/compare-none', model, request, app, 504)
 }
 
