@@ -103,7 +103,7 @@ t.test('it asks before it changes something, and for what was never stored', asy
   const [token = ''] = tokens
   const nobody = await replay(storage, token)
   t.equal(nobody.code, 64)
-  t.match(nobody.stderr, 'POST may change something. A replay is no rehearsal')
+  t.match(nobody.stderr, 'POST may change data. This runs the request for real.')
   t.match(nobody.stderr, 'Send POST /told? There is no terminal to answer this: add --yes.')
   const no = await replay(storage, token, 'old', { answer: 'n\n' })
   t.equal(no.code, 1)
