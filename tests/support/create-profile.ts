@@ -1,6 +1,6 @@
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
-import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
+import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
 /** What of a profile, beside its data, is not as usual. */
@@ -43,7 +43,7 @@ export interface RecordInit extends ProfileInit {
 }
 
 /** Makes the record of such a profile. */
-export function createRecord({ data = {}, ...init }: RecordInit = {}): ProfileRecord {
+export function createRecord({ data = {}, ...init }: RecordInit = {}): SerializedProfile {
   const { collectors, process, processData, ...document } = createProfile(data, init)
   return { summary: document.summary, text: JSON.stringify(document) }
 }

@@ -14,8 +14,8 @@ import { groupByParent } from '../insight/relatives.ts'
 import { type Badge, toSummaryView, withBadge } from '../insight/summary-view.ts'
 import { formatNumber } from '../profile/format.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { matchFilter } from '../store/match-filter.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
+import { matchFilter } from '../store/search-summaries.ts'
 import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
 
 /** Creates the command that lists records, and new ones as they come. */
@@ -43,7 +43,7 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
 
 async function list(storage: ProfileStorage, inspector: Inspector, input: CommandInput, output: Output): Promise<0> {
   const wanted = parseSearch(input)
-  await loadAll(storage, output)
+  await storage.load()
   const { pinned, summaries, total } = await searchList(storage, wanted)
   const { offset, sort } = wanted.query
   const isGrouped = sort === undefined || sort.field === 'time'
@@ -95,7 +95,7 @@ async function follow(storage: ProfileStorage, input: CommandInput, output: Outp
   const unfit = ['sort', 'order', 'page', 'pinned', 'findings'].find(name => input.options[name] !== undefined)
   if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
   const wanted = parseSearch(input)
-  await loadAll(storage, output)
+  await storage.load()
   const { summaries } = await searchList(storage, wanted)
   const first = summaries.toReversed()
   const rows = first.map(summary => toRow(summary))
@@ -119,13 +119,6 @@ async function untilAborted(signal: AbortSignal): Promise<void> {
   const timer = setInterval(() => undefined, 60_000)
   await new Promise<unknown>(resolve => signal.addEventListener('abort', resolve, { once: true }))
   clearInterval(timer)
-}
-
-/** Reads what is kept, however long it takes. */
-export async function loadAll(storage: Pick<ProfileStorage, 'load'>, output: Output): Promise<void> {
-  const progress = output.progress('Reading files of records')
-  await storage.load(progress.update)
-  progress.end()
 }
 
 const columns: readonly Column[] = [

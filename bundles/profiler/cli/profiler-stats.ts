@@ -9,7 +9,6 @@ import {
 } from '../insight/route-statistics.ts'
 import { formatDuration, formatNumber } from '../profile/format.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { loadAll } from './profiler-list.ts'
 import { filterOptions, parseSearch } from './search-options.ts'
 
 /** Creates the command that tells how fast and how well each route answers. */
@@ -33,7 +32,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
     async run(input, output) {
       const { sort: _, ...options } = input.options
       const wanted = parseSearch({ options })
-      await loadAll(storage, output)
+      await storage.load()
       const query = { ...wanted.query, offset: 0, limit: Number.MAX_SAFE_INTEGER }
       const { summaries } = await searchList(storage, { ...wanted, query })
       const main = summaries.filter(({ parent }) => parent === null)

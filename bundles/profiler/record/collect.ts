@@ -10,7 +10,7 @@ import {
   type ProfileSummary,
   schemaVersion,
 } from '../profile/profile.ts'
-import type { ProfileRecord } from '../store/profile-storage.ts'
+import type { SerializedProfile } from '../store/profile-storage.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
 
@@ -103,7 +103,11 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
 }
 
 /** Makes the text that the store keeps of a trace. Everything in it is masked. */
-export function toRecord(trace: Trace, { data, failures, summary }: CollectedData, redactor: Redactor): ProfileRecord {
+export function toRecord(
+  trace: Trace,
+  { data, failures, summary }: CollectedData,
+  redactor: Redactor,
+): SerializedProfile {
   const children = trace.children.map(({ token }) => token)
   const profile: ProfileDocument = {
     schemaVersion,

@@ -174,8 +174,7 @@ export class ProfileWriter {
     const { logger, processData, redactor, signals, storage } = this.#services
     try {
       const record = toRecord(trace, this.#collected(trace), redactor)
-      if (trace.isWritten) storage.amend(record, processData())
-      else storage.append(record, processData())
+      storage.append(record, processData())
       trace.isWritten = true
       signals.emit('profile.saved', record.summary)
     } catch (error) {

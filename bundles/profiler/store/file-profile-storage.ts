@@ -1,41 +1,40 @@
+import path from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { parseProfile } from '../profile/parse-profile.ts'
+import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { isToken } from '../profile/schema.ts'
-import { DirectoryWatch } from './directory-watch.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
-import type { IndexEntry } from './index-entry.ts'
-import { type OnProblem, ProblemReporter } from './problem-reporter.ts'
-import { ProfileCatalog } from './profile-catalog.ts'
-import { diskPatience, ProfileFinder } from './profile-finder.ts'
+import { Pins, toVersion } from './pins.ts'
+import { type IndexEntry, ProfileIndex, type StoredVersion } from './profile-index.ts'
 import type {
   ProfileQuery,
-  ProfileRecord,
   ProfileSearchResult,
   ProfileStorage,
+  SerializedProfile,
   StorageUsage,
   StoredProfile,
 } from './profile-storage.ts'
-import { ProfileTail, type TailListener } from './profile-tail.ts'
-import { Recorder } from './recorder.ts'
-import { Retention } from './retention.ts'
+import { ProfileTail } from './profile-tail.ts'
 import { searchSummaries } from './search-summaries.ts'
-import type { Segment } from './segment.ts'
-import { endings, parseSegmentName } from './segment-name.ts'
-import { SegmentWriter } from './segment-writer.ts'
-import type { StoreLimits } from './select-expired.ts'
-import { within } from './within.ts'
+import { readTexts, type Segment, type StoredTexts } from './segment.ts'
+import { SegmentDirectory, type StoreLimits } from './segment-directory.ts'
+import { type SegmentSize, SegmentWriter } from './segment-writer.ts'
+import { coalesce, limitReports, within } from './waiting.ts'
+import { WriteQueue } from './write-queue.ts'
 
-/** Where and how much is kept. */
+/** Where profiles are stored, and how many. */
 export interface FileProfileStorageOptions {
-  /** Made, for the owner alone, with the first profile. */
+  /** Created with the first profile, for this user only. */
   readonly directory: string
-  /** Told of each kind of problem at most once a minute. */
-  readonly onProblem: OnProblem
-  /** 200 MB, 10,000 profiles and 48 hours unless told else. */
+  /** Called with each kind of problem at most once a minute. */
+  readonly onProblem: (message: string, error: unknown) => void
+  /** 200 MB, 10,000 profiles and 48 hours by default. */
   readonly limits?: Partial<StoreLimits>
-  /** Bytes after which a segment is closed; a twentieth of the limit unless told else. */
+  /** Bytes of a full segment; a twentieth of the limit by default. */
   readonly segmentBytes?: number
-  /** Milliseconds after which it is; a twentieth of the limit unless told else. */
+  /** Milliseconds until a segment is full; a twentieth of the limit by default. */
   readonly segmentAge?: number
-  /** Characters of profiles that may wait to be written; 16 million unless told else. */
+  /** Characters of profiles that are not written yet; 16 million by default. */
   readonly queueBytes?: number
   /** Milliseconds since 1970. */
   readonly clock?: () => number
@@ -44,191 +43,256 @@ export interface FileProfileStorageOptions {
 
 const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 
-/** What is too much is removed by whole segments: the store holds this many of them, and varies by one. */
+/** Retention removes whole segments: a store has this many, and one more or less. */
 const segmentsInLimit = 20
 
+/** Milliseconds that a caller waits for the disk, and for another process to write a profile. */
+const timeouts = { disk: 2000, writer: 1000 } as const
+
+/** Milliseconds between two looks at the directory: for a token, and for listeners to new profiles. */
+const intervals = { find: 20, tail: 200 } as const
+
 /**
- * Keeps profiles in a directory that any number of processes share: each appends to segments of its own, which are
- * removed whole, oldest first, when there is too much.
+ * Stores profiles in a directory that any number of processes share. Each process appends to segments of its own; the
+ * oldest segments are removed when a limit is reached.
  */
 export class FileProfileStorage implements ProfileStorage {
+  readonly #fileSystem: FileSystem
+  readonly #report: FileProfileStorageOptions['onProblem']
   readonly #clock: () => number
-  readonly #problems: ProblemReporter
+  readonly #limits: StoreLimits
+  readonly #size: SegmentSize
+  readonly #index = new ProfileIndex()
   readonly #writer: SegmentWriter
-  readonly #catalog: ProfileCatalog
-  readonly #recorder: Recorder
-  readonly #finder: ProfileFinder
-  readonly #retention: Retention
+  readonly #queue: WriteQueue
+  readonly #segments: SegmentDirectory
+  readonly #pins: Pins
   readonly #tail: ProfileTail
-  readonly #watch: DirectoryWatch
+  /** Reads what other processes have written and removed. Never rejects. */
+  readonly #refresh: () => Promise<void> = coalesce(() => this.#look())
+  readonly #retain: () => Promise<void> = coalesce(() => this.#removeExpired())
   #retained: Promise<void> = Promise.resolve()
   #pinned: Promise<boolean> = Promise.resolve(false)
-  #hasLooked = false
   #closed: Promise<void> | undefined
+  #timer: NodeJS.Timeout | undefined
 
   constructor(options: FileProfileStorageOptions) {
     const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueBytes = 16_000_000 } = options
     const limits = { ...defaultLimits, ...options.limits }
     const size = {
       bytes: options.segmentBytes ?? limits.bytes / segmentsInLimit,
-      records: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
+      profiles: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
       age: options.segmentAge ?? limits.age / segmentsInLimit,
     }
+    this.#fileSystem = fileSystem
+    this.#report = limitReports(options.onProblem, clock)
     this.#clock = clock
-    const problems = new ProblemReporter(options.onProblem, clock)
-    this.#problems = problems
-    const writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#begin(segment) })
-    this.#writer = writer
-    const catalog = new ProfileCatalog(directory, fileSystem, writer.id, (...look) => this.#onRefreshed(...look))
-    this.#catalog = catalog
-    const onDrop = (reason: string, error: unknown) => problems.report(reason, error)
-    this.#recorder = new Recorder({ index: catalog.index, writer, queueBytes, clock, onDrop })
-    this.#finder = new ProfileFinder(catalog, fileSystem, writer.id)
-    const onError = (error: unknown) => problems.report('Old profiles cannot be removed.', error)
-    this.#retention = new Retention({ directory, fileSystem, catalog, writer, limits, size, clock, onError })
-    this.#tail = new ProfileTail(error => problems.report('Who listens to new profiles has failed.', error))
-    const isNews = (file: string) => this.#isForeign(file)
-    this.#watch = new DirectoryWatch({ directory, fileSystem, isNews, onNews: () => void catalog.refresh() })
+    this.#limits = limits
+    this.#size = size
+    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#begin(segment) })
+    this.#queue = new WriteQueue({
+      index: this.#index,
+      writer: this.#writer,
+      limit: queueBytes,
+      clock,
+      onDrop: this.#report,
+    })
+    this.#segments = new SegmentDirectory(directory, fileSystem, this.#writer.id)
+    this.#pins = new Pins(path.join(directory, 'pinned'), fileSystem)
+    this.#tail = new ProfileTail(error => this.#report('A listener to new profiles has failed.', error))
   }
 
-  append(record: ProfileRecord, facts: string): void {
-    if (this.#closed !== undefined || !this.#recorder.keep(record, facts)) return
-    this.#tail.tell(record.summary)
-  }
-
-  amend(record: ProfileRecord, facts: string): void {
-    this.append(record, facts)
-    const { token } = record.summary
-    const entry = this.#catalog.index.find(token)
-    // The copy is to be the newest version, too.
-    if (entry !== undefined && this.#catalog.pins.find(entry) !== undefined) void this.pin(token, true)
+  append(profile: SerializedProfile, facts: string): void {
+    if (this.#closed !== undefined || !this.#queue.push(profile, facts)) return
+    this.#tail.pass(profile.summary)
+    const { token } = profile.summary
+    const entry = this.#index.find(token)
+    // The copy of a pinned profile gets the newer version, too.
+    if (entry !== undefined && this.#pins.find(entry) !== undefined) void this.pin(token, true)
   }
 
   pin(token: string, isPinned: boolean): Promise<boolean> {
-    // One after the other: the copy that was asked for last is to be the one that stays.
+    // One after another, so that the last call decides.
     this.#pinned = this.#pinned
       .then(() => (isPinned ? this.#pin(token) : this.#unpin(token)))
       .catch(error => {
-        this.#problems.report('Profiles cannot be pinned or unpinned.', error)
+        this.#report('Profiles cannot be pinned or unpinned.', error)
         return false
       })
     return this.#pinned
   }
 
   async pinned(): Promise<ReadonlySet<string>> {
-    await within(diskPatience, this.#catalog.refresh())
-    return new Set(this.#catalog.pins.pins.map(({ line }) => line.summary.token))
+    await within(timeouts.disk, this.#refresh())
+    return new Set(this.#pins.all.map(({ line }) => line.summary.token))
   }
 
   has(token: string): boolean {
-    return this.#catalog.index.find(token) !== undefined
+    return this.#index.find(token) !== undefined
   }
 
   async find(token: string): Promise<StoredProfile | undefined> {
-    const found = await this.#finder.find(token)
+    const found = await this.#find(token)
     if (found === undefined) return undefined
     const { entry, profile } = found
-    return { profile, facts: profile.processData, isPinned: this.#catalog.pins.find(entry) !== undefined }
+    return { profile, facts: profile.processData, isPinned: this.#pins.find(entry) !== undefined }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    await within(diskPatience, this.#catalog.refresh())
-    const result = searchSummaries(this.#catalog.index.entries, query)
-    if (!this.#recorder.isFailing) return result
+    await within(timeouts.disk, this.#refresh())
+    const result = searchSummaries(this.#index.entries, query)
+    if (!this.#queue.isFailing) return result
     const tokens = result.summaries.map(({ token }) => token)
-    return { ...result, unstored: new Set(tokens.filter(token => this.#recorder.isWaiting(token))) }
+    return { ...result, unstored: new Set(tokens.filter(token => this.#queue.isWaiting(token))) }
   }
 
-  async load(onProgress: (done: number, total: number) => void): Promise<void> {
-    const { folder, refresh } = this.#catalog
-    const end = folder.observe(onProgress)
-    await refresh()
-    end()
+  load(): Promise<void> {
+    return this.#refresh()
   }
 
-  tail(listener: TailListener): () => void {
-    const remove = this.#tail.add(listener, Math.max(this.#clock(), this.#catalog.index.newest))
-    this.#watch.start()
-    void this.#catalog.refresh()
+  tail(listener: (summary: ProfileSummary) => void): () => void {
+    const since = Math.max(this.#clock(), this.#index.newest)
+    const remove = this.#tail.add(listener, since, this.#refresh())
+    this.#timer ??= setInterval(this.#refresh, intervals.tail).unref()
     return () => {
       remove()
-      if (!this.#tail.isHeard) this.#watch.stop()
+      if (!this.#tail.hasListeners) this.#stopTimer()
     }
   }
 
-  /** Also segments that other processes are writing are removed: each then begins a new one. */
+  /** Removes also the segments that other processes write: each then begins another. */
   async purge(): Promise<void> {
-    const { folder, refresh } = this.#catalog
-    const end = this.#recorder.discard()
-    this.#catalog.forgetAll()
-    // What is being written is to be removed as well.
-    await this.#recorder.flush()
-    await refresh()
-    const isPurged = ({ name: { time, writer } }: Segment) => writer !== this.#writer.id || time <= end
-    await this.#retention.remove(folder.segments.filter(isPurged))
+    const end = this.#queue.discard()
+    this.#index.remove(entry => {
+      entry.waiting = undefined
+      return !entry.replaceStored(this.#copyOf(entry))
+    })
+    // The profiles that are being written are removed with their segment.
+    await this.#queue.flush()
+    await this.#refresh()
+    const isPurged = ({ time, writer }: Segment) => writer !== this.#writer.id || time <= end
+    await this.#remove(this.#segments.all.filter(isPurged))
   }
 
   async usage(): Promise<StorageUsage> {
-    await within(diskPatience, this.#catalog.refresh())
-    const { folder, index, pins } = this.#catalog
-    const { dropped, problem, waiting } = this.#recorder
-    const bytes = [...folder.segments, ...pins.pins].reduce((sum, file) => sum + file.bytes, waiting)
-    return { profiles: index.entries.length, bytes, dropped, problem }
+    await within(timeouts.disk, this.#refresh())
+    const { dropped, length, problem } = this.#queue
+    const bytes = [...this.#segments.all, ...this.#pins.all].reduce((sum, file) => sum + file.bytes, length)
+    return { profiles: this.#index.entries.length, bytes, dropped, problem }
   }
 
   async flush(): Promise<void> {
-    await this.#recorder.flush()
+    await this.#queue.flush()
     await this.#retained
   }
 
   flushNow(): void {
-    this.#recorder.flushNow()
+    this.#queue.flushNow()
   }
 
-  /** Waits two seconds for the disk, at most. */
+  /** Waits at most two seconds for the disk. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
   }
 
+  #stopTimer(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
   async #close(): Promise<void> {
-    this.#watch.stop()
-    const done = this.flush().then(() => this.#writer.close())
-    await within(diskPatience, done)
+    this.#stopTimer()
+    await within(
+      timeouts.disk,
+      this.flush().then(() => this.#writer.close()),
+    )
+  }
+
+  /** The newest profile with a token; `undefined` when there is none, or when it is damaged. */
+  async #find(token: string): Promise<{ entry: IndexEntry; profile: Profile; texts: StoredTexts } | undefined> {
+    if (!isToken(token)) return undefined
+    const known = this.#index.find(token)
+    const own = known?.writer === this.#writer.id ? await this.#read(known) : undefined
+    if (own !== undefined) return own
+    const entry = await this.#locate(token)
+    return entry && this.#read(entry)
+  }
+
+  /** The entry of a token, also when another process is about to write the profile. */
+  async #locate(token: string): Promise<IndexEntry | undefined> {
+    await within(timeouts.disk, this.#refresh())
+    const end = performance.now() + timeouts.writer
+    while (!this.has(token) && this.#segments.hasOtherWriters && performance.now() < end) {
+      await wait(intervals.find)
+      await within(timeouts.disk, this.#refresh())
+    }
+    return this.#index.find(token)
+  }
+
+  async #read(entry: IndexEntry): Promise<{ entry: IndexEntry; profile: Profile; texts: StoredTexts } | undefined> {
+    const texts = entry.waiting ?? (await this.#readStored(entry))
+    const profile = texts && parseProfile(texts.text, texts.facts)
+    // A damaged file may have another profile at this place.
+    return texts && profile?.summary.token === entry.token ? { entry, profile, texts } : undefined
+  }
+
+  async #readStored({ stored }: IndexEntry): Promise<StoredTexts | undefined> {
+    return stored && within(timeouts.disk, readTexts(this.#fileSystem, stored.place))
   }
 
   async #pin(token: string): Promise<boolean> {
-    const found = await this.#finder.find(token)
-    if (found !== undefined) await this.#catalog.pins.add(found.entry, found.text)
+    const found = await this.#find(token)
+    if (found !== undefined) await this.#pins.add(found.entry, found.texts)
     return found !== undefined
   }
 
   async #unpin(token: string): Promise<boolean> {
-    const entry = isToken(token) ? await this.#finder.locate(token) : undefined
-    const pin = entry && this.#catalog.pins.find(entry)
+    const entry = isToken(token) ? await this.#locate(token) : undefined
+    const pin = entry && this.#pins.find(entry)
     if (pin === undefined) return entry !== undefined
-    await this.#catalog.pins.remove(pin)
-    this.#catalog.forget([pin])
+    await this.#pins.remove(pin)
+    this.#forget([pin])
     return true
   }
 
   #begin(segment: Segment): void {
-    this.#catalog.folder.add(segment)
-    this.#retained = this.#retention.run()
-    // The directory may be a new one.
-    if (this.#tail.isHeard) this.#watch.start()
+    this.#segments.add(segment)
+    this.#retained = this.#retain()
   }
 
-  #onRefreshed(found: readonly IndexEntry[], gone: readonly Segment[]): void {
-    // Whether it was removed or moved away: what is written to it now is lost.
+  async #look(): Promise<void> {
+    const { entries, gone } = await this.#segments.refresh()
+    const { added, removed } = await this.#pins.refresh()
+    const found = this.#index.add(entries)
+    this.#index.add(added.filter(({ token, writer }) => this.#index.find(token, writer) === undefined))
+    this.#forget([...gone, ...removed])
+    // Profiles that are written to a segment that was removed or moved away are lost.
     if (gone.some(segment => segment === this.#writer.current)) this.#writer.leave()
-    if (this.#hasLooked) for (const { summary } of found) this.#tail.tell(summary)
-    else this.#tail.tellPerhaps(found)
-    this.#hasLooked = true
+    this.#tail.passFound(found)
   }
 
-  #isForeign(file: string): boolean {
-    const name = parseSegmentName(file, endings.index)
-    return name !== undefined && name.writer !== this.#writer.id
+  async #removeExpired(): Promise<void> {
+    await this.#refresh()
+    await this.#remove(this.#segments.selectExpired(this.#limits, this.#size, this.#clock(), this.#writer.current))
+  }
+
+  async #remove(segments: readonly Segment[]): Promise<void> {
+    const onError = (error: unknown) => this.#report('Old profiles cannot be removed.', error)
+    this.#forget(await this.#segments.remove(segments, onError))
+  }
+
+  /** Removes the profiles of files that are gone from the index, except those that are pinned. */
+  #forget(files: readonly { readonly path: string; readonly newest: number }[]): void {
+    if (files.length === 0) return
+    const gone = new Set(files.map(({ path }) => path))
+    const isIn = ({ stored }: IndexEntry) => stored !== undefined && gone.has(stored.place.file)
+    const isGone = (entry: IndexEntry) => isIn(entry) && !entry.replaceStored(this.#copyOf(entry))
+    this.#index.remove(isGone, Math.max(...files.map(({ newest }) => newest)))
+  }
+
+  #copyOf(entry: IndexEntry): StoredVersion | undefined {
+    const pin = this.#pins.find(entry)
+    return pin && toVersion(pin)
   }
 }

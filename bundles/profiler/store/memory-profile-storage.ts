@@ -1,71 +1,64 @@
 import { parseProfile } from '../profile/parse-profile.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
 import type {
   ProfileQuery,
-  ProfileRecord,
   ProfileSearchResult,
   ProfileStorage,
+  SerializedProfile,
   StorageUsage,
   StoredProfile,
 } from './profile-storage.ts'
 import { ProfileTail, type TailListener } from './profile-tail.ts'
 import { searchSummaries } from './search-summaries.ts'
 
-/** Keeps profiles in memory, without limits: for tests, and for processes that end soon. */
+/** Stores profiles in memory, without limits: for tests and short-lived processes. */
 export class MemoryProfileStorage implements ProfileStorage {
-  readonly #kept = new Map<string, Kept>()
-  // Nobody is there to be told of a listener that fails.
+  readonly #profiles = new Map<string, SerializedProfile & { readonly facts: string }>()
+  readonly #pinned = new Set<string>()
   readonly #tail = new ProfileTail(() => undefined)
 
-  append(record: ProfileRecord, facts: string): void {
-    const { summary, text } = record
-    const isPinned = this.#kept.get(summary.token)?.isPinned ?? false
-    this.#kept.set(summary.token, { summary, text, facts, isPinned })
-    this.#tail.tell(summary)
-  }
-
-  amend(record: ProfileRecord, facts: string): void {
-    this.append(record, facts)
+  append({ summary, text }: SerializedProfile, facts: string): void {
+    this.#profiles.set(summary.token, { summary, text, facts })
+    this.#tail.pass(summary)
   }
 
   async pin(token: string, isPinned: boolean): Promise<boolean> {
-    const known = this.#kept.get(token)
-    if (known !== undefined) known.isPinned = isPinned
-    return known !== undefined
+    if (!this.has(token)) return false
+    if (isPinned) this.#pinned.add(token)
+    else this.#pinned.delete(token)
+    return true
   }
 
   async pinned(): Promise<ReadonlySet<string>> {
-    const pinned = Array.from(this.#kept).filter(([, { isPinned }]) => isPinned)
-    return new Set(pinned.map(([token]) => token))
+    return new Set(this.#pinned)
   }
 
   has(token: string): boolean {
-    return this.#kept.has(token)
+    return this.#profiles.has(token)
   }
 
   async find(token: string): Promise<StoredProfile | undefined> {
-    const known = this.#kept.get(token)
+    const known = this.#profiles.get(token)
     const profile = known && parseProfile(known.text, known.facts)
-    return profile && known && { profile, facts: profile.processData, isPinned: known.isPinned }
+    return profile && known && { profile, facts: profile.processData, isPinned: this.#pinned.has(token) }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {
-    return searchSummaries([...this.#kept.values()], query)
+    return searchSummaries([...this.#profiles.values()], query)
   }
 
   async load(): Promise<void> {}
 
   tail(listener: TailListener): () => void {
-    return this.#tail.add(listener, 0)
+    return this.#tail.add(listener)
   }
 
   async purge(): Promise<void> {
-    for (const [token, { isPinned }] of this.#kept) if (!isPinned) this.#kept.delete(token)
+    for (const token of this.#profiles.keys()) if (!this.#pinned.has(token)) this.#profiles.delete(token)
   }
 
   async usage(): Promise<StorageUsage> {
-    const bytes = [...this.#kept.values()].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
-    return { profiles: this.#kept.size, bytes, dropped: 0, problem: undefined }
+    const bytes = [...this.#profiles.values()].reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)
+    return { profiles: this.#profiles.size, bytes, dropped: 0, problem: undefined }
   }
 
   async flush(): Promise<void> {}
@@ -73,11 +66,4 @@ export class MemoryProfileStorage implements ProfileStorage {
   flushNow(): void {}
 
   async close(): Promise<void> {}
-}
-
-interface Kept {
-  readonly summary: ProfileSummary
-  readonly text: string
-  readonly facts: string
-  isPinned: boolean
 }

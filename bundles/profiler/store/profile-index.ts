@@ -1,108 +1,140 @@
-import type { IndexEntry } from './index-entry.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import type { Place, StoredTexts } from './segment.ts'
 
-/** The profiles that are known, in memory: by token, and in the order in which they were kept. */
+/** A version of a profile that is not written yet. */
+export interface WaitingVersion extends StoredTexts {
+  readonly summary: ProfileSummary
+}
+
+/** A version of a profile that is in a file. */
+export interface StoredVersion {
+  readonly summary: ProfileSummary
+  readonly place: Place
+}
+
+/** A profile in the index. Its token alone does not identify it: two processes may draw the same token. */
+export class IndexEntry {
+  readonly token: string
+  readonly writer: string
+  /** When it was appended, in milliseconds since 1970, and never less than of the profile before: the order of the list. */
+  readonly time: number
+  /** Of the newest version. */
+  summary: ProfileSummary
+  /** The newest version, until it is written or dropped. */
+  waiting: WaitingVersion | undefined
+  /** The newest version in a file. It counts again when `waiting` is dropped. */
+  stored: StoredVersion | undefined
+
+  constructor(writer: string, time: number, version: WaitingVersion | StoredVersion) {
+    this.token = version.summary.token
+    this.writer = writer
+    this.time = time
+    this.summary = version.summary
+    this.update(version)
+  }
+
+  /** Adds a newer version. */
+  update(version: WaitingVersion | StoredVersion): void {
+    if ('place' in version) this.stored = version
+    else this.waiting = version
+    this.summary = version.summary
+  }
+
+  /** Moves a version that was written. */
+  settle(version: WaitingVersion, place: Place): void {
+    this.stored = { summary: version.summary, place }
+    if (this.waiting === version) this.waiting = undefined
+  }
+
+  /** Removes a version that cannot be written. Returns whether another version is left. */
+  drop(version: WaitingVersion): boolean {
+    if (this.waiting === version) this.waiting = undefined
+    return this.#hasVersion()
+  }
+
+  /** Replaces the stored version, whose file was removed, with its copy. Returns whether a version is left. */
+  replaceStored(copy: StoredVersion | undefined): boolean {
+    this.stored = copy
+    return this.#hasVersion()
+  }
+
+  #hasVersion(): boolean {
+    const version = this.waiting ?? this.stored
+    if (version !== undefined) this.summary = version.summary
+    return version !== undefined
+  }
+}
+
+/** The known profiles, in memory: in the order in which they were appended, and by token. */
 export class ProfileIndex {
   #entries: IndexEntry[] = []
-  /** The newest of each token; older ones hang on it. */
-  readonly #newest = new Map<string, IndexEntry>()
+  /** The profiles of each token, oldest first. */
+  readonly #byToken = new Map<string, readonly IndexEntry[]>()
 
   /** Oldest first. */
   get entries(): readonly IndexEntry[] {
     return this.#entries
   }
 
-  /** When the last of them was kept; 0 when there are none. */
+  /** When the last profile was appended; 0 when there are none. */
   get newest(): number {
-    return this.#entries.at(-1)?.keptAt ?? 0
+    return this.#entries.at(-1)?.time ?? 0
   }
 
-  /** The newest of this token; or the one that this process has written. */
+  /** The newest profile with a token, or the profile of this writer. */
   find(token: string, writer?: string): IndexEntry | undefined {
-    let entry = this.#newest.get(token)
-    while (entry !== undefined && writer !== undefined && entry.writer !== writer) entry = entry.namesake
-    return entry
+    return this.#byToken.get(token)?.findLast(entry => writer === undefined || entry.writer === writer)
   }
 
-  /** Adds an entry that was kept after all others. */
+  /**
+   * Adds the entries of what was read, in the order in which it was written: of several versions of a profile the last
+   * one counts, at the position of the first. Returns the entries that are new.
+   */
+  add(read: readonly IndexEntry[]): IndexEntry[] {
+    const { newest } = this
+    const added = read.filter(entry => {
+      const known = this.find(entry.token, entry.writer)
+      if (known === undefined) this.#link(entry)
+      else if (entry.stored !== undefined) known.update(entry.stored)
+      return known === undefined
+    })
+    for (const entry of added) this.#entries.push(entry)
+    if (added.some(({ time }, index) => time < (added[index - 1]?.time ?? newest))) inOrder(this.#entries)
+    return added
+  }
+
+  /** Adds an entry that is newer than all others. */
   push(entry: IndexEntry): void {
     this.#link(entry)
     this.#entries.push(entry)
   }
 
-  /**
-   * Takes up what was read, in the order in which it was written: of several versions of a profile the last one counts,
-   * in the place of the first. Gives the entries that were not known.
-   */
-  add(read: readonly IndexEntry[]): IndexEntry[] {
-    const added = read.filter(entry => {
-      const known = this.find(entry.token, entry.writer)
-      if (known === undefined) this.#link(entry)
-      else known.show(entry.version)
-      return known === undefined
-    })
-    const sorted = added.toSorted((one, other) => one.keptAt - other.keptAt)
-    const [first] = sorted
-    if (first === undefined) return added
-    // Mostly they come last; only what was kept later than the first of them has to move.
-    const later = this.#entries.splice(this.#countUntil(first.keptAt))
-    for (const entry of merge(later, sorted)) this.#entries.push(entry)
-    return added
-  }
-
-  /** Removes what is gone of that which was kept until a time. */
+  /** Removes entries that were appended until a time. */
   remove(isGone: (entry: IndexEntry) => boolean, until: number = Number.POSITIVE_INFINITY): void {
-    const end = this.#countUntil(until)
-    const left = this.#entries.slice(0, end).filter(entry => {
+    const end = this.#entries.findIndex(({ time }) => time > until)
+    const later = end === -1 ? [] : this.#entries.splice(end)
+    this.#entries = this.#entries.filter(entry => {
       const isLeft = !isGone(entry)
       if (!isLeft) this.#unlink(entry)
       return isLeft
     })
-    this.#entries = left.concat(this.#entries.slice(end))
+    this.#entries = this.#entries.concat(later)
   }
 
   #link(entry: IndexEntry): void {
-    const newest = this.#newest.get(entry.token)
-    if (newest === undefined || newest.keptAt <= entry.keptAt) {
-      entry.namesake = newest
-      this.#newest.set(entry.token, entry)
-      return
-    }
-    let newer = newest
-    while (newer.namesake !== undefined && newer.namesake.keptAt > entry.keptAt) newer = newer.namesake
-    entry.namesake = newer.namesake
-    newer.namesake = entry
+    const known = this.#byToken.get(entry.token)
+    // Copying an empty list would reserve memory for many entries.
+    this.#byToken.set(entry.token, known === undefined ? [entry] : inOrder([...known, entry]))
   }
 
-  #unlink(entry: IndexEntry): void {
-    let newer = this.#newest.get(entry.token)
-    if (newer === entry) {
-      if (entry.namesake === undefined) this.#newest.delete(entry.token)
-      else this.#newest.set(entry.token, entry.namesake)
-      return
-    }
-    while (newer !== undefined && newer.namesake !== entry) newer = newer.namesake
-    if (newer !== undefined) newer.namesake = entry.namesake
-  }
-
-  /** How many were kept at this time or before. */
-  #countUntil(time: number): number {
-    let low = 0
-    let high = this.#entries.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (Number(this.#entries[middle]?.keptAt) <= time) low = middle + 1
-      else high = middle
-    }
-    return low
+  #unlink({ token, writer }: IndexEntry): void {
+    const left = this.#byToken.get(token)?.filter(entry => entry.writer !== writer)
+    if (left === undefined || left.length === 0) this.#byToken.delete(token)
+    else this.#byToken.set(token, left)
   }
 }
 
-/** Of those kept at the same time, those that were known come first. */
-function* merge(known: readonly IndexEntry[], added: readonly IndexEntry[]): Iterable<IndexEntry> {
-  let next = 0
-  for (const entry of added) {
-    for (let each = known[next]; each !== undefined && each.keptAt <= entry.keptAt; each = known[++next]) yield each
-    yield entry
-  }
-  yield* known.slice(next)
+/** Sorts by time. Of equals, the first one stays first. */
+function inOrder(entries: IndexEntry[]): IndexEntry[] {
+  return entries.sort((one, other) => one.time - other.time)
 }

@@ -1,47 +1,52 @@
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { IndexEntry } from './index-entry.ts'
+import type { IndexEntry } from './profile-index.ts'
 
-/** Told of profiles as they are kept. */
+/** Called with each new profile. */
 export type TailListener = (summary: ProfileSummary) => void
 
-/** Those who want to be told of each profile. None of them can hurt another, or the one who tells. */
+/** The listeners to new profiles. An error of a listener reaches neither the other listeners nor the store. */
 export class ProfileTail {
   readonly #onError: (error: unknown) => void
-  #listeners: readonly { readonly tell: TailListener; readonly since: number }[] = []
+  #listeners: readonly { readonly listener: TailListener; since: number }[] = []
 
   constructor(onError: (error: unknown) => void) {
     this.#onError = onError
   }
 
-  /** Whether anybody listens. */
-  get isHeard(): boolean {
+  get hasListeners(): boolean {
     return this.#listeners.length > 0
   }
 
-  /** Adds a listener, which is not told of the past: of what was kept before `since`; returns what removes it. */
-  add(tell: TailListener, since: number): () => void {
-    const added = { tell, since }
+  /**
+   * Adds a listener; returns a function that removes it. Until `whenRead` resolves, profiles of other processes may be old:
+   * the listener gets those that were appended since then.
+   */
+  add(listener: TailListener, since = 0, whenRead?: Promise<void>): () => void {
+    const added = { listener, since }
     this.#listeners = [...this.#listeners, added]
+    void whenRead?.then(() => {
+      added.since = 0
+    })
     return () => {
-      this.#listeners = this.#listeners.filter(listener => listener !== added)
+      this.#listeners = this.#listeners.filter(each => each !== added)
     }
   }
 
-  /** Tells of a profile that is new. */
-  tell(summary: ProfileSummary): void {
-    for (const { tell } of this.#listeners) this.#guard(() => tell(summary))
+  /** Passes a profile that this process has appended to the listeners. */
+  pass(summary: ProfileSummary): void {
+    for (const { listener } of this.#listeners) this.#call(listener, summary)
   }
 
-  /** Tells of profiles of which nobody knows yet whether they are new. */
-  tellPerhaps(entries: readonly IndexEntry[]): void {
-    for (const { tell, since } of this.#listeners) {
-      for (const { latest, summary } of entries) if (latest >= since) this.#guard(() => tell(summary))
+  /** Passes profiles of other processes to the listeners. */
+  passFound(entries: readonly IndexEntry[]): void {
+    for (const { listener, since } of this.#listeners) {
+      for (const { summary, time } of entries) if (time >= since) this.#call(listener, summary)
     }
   }
 
-  #guard(tell: () => void): void {
+  #call(listener: TailListener, summary: ProfileSummary): void {
     try {
-      tell()
+      listener(summary)
     } catch (error) {
       this.#onError(error)
     }

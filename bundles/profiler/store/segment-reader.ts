@@ -1,34 +1,28 @@
 import { parseProfile } from '../profile/parse-profile.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { FileSystem } from './file-system.ts'
-import { IndexEntry, type Span, Version } from './index-entry.ts'
-import { type IndexLine, parseIndexLine } from './index-line.ts'
-import { lineLimits } from './line-limits.ts'
-import { isTrusted, readFile } from './read-file.ts'
-import { readLines } from './read-lines.ts'
-import { isFactsLine } from './read-record.ts'
-import type { Segment } from './segment.ts'
+import { type FileSystem, isTrusted, readFile, readLines, type Span } from './file-system.ts'
+import { IndexEntry } from './profile-index.ts'
+import { type IndexLine, isFactsLine, lineLimits, parseIndexLine, type Segment } from './segment.ts'
 
-/** Bytes of an index, or of a stretch of a segment that no index tells of. Nothing that the store writes comes near. */
+/** Bytes of an index, or of a part of a segment without an index, that are read at most. */
 const sizeLimit = 64 * 1024 * 1024
 
-/** Milliseconds that the times of files may be behind the clock. */
-const diskClockLag = 20
-
 /**
- * Reads a segment that another process writes, or has written: what is new in its index since the last time. What the
- * index does not tell, because it is missing, damaged or behind, is read from the lines of the segment itself.
+ * Reads a segment of another process: what its index has got since the last time. Where lines of the index are missing or
+ * damaged, the lines of the segment itself are read.
  */
 export class SegmentReader {
   readonly #segment: Segment
   readonly #fileSystem: FileSystem
-  /** Up to where the index was read. */
+  /** Until where the index was read. */
   #indexEnd = 0
-  /** Up to where the lines of the segment are known. */
+  /** Until where the lines of the segment are known. */
   #known = 0
-  /** When the line before that was kept. */
-  #keptAt = 0
-  /** The facts that belong to it. */
+  /** Bytes of the segment the last time. */
+  #size = 0
+  /** When the last known profile was appended. */
+  #time = 0
+  /** The facts of the last known profile. */
   #facts: Span = { offset: 0, length: 0 }
   #entries: IndexEntry[] = []
 
@@ -37,24 +31,26 @@ export class SegmentReader {
     this.#fileSystem = fileSystem
   }
 
-  /** The profiles that were not known before, in the order in which they stand in the segment. */
-  async read(): Promise<IndexEntry[]> {
+  /** The profiles that are new, in the order in which they were written. Nothing is written any more when it is closed. */
+  async read(isClosed: boolean): Promise<IndexEntry[]> {
     this.#entries = []
     const indexSize = await this.#measure(this.#segment.indexPath)
     const lines = indexSize === this.#indexEnd ? [] : await this.#readIndex()
-    // In this order: what the index tells of was written before it.
+    // In this order: a profile is written before its line of the index.
     const size = await this.#measure(this.#segment.path)
     for (const line of lines) {
-      const { offset, length } = line.record
+      const { length, offset } = line.profile
       if (offset >= this.#known && offset + length <= size) await this.#take(line)
     }
-    await this.#readUntil(size)
+    // Lines that were written since the last time may still get their lines of the index.
+    await this.#readUntil(isClosed ? size : Math.min(size, this.#size))
+    this.#size = size
     this.#segment.bytes = indexSize + size
-    this.#segment.records += this.#entries.length
+    this.#segment.profiles += this.#entries.length
     return this.#entries
   }
 
-  /** Bytes; none of what is no file of the store. */
+  /** The size of a file; 0 when it is not trusted. */
   async #measure(path: string): Promise<number> {
     const state = await this.#fileSystem.lstat(path).catch(() => undefined)
     if (state === undefined || !isTrusted(state)) return 0
@@ -76,13 +72,16 @@ export class SegmentReader {
     return lines
   }
 
-  async #take({ facts, keptAt, record, summary }: IndexLine): Promise<void> {
-    // Facts stand before the first record that they belong to.
-    if (facts.offset === this.#known) this.#facts = this.#pass(facts)
-    await this.#readUntil(record.offset)
-    // Mostly they are those of the line before, and then one object will do.
-    if (facts.offset !== this.#facts.offset || facts.length !== this.#facts.length) this.#facts = facts
-    this.#add(keptAt, summary, this.#pass(record))
+  async #take({ facts, profile, summary, time }: IndexLine): Promise<void> {
+    // Facts are before the first profile that they belong to.
+    if (facts.offset === this.#known) {
+      this.#facts = facts
+      this.#known = endOf(facts)
+    }
+    await this.#readUntil(profile.offset)
+    this.#facts = facts
+    this.#add(time, summary, profile)
+    this.#known = endOf(profile)
   }
 
   /** Reads the lines before an offset that are not known yet. */
@@ -95,7 +94,7 @@ export class SegmentReader {
     }
     const onLine = (text: string, span: Span) => this.#takeText(text, span)
     await readFile(this.#fileSystem, this.#segment.path, async file => {
-      this.#known = await readLines(file, { from, until, longest: lineLimits.record, onLine })
+      this.#known = await readLines(file, { from, until, longest: lineLimits.profile, onLine })
     })
   }
 
@@ -106,21 +105,20 @@ export class SegmentReader {
     }
     const summary = parseProfile(text)?.summary
     if (summary === undefined) return
-    // When it was kept only the index knows; but it was after what stands before it, whatever the clock said.
-    const keptAt = Math.max(this.#keptAt, Math.round(summary.time + summary.duration))
-    this.#add(keptAt, summary, span, Math.max(keptAt, this.#segment.modified + diskClockLag))
+    // Only the index has the exact time. It is never before the time of the profile before.
+    const ended = Math.round(summary.time + summary.duration)
+    this.#add(Math.max(this.#time, ended), summary, span)
   }
 
-  #add(keptAt: number, summary: ProfileSummary, { length, offset }: Span, latest?: number): void {
-    const place = { offset, length, file: this.#segment, facts: this.#facts }
-    const version = new Version(summary, undefined, place)
-    this.#entries.push(new IndexEntry(this.#segment.name.writer, keptAt, version, latest))
-    this.#keptAt = keptAt
-    this.#segment.newest = Math.max(this.#segment.newest, keptAt)
+  #add(time: number, summary: ProfileSummary, span: Span): void {
+    const { newest, path, writer } = this.#segment
+    this.#time = time
+    const place = { ...span, file: path, facts: this.#facts }
+    this.#entries.push(new IndexEntry(writer, time, { summary, place }))
+    this.#segment.newest = Math.max(newest, time)
   }
+}
 
-  #pass(span: Span): Span {
-    this.#known = span.offset + span.length + 1
-    return span
-  }
+function endOf({ length, offset }: Span): number {
+  return offset + length + 1
 }

@@ -1,10 +1,29 @@
 import { randomBytes } from 'node:crypto'
-import { creationFlags, directoryMode, fileMode } from './create-file.ts'
-import type { FileSystem } from './file-system.ts'
-import { OpenSegment } from './open-segment.ts'
-import { Segment } from './segment.ts'
-import { type PlacedItem, type QueueItem, SegmentEncoder } from './segment-encoder.ts'
-import { createSegmentName } from './segment-name.ts'
+import {
+  createFile,
+  createFileNow,
+  directoryMode,
+  type FileSystem,
+  type OpenFile,
+  type Span,
+  writeAll,
+} from './file-system.ts'
+import type { IndexEntry, WaitingVersion } from './profile-index.ts'
+import { formatFacts, formatIndexLine, type Place, Segment } from './segment.ts'
+
+/** A version of a profile to be written. */
+export interface WriteItem extends WaitingVersion {
+  readonly entry: IndexEntry
+}
+
+/** When a segment is full. */
+export interface SegmentSize {
+  /** Of both files. */
+  readonly bytes: number
+  readonly profiles: number
+  /** Milliseconds since it was begun. */
+  readonly age: number
+}
 
 /** How segments are written. */
 export interface SegmentWriterOptions {
@@ -13,27 +32,19 @@ export interface SegmentWriterOptions {
   /** Milliseconds since 1970. */
   readonly clock: () => number
   readonly size: SegmentSize
-  /** Told of each segment once its files are there. */
+  /** Called with each segment once its files exist. */
   readonly onBegin: (segment: Segment) => void
-}
-
-/** When a segment is full: by the bytes of its files, its profiles, or the milliseconds since it was begun. */
-export interface SegmentSize {
-  readonly bytes: number
-  readonly records: number
-  readonly age: number
 }
 
 /** Writes the segments of this process, one after another. */
 export class SegmentWriter {
-  /** Names its segments: nobody else writes to them. */
+  /** Names its segments: no other store writes to them. */
   readonly id: string = `${process.pid}-${randomBytes(4).toString('hex')}`
   readonly #options: SegmentWriterOptions
   #open: OpenSegment | undefined
   #lastTime = 0
-  /** Segments that were begun until then take no more. */
+  /** Segments that were begun until then are closed. */
   #left = 0
-  #buffer: Buffer = Buffer.alloc(0)
 
   constructor(options: SegmentWriterOptions) {
     this.#options = options
@@ -44,73 +55,68 @@ export class SegmentWriter {
     return this.#open?.segment
   }
 
-  /** Writes items in their order; tells where each stands. What was told is safe even when it rejects. */
-  async write(items: readonly QueueItem[], onWritten: (placed: PlacedItem) => void): Promise<void> {
-    for (let left = items; left.length > 0; ) {
-      const placed = await this.#writeSome(left)
-      placed.forEach(onWritten)
-      left = left.slice(placed.length)
+  /**
+   * Writes as many items as one segment has room for; returns their places. When the current segment fails, a new one is
+   * tried. Rejects when that cannot be written either.
+   */
+  async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
+    const fitting = this.#open === undefined ? [] : this.#selectFitting(this.#open, items)
+    if (this.#open !== undefined && fitting.length > 0) {
+      try {
+        return await this.#open.write(fitting)
+      } catch {
+        // Its files were removed or changed, or the disk fails: the new segment shows which.
+      }
+    }
+    const open = await this.#begin()
+    try {
+      return await open.write(this.#selectFitting(open, items))
+    } catch (error) {
+      await this.close()
+      throw error
     }
   }
 
-  /** Writes items before it returns, to a segment of their own: the present one may be in the middle of a write. Throws. */
-  writeNow(items: readonly QueueItem[]): readonly PlacedItem[] {
+  /** Writes items before it returns, to a segment of their own: the current one may be in the middle of a write. Throws. */
+  writeNow(items: readonly WriteItem[]): readonly Place[] {
     const { directory, fileSystem, onBegin } = this.#options
-    // Others take a segment for complete once there is a later one.
+    // Other processes expect that only the last segment of a process grows.
     this.leave()
     const segment = this.#createSegment()
+    const { data, index, places } = encode(segment, items, 0)
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
-    const { data, index, placed } = new SegmentEncoder(segment).encode(items, Buffer.allocUnsafe)
-    this.#writeFileNow(segment.path, data)
-    this.#writeFileNow(segment.indexPath, index)
+    createFileNow(fileSystem, segment.path, data)
+    createFileNow(fileSystem, segment.indexPath, index)
     segment.bytes = data.length + index.length
-    segment.records = items.length
+    segment.profiles = items.length
     onBegin(segment)
-    return placed
+    return places
   }
 
-  /** Lets what is written from now on begin a new segment; gives the time before which the others were begun. */
+  /** Closes the current segment for further items. Returns the time until which it and all before it were begun. */
   leave(): number {
     this.#lastTime++
     this.#left = this.#lastTime
     return this.#left
   }
 
-  /** Lets go of what is open. */
+  /** Closes the open files. */
   async close(): Promise<void> {
     const open = this.#open
     this.#open = undefined
     await open?.close()
   }
 
-  /** Writes as many items as there is room for. A failure may be the fault of one segment, so another is tried once. */
-  async #writeSome(items: readonly QueueItem[]): Promise<readonly PlacedItem[]> {
-    const present = this.#open === undefined || this.#isFull(this.#open, items) ? undefined : this.#open
-    try {
-      const open = present ?? (await this.#begin())
-      return await open.write(this.#fitting(open.segment, items), this.#createBuffer)
-    } catch (error) {
-      await this.close()
-      if (present === undefined) throw error
-      return this.#writeSome(items)
-    }
-  }
-
-  #isFull(open: OpenSegment, items: readonly QueueItem[]): boolean {
+  /** None when the segment takes no more. A profile that is larger than a segment has a segment of its own. */
+  #selectFitting({ isBroken, segment }: OpenSegment, items: readonly WriteItem[]): readonly WriteItem[] {
     const { clock, size } = this.#options
-    const { time } = open.segment.name
-    const isOld = time <= this.#left || Math.abs(clock() - time) >= size.age
-    return open.isBroken || isOld || this.#fitting(open.segment, items).length === 0
-  }
-
-  /** What is larger than a segment has one for itself. */
-  #fitting(segment: Segment, items: readonly QueueItem[]): readonly QueueItem[] {
-    const { size } = this.#options
-    let { bytes, records } = segment
-    const end = items.findIndex(({ length }) => {
-      bytes += length
-      records++
-      return records > 1 && (bytes > size.bytes || records > size.records)
+    const isOld = segment.time <= this.#left || Math.abs(clock() - segment.time) >= size.age
+    if (isBroken || (isOld && segment.profiles > 0)) return []
+    let { bytes, profiles } = segment
+    const end = items.findIndex(({ text }) => {
+      bytes += text.length
+      profiles++
+      return profiles > 1 && (bytes > size.bytes || profiles > size.profiles)
     })
     return end === -1 ? items : items.slice(0, end)
   }
@@ -118,36 +124,121 @@ export class SegmentWriter {
   async #begin(): Promise<OpenSegment> {
     await this.close()
     const { directory, fileSystem, onBegin } = this.#options
-    this.#open = await OpenSegment.create(this.#createSegment(), directory, fileSystem)
-    onBegin(this.#open.segment)
+    const segment = this.#createSegment()
+    const data = await createFile(fileSystem, directory, segment.path)
+    try {
+      const index = await createFile(fileSystem, directory, segment.indexPath)
+      this.#open = new OpenSegment(segment, fileSystem, data, index)
+    } catch (error) {
+      await data.close()
+      await fileSystem.unlink(segment.path).catch(() => undefined)
+      throw error
+    }
+    onBegin(segment)
     return this.#open
   }
 
   #createSegment(): Segment {
-    // Later segments sort after earlier ones, whatever the clock does.
+    // Later segments sort after earlier ones, also when the clock is set back.
     this.#lastTime = Math.max(Math.floor(this.#options.clock()), this.#lastTime + 1)
-    return new Segment(this.#options.directory, createSegmentName(this.#lastTime, this.id))
-  }
-
-  readonly #createBuffer = (length: number): Buffer => {
-    if (length > sharedLength) return Buffer.allocUnsafeSlow(length)
-    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#buffer.length))
-    return this.#buffer
-  }
-
-  #writeFileNow(path: string, bytes: Buffer): void {
-    const { fileSystem } = this.#options
-    const file = fileSystem.openSync(path, creationFlags, fileMode)
-    try {
-      fileSystem.fchmodSync(file, fileMode)
-      for (let written = 0; written < bytes.length; ) {
-        written += fileSystem.writeSync(file, bytes, written, bytes.length - written)
-      }
-    } finally {
-      fileSystem.closeSync(file)
-    }
+    return new Segment(this.#options.directory, this.#lastTime, this.id)
   }
 }
 
-/** Groups up to this many bytes are encoded in the same memory, one after another. */
-const sharedLength = 4 * 1024 * 1024
+/** A segment with its open files. After a failure nothing more is written to it; its profiles stay. */
+class OpenSegment {
+  readonly segment: Segment
+  isBroken = false
+  readonly #fileSystem: FileSystem
+  readonly #data: OpenFile
+  readonly #index: OpenFile
+  #dataSize = 0
+  #indexSize = 0
+  #facts: WrittenFacts | undefined
+
+  constructor(segment: Segment, fileSystem: FileSystem, data: OpenFile, index: OpenFile) {
+    this.segment = segment
+    this.#fileSystem = fileSystem
+    this.#data = data
+    this.#index = index
+  }
+
+  /** Writes a group. Rejects when its items are not safe in the file. */
+  async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
+    const { segment } = this
+    const { data, facts, index, places } = encode(segment, items, this.#dataSize, this.#facts)
+    this.#facts = facts
+    try {
+      this.#dataSize = await append(this.#data, data, this.#dataSize)
+    } catch (error) {
+      this.isBroken = true
+      throw error
+    }
+    try {
+      this.#indexSize = await append(this.#index, index, this.#indexSize)
+    } catch {
+      // The lines of an index can be made again from the segment, but the next lines must not follow a gap.
+      this.isBroken = true
+    }
+    segment.bytes = this.#dataSize + this.#indexSize
+    segment.profiles += items.length
+    return places
+  }
+
+  /** Closes the files, and removes half a group, or files without a profile. Never rejects. */
+  async close(): Promise<void> {
+    const { indexPath, path, profiles } = this.segment
+    if (this.isBroken) await Promise.allSettled([cut(this.#data, this.#dataSize), cut(this.#index, this.#indexSize)])
+    await Promise.allSettled([this.#data.close(), this.#index.close()])
+    if (profiles === 0) await Promise.allSettled([this.#fileSystem.unlink(path), this.#fileSystem.unlink(indexPath)])
+  }
+}
+
+/** Facts that the next profiles refer to. */
+interface WrittenFacts {
+  readonly text: string
+  readonly span: Span
+}
+
+/** Makes what a group adds to the files of a segment, whose data has `start` bytes so far. */
+function encode(segment: Segment, items: readonly WriteItem[], start: number, lastFacts?: WrittenFacts) {
+  const lines: string[] = []
+  let index = ''
+  let facts = lastFacts
+  let end = start
+  const add = (line: string): Span => {
+    const span = { offset: end, length: Buffer.byteLength(line) }
+    lines.push(line, '\n')
+    end += span.length + 1
+    return span
+  }
+  const places = items.map((item): Place => {
+    if (facts?.text !== item.facts) facts = { text: item.facts, span: add(formatFacts(item.facts)) }
+    const profile = add(item.text)
+    index += formatIndexLine({ time: item.entry.time, profile, facts: facts.span, summary: item.summary })
+    segment.newest = Math.max(segment.newest, item.entry.time)
+    return { ...profile, file: segment.path, facts: facts.span }
+  })
+  // Line by line: one text of all would be copied once more.
+  const data = Buffer.allocUnsafe(end - start)
+  let written = 0
+  for (const line of lines) written += data.write(line, written)
+  return { data, index: Buffer.from(index), places, facts }
+}
+
+/** Appends to a file of this size; gives its new size. Rejects when the file was removed or changed by others meanwhile. */
+async function append(file: OpenFile, bytes: Buffer, size: number): Promise<number> {
+  await writeAll(file, bytes)
+  const state = await file.stat()
+  const expected = size + bytes.length
+  if (state.nlink === 0 || state.size !== expected) {
+    throw new Error('A segment was removed or changed while it was written.')
+  }
+  return expected
+}
+
+/** Removes what a failed write left. A file that is shorter would become longer, and stays as it is. */
+async function cut(file: OpenFile, size: number): Promise<void> {
+  const state = await file.stat()
+  if (state.size > size) await file.truncate(size)
+}

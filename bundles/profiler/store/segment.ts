@@ -1,24 +1,130 @@
 import path from 'node:path'
-import type { RecordFile } from './index-entry.ts'
-import { endings, type SegmentName } from './segment-name.ts'
+import { parseSummary, sizeLimit } from '../profile/parse-profile.ts'
+import type { ProfileSummary } from '../profile/profile.ts'
+import { isObject, parseJsonObject } from '../profile/schema.ts'
+import { type FileSystem, type OpenFile, readBytes, readFile, type Span } from './file-system.ts'
 
-/** A segment as far as it is known: two files, of which one holds the lines and the other says what they are. */
-export class Segment implements RecordFile {
-  readonly name: SegmentName
+/*
+ * A segment is two files that one process appends to: `<time>-<pid>-<random>.jsonl` has a line for each profile, and a line
+ * for the facts of the process wherever they differ from the facts before. `….index` has a line for each profile: its summary,
+ * and where the profile and its facts are.
+ */
+
+/** A segment, of this process or of another. */
+export class Segment {
+  /** The names of its files without their endings. Later segments of a process sort after earlier ones. */
+  readonly name: string
+  /** When it was begun, in milliseconds since 1970. */
+  readonly time: number
+  /** The store that appends to it, and no other: the id of its process and a random number. */
+  readonly writer: string
   readonly path: string
   readonly indexPath: string
   /** Bytes of both files. */
   bytes = 0
-  records = 0
-  /** When the last of its profiles was kept. */
+  profiles = 0
+  /** When its last profile was appended. */
   newest: number
-  /** When its process has written last, in milliseconds since 1970. */
+  /** When another process last wrote to it, in milliseconds since 1970. */
   modified = 0
 
-  constructor(directory: string, name: SegmentName) {
-    this.name = name
-    this.path = path.join(directory, name.name + endings.data)
-    this.indexPath = path.join(directory, name.name + endings.index)
-    this.newest = name.time
+  constructor(directory: string, time: number, writer: string) {
+    this.name = `${String(time).padStart(16, '0')}-${writer}`
+    this.time = time
+    this.writer = writer
+    this.path = path.join(directory, `${this.name}.jsonl`)
+    this.indexPath = path.join(directory, `${this.name}.index`)
+    this.newest = time
   }
+
+  /** The segment that a file belongs to; `undefined` when the file is not one of the store. */
+  static fromFile(directory: string, file: string): Segment | undefined {
+    const [, time, writer] = /^(\d{16})-([1-9]\d{0,8}-[0-9a-f]{8})\.jsonl$/.exec(file) ?? []
+    return time === undefined || writer === undefined ? undefined : new Segment(directory, Number(time), writer)
+  }
+}
+
+/** Bytes of the longest lines: of a profile or of facts, and of an index. Longer lines are neither written nor read. */
+export const lineLimits: { readonly profile: number; readonly index: number } = {
+  profile: sizeLimit,
+  index: 64 * 1024,
+}
+
+/** Where a profile is, and the facts of its process. */
+export interface Place extends Span {
+  /** The path of the file. */
+  readonly file: string
+  readonly facts: Span
+}
+
+/** The stored texts of a profile and of the facts of its process. */
+export interface StoredTexts {
+  readonly text: string
+  readonly facts: string
+}
+
+/** A line of an index. */
+export interface IndexLine {
+  /** When the profile was appended, in milliseconds since 1970. */
+  readonly time: number
+  readonly profile: Span
+  readonly facts: Span
+  readonly summary: ProfileSummary
+}
+
+/** Formats a line of an index, with its end. */
+export function formatIndexLine({ facts, profile, summary, time }: IndexLine): string {
+  const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]`
+  return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
+}
+
+/** Parses a line of an index; `undefined` when it is damaged. */
+export function parseIndexLine(text: string): IndexLine | undefined {
+  const value = parseJsonObject(text)
+  if (value === undefined) return undefined
+  const time = value.kept
+  const profile = parseSpan(value.record)
+  const facts = parseSpan(value.facts)
+  const summary = isObject(value.summary) ? parseSummary(value.summary) : undefined
+  if (!isWhole(time) || profile === undefined || facts === undefined || summary === undefined) return undefined
+  return { time, profile, facts, summary }
+}
+
+function parseSpan(value: unknown): Span | undefined {
+  if (!Array.isArray(value)) return undefined
+  const [offset, length] = value
+  return isWhole(offset) && isWhole(length) ? { offset, length } : undefined
+}
+
+/** The greatest time of a Date is greater than every offset. */
+function isWhole(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 8.64e15
+}
+
+/** Formats the line of facts, which cannot be confused with a profile. */
+export function formatFacts(facts: string): string {
+  return `${head}${facts}}`
+}
+
+/** Whether a line of a segment contains facts. */
+export function isFactsLine(line: string): boolean {
+  return line.startsWith(head)
+}
+
+const head = '{"facts":'
+
+/** Reads a profile; `undefined` when it is no longer there. Facts that cannot be read are an empty text. */
+export function readTexts(fileSystem: FileSystem, place: Place): Promise<StoredTexts | undefined> {
+  return readFile(fileSystem, place.file, async file => {
+    const text = await readSpan(file, place)
+    const facts = await readSpan(file, place.facts)
+    return text === '' ? undefined : { text, facts: isFactsLine(facts) ? facts.slice(head.length, -1) : '' }
+  })
+}
+
+/** The text of a span; empty when the file ends before. */
+async function readSpan(file: OpenFile, { length, offset }: Span): Promise<string> {
+  if (length > lineLimits.profile) return ''
+  const bytes = await readBytes(file, offset, length)
+  return bytes.length < length ? '' : bytes.toString()
 }

@@ -4,8 +4,8 @@ import { Response } from '../../../lib/http/response.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { parseListRequest } from '../insight/list-request.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { matchFilter } from '../store/match-filter.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
+import { matchFilter } from '../store/search-summaries.ts'
 import { protect } from './respond.ts'
 
 /** Where live streams get new profiles, and when they end. */

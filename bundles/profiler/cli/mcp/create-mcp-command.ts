@@ -23,7 +23,7 @@ export function createMcpCommand({ loadSdk, logger, storage, tools }: McpService
     examples: [{ line: 'mcp', purpose: 'is what an agent starts; docs/guides/coding-agents.md says how' }],
     async run({ signal, stdin }, output) {
       const sdk = await loadSdk()
-      await storage.load(() => undefined)
+      await storage.load()
       const { server, whenAnswered } = openServer(sdk, await tools(), logger)
       const isOver = new Promise<unknown>(resolve => {
         stdin.once('end', resolve)

@@ -9,7 +9,7 @@ import { Request } from '../../../../lib/http/request.ts'
 import { type Body, discard } from '../../../../lib/http/response.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
-import { within } from '../../store/within.ts'
+import { within } from '../../store/waiting.ts'
 import type { PossibleReplay } from './plan-replay.ts'
 
 /** What a replayer works with. */

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, unlinkSync, watch, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { knownMethods } from '../../../../lib/http/request-line.ts'
 import type { RouteCollection } from '../../../../lib/routing/route.ts'
 import { asObject, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { shownRoutes } from '../../profile/routes.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
-import { directoryMode, fileMode } from '../../store/create-file.ts'
-import { nodeFileSystem } from '../../store/file-system.ts'
+import { directoryMode, fileMode } from '../../store/file-system.ts'
 
 /** Which request is sampled: the next one that a route takes, or that asks for a path with a method. */
 export type CpuTarget = { readonly route: string } | { readonly method: string; readonly path: string }
@@ -87,9 +86,11 @@ export class ArmFile {
   watch(onChange: () => void): () => void {
     const directory = path.dirname(this.#file)
     mkdirSync(directory, { recursive: true, mode: directoryMode })
-    return nodeFileSystem.watch(directory, file => {
+    const watcher = watch(directory, { persistent: false }, (_event, file) => {
       if (file === path.basename(this.#file)) onChange()
     })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
   }
 }
 

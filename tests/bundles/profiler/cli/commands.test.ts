@@ -279,7 +279,7 @@ t.test('nothing in a record reaches the terminal', async t => {
   }
 })
 
-t.test('records of other processes are read, and that is shown where it takes long', async t => {
+t.test('profiles of other processes are read', async t => {
   const directory = t.testdir()
   const onProblem = (message: string) => void t.fail(message)
   const writer = new FileProfileStorage({ directory, onProblem, segmentBytes: 1 })
@@ -288,9 +288,7 @@ t.test('records of other processes are read, and that is shown where it takes lo
     await writer.flush()
   }
   const reader = new FileProfileStorage({ directory, onProblem })
-  const told: string[] = []
-  await reader.load((done, total) => told.push(`${done}/${total}`))
-  t.strictSame(told, ['1/4', '2/4', '3/4', '4/4'])
+  await reader.load()
   t.equal((await reader.search({ limit: 9 })).total, 4)
   await writer.close()
   const { stdout } = await run('profiler:list', new FileProfileStorage({ directory, onProblem }))

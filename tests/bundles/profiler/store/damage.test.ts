@@ -21,9 +21,7 @@ import path from 'node:path'
 import fc from 'fast-check'
 import { type Test, t } from 'tap'
 import { parseProfile, parseSummary } from '#bundles/profiler/profile/parse-profile.ts'
-import { type FileSystem, nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
-import type { Span } from '#bundles/profiler/store/index-entry.ts'
-import { readLines } from '#bundles/profiler/store/read-lines.ts'
+import { type FileSystem, nodeFileSystem, readLines, type Span } from '#bundles/profiler/store/file-system.ts'
 import { abandon, createDirectory, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
@@ -232,7 +230,7 @@ t.test('lines are read as they would be from the whole text, however small the p
     fc.asyncProperty(
       fc.array(line),
       fc.nat(9),
-      fc.nat(30),
+      fc.integer({ min: 1, max: 30 }),
       fc.integer({ min: 1, max: 7 }),
       fc.nat(),
       async (lines, from, longest, most, missing) => {
@@ -367,7 +365,8 @@ function createMeter(): { fileSystem: FileSystem; read: { most: number; bytes: n
 t.test(
   'ix-one-huge-line, ix-many-lines, pf-huge: what is far too large is not read, or not held in memory',
   async t => {
-    const piece = 64 * 1024
+    const piece = 128 * 1024
+    const largestPiece = 8 * 1024 * 1024
     const long = await leaveSegment(t)
     truncateSync(long.index, 20_000_000)
     const meter = createMeter()
@@ -405,7 +404,7 @@ t.test(
     )(claimed.index)
     const claimedMeter = createMeter()
     t.strictSame((await findAll(t, claimed.directory, claimedMeter.fileSystem)).readable, all.slice(0, 4))
-    t.equal(claimedMeter.read.most, piece, 'a record is not as long as an index says')
+    t.ok(claimedMeter.read.most <= largestPiece, 'a profile is not as long as an index says')
   },
 )
 

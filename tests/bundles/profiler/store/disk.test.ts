@@ -114,7 +114,7 @@ t.test('what the disk does not take is found as not stored, until it does', asyn
   storage.append(createRecord({ token: '000002' }), facts)
   await until(async () => (await storage.usage()).dropped === 1)
   storage.append(createRecord({ token: '000003' }), facts)
-  storage.amend(createRecord({ token: '000001', status: 500 }), facts)
+  storage.append(createRecord({ token: '000001', status: 500 }), facts)
   t.strictSame(await search(), [['000003', '000001'], ['000003']])
   isFailing = false
   await storage.flush()
@@ -224,7 +224,7 @@ t.test('fs-slow-shim: nobody waits for a slow disk, and what waits for it is bou
   const kept = Math.floor(20_000 / length)
   const { dropped, problem, profiles } = await storage.usage()
   t.strictSame({ profiles, dropped }, { profiles: kept, dropped: 200 - kept })
-  t.match(problem, /faster than the disk/)
+  t.match(problem, /the disk is too slow/)
   t.strictSame(problems, [{ message: problem, error: undefined }])
   t.ok(await storage.find(tokenOf(kept - 1)))
   t.equal(storage.has(tokenOf(kept)), false)
@@ -272,10 +272,10 @@ t.test('an amended profile that cannot be written is what it was before', async 
   const { storage } = createFileStorage(t, { fileSystem: createDisk({ before }) })
   await append(storage, 2)
   isFailing = true
-  storage.amend(createRecord({ token: tokenOf(0), status: 500 }), facts)
-  storage.amend(createRecord({ token: tokenOf(0), status: 501 }), facts)
+  storage.append(createRecord({ token: tokenOf(0), status: 500 }), facts)
+  storage.append(createRecord({ token: tokenOf(0), status: 501 }), facts)
   storage.append(createRecord({ token: tokenOf(5) }), facts)
-  storage.amend(createRecord({ token: tokenOf(5), status: 500 }), facts)
+  storage.append(createRecord({ token: tokenOf(5), status: 500 }), facts)
   t.strictSame(await list(storage), [5, 1, 0])
   await storage.flush()
   isFailing = false
@@ -391,7 +391,7 @@ t.test('flushNow writes what waits, what is being written, and nothing twice', a
 
 t.test('flushNow drops what the disk does not take', async t => {
   const before = ({ name }: Operation) => {
-    if (name === 'writeSync') throw createError('ENOSPC')
+    if (name === 'writeFileSync') throw createError('ENOSPC')
   }
   const { storage } = createFileStorage(t, { fileSystem: createDisk({ before }) })
   storage.append(createRecord({ token: '000001' }), facts)

@@ -1,8 +1,8 @@
-import { type FileSystem, nodeFileSystem, type OpenFile } from '#bundles/profiler/store/file-system.ts'
+import { type FileSystem, nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
 
-/** What a disk is asked to do. */
+/** A call of a function of the disk: its name, and the path of the file. */
 export interface Operation {
-  readonly name: keyof FileSystem | keyof OpenFile
+  readonly name: string
   readonly file: string
 }
 
@@ -10,47 +10,33 @@ export interface Operation {
 export interface DiskBehaviour {
   /** Called before each operation, which waits for it and fails when it throws. */
   readonly before?: (operation: Operation) => void | Promise<void>
-  /** Of so many bytes it writes only these. */
+  /** How many of these bytes it writes. */
   readonly accept?: (length: number) => number
 }
 
-/** The disk of this machine, with something wrong. */
+/** The disk of this machine, with a fault. */
 export function createDisk({ accept = length => length, before = () => undefined }: DiskBehaviour): FileSystem {
-  const disk = nodeFileSystem
-  const then = async <result>(name: Operation['name'], file: string, task: () => Promise<result>): Promise<result> => {
-    await before({ name, file })
-    return task()
+  const wrap = <target extends object>(target: target, path?: string): target =>
+    new Proxy(target, {
+      get(_, name) {
+        const method: unknown = Reflect.get(target, name)
+        if (typeof method !== 'function') return method
+        return (...parameters: unknown[]) => {
+          const operation = { name: String(name), file: path ?? String(parameters[0]) }
+          if (name === 'write') parameters[2] = accept(Number(parameters[2]))
+          const task = (): unknown => Reflect.apply(method, target, parameters)
+          if (!operation.name.endsWith('Sync')) return run(operation, task)
+          void before(operation)
+          return task()
+        }
+      },
+    })
+  const run = async (operation: Operation, task: () => unknown): Promise<unknown> => {
+    await before(operation)
+    const result = await task()
+    return operation.name === 'open' ? wrap(Object(result), operation.file) : result
   }
-  const now = <result>(name: Operation['name'], file: string, task: () => result): result => {
-    void before({ name, file })
-    return task()
-  }
-  return {
-    mkdir: (directory, options) => then('mkdir', directory, () => disk.mkdir(directory, options)),
-    chmod: (file, mode) => then('chmod', file, () => disk.chmod(file, mode)),
-    lstat: file => then('lstat', file, () => disk.lstat(file)),
-    readdir: directory => then('readdir', directory, () => disk.readdir(directory)),
-    rename: (from, to) => then('rename', from, () => disk.rename(from, to)),
-    unlink: file => then('unlink', file, () => disk.unlink(file)),
-    async open(file, flags, mode) {
-      const opened = await then('open', file, () => disk.open(file, flags, mode))
-      return {
-        read: (...parameters) => then('read', file, () => opened.read(...parameters)),
-        write: (bytes, offset, length) => then('write', file, () => opened.write(bytes, offset, accept(length))),
-        stat: () => then('stat', file, () => opened.stat()),
-        chmod: mode => then('chmod', file, () => opened.chmod(mode)),
-        truncate: length => then('truncate', file, () => opened.truncate(length)),
-        close: () => then('close', file, () => opened.close()),
-      }
-    },
-    mkdirSync: (directory, options) => now('mkdirSync', directory, () => disk.mkdirSync(directory, options)),
-    openSync: (file, flags, mode) => now('openSync', file, () => disk.openSync(file, flags, mode)),
-    fchmodSync: (file, mode) => now('fchmodSync', `${file}`, () => disk.fchmodSync(file, mode)),
-    writeSync: (file, bytes, offset, length) =>
-      now('writeSync', `${file}`, () => disk.writeSync(file, bytes, offset, accept(length))),
-    closeSync: file => now('closeSync', `${file}`, () => disk.closeSync(file)),
-    watch: (directory, onChange) => now('watch', directory, () => disk.watch(directory, onChange)),
-  }
+  return wrap(nodeFileSystem)
 }
 
 /** The error of an operating system. */

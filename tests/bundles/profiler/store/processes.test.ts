@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { isRunning } from '#bundles/profiler/store/is-running.ts'
+import { isRunning } from '#bundles/profiler/store/file-system.ts'
 import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 

@@ -1,5 +1,5 @@
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
-import type { ProfileRecord } from '#bundles/profiler/store/profile-storage.ts'
+import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 
 /** The facts that tests give unless they say else. */
 export const facts = '{"environment":{"node":"20"}}'
@@ -31,7 +31,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
 }
 
 /** A record of a profile with this summary, but for what is said of the profile. */
-export function createRecord(fields: Partial<ProfileSummary> = {}, rest: Partial<Profile> = {}): ProfileRecord {
+export function createRecord(fields: Partial<ProfileSummary> = {}, rest: Partial<Profile> = {}): SerializedProfile {
   const summary = createSummary(fields)
   const profile = { schemaVersion, summary, children: [], data: { probe: { text: 'ä€😀' } }, failures: {}, ...rest }
   return { summary, text: JSON.stringify(profile) }
@@ -43,7 +43,7 @@ export function tokenOf(number: number): string {
 }
 
 /** Records with the tokens of these numbers, one after the other. */
-export function createRecords(count: number, first = 0): ProfileRecord[] {
+export function createRecords(count: number, first = 0): SerializedProfile[] {
   return Array.from({ length: count }, (_, index) => createRecord({ token: tokenOf(first + index) }))
 }
 

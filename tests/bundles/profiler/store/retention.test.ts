@@ -1,9 +1,8 @@
-import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs'
-import path from 'node:path'
+import { readFileSync, statSync, unlinkSync, utimesSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
-import { type Holding, selectExpired } from '#bundles/profiler/store/select-expired.ts'
+import { type SegmentUsage, selectExpired } from '#bundles/profiler/store/segment-directory.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
@@ -174,15 +173,15 @@ t.test('segments of other processes are removed when these are gone, or have not
 
 t.test('the oldest go first, and as many as there must', async t => {
   const limits = { bytes: 100, count: 50, age: 1000 }
-  const segment = (newest: number, bytes = 10, records = 5) => ({ newest, bytes, records })
-  const newestOf = (closed: Holding[], inUse: Holding[] = [], room = { bytes: 0, records: 0 }, now = 100) =>
+  const segment = (newest: number, bytes = 10, profiles = 5) => ({ newest, bytes, profiles })
+  const newestOf = (closed: SegmentUsage[], inUse: SegmentUsage[] = [], room = { bytes: 0, profiles: 0 }, now = 100) =>
     selectExpired({ closed, inUse, room }, limits, now).map(({ newest }) => newest)
   const six = [1, 2, 3, 4, 5, 6].map(newest => segment(newest))
   t.strictSame(newestOf(six), [])
   t.strictSame(newestOf(six, [segment(9, 60)]), [2, 1])
   t.strictSame(newestOf(six, [segment(9, 0, 30)]), [2, 1])
-  t.strictSame(newestOf(six, [], { bytes: 60, records: 0 }), [2, 1])
-  t.strictSame(newestOf(six, [], { bytes: 0, records: 30 }), [2, 1])
+  t.strictSame(newestOf(six, [], { bytes: 60, profiles: 0 }), [2, 1])
+  t.strictSame(newestOf(six, [], { bytes: 0, profiles: 30 }), [2, 1])
   t.strictSame(newestOf(six, [segment(9, 1000)]), [6, 5, 4, 3, 2, 1])
   t.strictSame(newestOf([segment(1), segment(2, 200), segment(3)]), [2, 1])
   const old = [segment(0, 1, 12), segment(1, 1, 12), segment(5000, 1, 12), segment(5001, 1, 12)]
@@ -201,25 +200,20 @@ t.test('the oldest go first, and as many as there must', async t => {
   t.strictSame(expired(1000), [])
 })
 
-t.test('what a process was killed over is tidied up: half a removal, half a copy', async t => {
-  const { storage, directory } = createFileStorage(t, { limits: { count: 20 } })
-  await append(storage, 1)
-  t.ok(await storage.pin(tokenOf(0), true))
-  const orphan = path.join(directory, '0000000000000001-1-0000000a.index')
-  const pinned = path.join(directory, 'pinned')
-  const [young, old] = ['000000-1-0000000a-0000000a.json.tmp', '000000-1-0000000a-0000000b.json.tmp'].map(file =>
-    path.join(pinned, file),
-  )
-  const foreign = path.join(pinned, 'x.tmp')
-  const { writeFileSync } = await import('node:fs')
-  for (const file of [orphan, young, old, foreign]) writeFileSync(String(file), '')
-  utimesSync(String(old), 1, 1)
-  utimesSync(foreign, 1, 1)
-  await append(storage, 5, 1)
-  t.strictSame(
-    [orphan, young, old, foreign].map(file => existsSync(String(file))),
-    [false, true, false, true],
-  )
+t.test('half a removal, which a process was killed in, is completed', async t => {
+  const limits = { count: 20 }
+  const { storage, directory } = createFileStorage(t, { limits })
+  await append(storage, 5)
+  await storage.close()
+  abandon(directory)
+  for (const file of listFiles(directory, '.index')) unlinkSync(file)
+  const { storage: other } = createFileStorage(t, { directory, limits })
+  await append(other, 10, 100)
+  t.equal(other.has(tokenOf(0)), true, 'until there is too much, it is a segment like any other')
+  await append(other, 20, 200)
+  t.equal(other.has(tokenOf(0)), false)
+  t.equal((await list(other)).length, 20)
+  t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
 })
 
 t.test('a segment that cannot be removed stays, which is told once, and keeps nobody from writing', async t => {

@@ -43,7 +43,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
   'an amended profile has its newest content in its old place': async (t, createStorage) => {
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
-    storage.amend(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: true } }), '{"version":2}')
+    storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: true } }), '{"version":2}')
     const check = async () => {
       const { summaries, total } = await storage.search({ limit: 10 })
       t.strictSame(
@@ -60,9 +60,9 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     await check()
     await storage.flush()
     await check()
-    storage.amend(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
+    storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
-    storage.amend(createRecord({ token: tokenOf(7) }), facts)
+    storage.append(createRecord({ token: tokenOf(7) }), facts)
     t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'what is not known is appended')
   },
 
@@ -184,7 +184,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     storage.append(createRecord({ token: '000002' }), facts)
     t.strictSame(told, ['000002 200', '000002'])
     stopOther()
-    storage.amend(createRecord({ token: '000002', status: 500 }), facts)
+    storage.append(createRecord({ token: '000002', status: 500 }), facts)
     stop()
     storage.append(createRecord({ token: '000003' }), facts)
     t.strictSame(told, ['000002 200', '000002', '000002 500'])

@@ -1,0 +1,166 @@
+import { type FileSystem, isRunning, listDirectory, removeFile } from './file-system.ts'
+import type { IndexEntry } from './profile-index.ts'
+import { Segment } from './segment.ts'
+import { SegmentReader } from './segment-reader.ts'
+import type { SegmentSize } from './segment-writer.ts'
+
+/** What a store may hold. The oldest segments are removed when it holds more. */
+export interface StoreLimits {
+  readonly bytes: number
+  /** Profiles. */
+  readonly count: number
+  /** Milliseconds. */
+  readonly age: number
+}
+
+/** The changes since the last look at the directory. */
+export interface SegmentChanges {
+  /** Profiles of other processes, in the order in which each process has written them. */
+  readonly entries: readonly IndexEntry[]
+  /** Segments that other processes or users have removed. */
+  readonly gone: readonly Segment[]
+}
+
+/** The segments in the directory: those of this process, and those of other processes, which are read. */
+export class SegmentDirectory {
+  readonly #directory: string
+  readonly #fileSystem: FileSystem
+  readonly #writer: string
+  readonly #segments = new Map<string, Segment>()
+  /** The readers of segments that may still grow. */
+  readonly #readers = new Map<Segment, SegmentReader>()
+
+  constructor(directory: string, fileSystem: FileSystem, writer: string) {
+    this.#directory = directory
+    this.#fileSystem = fileSystem
+    this.#writer = writer
+  }
+
+  get all(): readonly Segment[] {
+    return [...this.#segments.values()]
+  }
+
+  /** Whether another process may still write. */
+  get hasOtherWriters(): boolean {
+    return this.#readers.size > 0
+  }
+
+  /** Adds a segment that this process has begun. */
+  add(segment: Segment): void {
+    this.#segments.set(segment.name, segment)
+  }
+
+  /** Reads what other processes have written and removed; nothing when the directory cannot be read. */
+  async refresh(): Promise<SegmentChanges> {
+    // Taken before the listing, which may not have the segments that this process begins meanwhile.
+    const known = this.all
+    const files = await listDirectory(this.#fileSystem, this.#directory)
+    if (files === undefined) return { entries: [], gone: [] }
+    const found = new Map(
+      files.flatMap(file => Segment.fromFile(this.#directory, file) ?? []).map(segment => [segment.name, segment]),
+    )
+    const gone = known.filter(({ name }) => !found.has(name))
+    for (const segment of gone) this.#delete(segment)
+    for (const segment of found.values()) {
+      if (segment.writer === this.#writer || this.#segments.has(segment.name)) continue
+      this.add(segment)
+      this.#readers.set(segment, new SegmentReader(segment, this.#fileSystem))
+    }
+    return { entries: await this.#readOthers(), gone }
+  }
+
+  /** Removes segments. Returns those that were removed; calls back with an error for each other. Never rejects. */
+  async remove(segments: readonly Segment[], onError: (error: unknown) => void): Promise<Segment[]> {
+    const removed: Segment[] = []
+    for (const segment of segments) {
+      try {
+        // In this order: a process that is killed in between leaves a segment that retention finds again.
+        await removeFile(this.#fileSystem, segment.indexPath)
+        await removeFile(this.#fileSystem, segment.path)
+        this.#delete(segment)
+        removed.push(segment)
+      } catch (error) {
+        onError(error)
+      }
+    }
+    return removed
+  }
+
+  /** Selects the segments that are over the limits. `current` is the segment that this process writes. */
+  selectExpired(limits: StoreLimits, size: SegmentSize, now: number, current: Segment | undefined): Segment[] {
+    const others = this.all.filter(segment => segment !== current)
+    // A process that has not written for so long begins another segment when it writes again.
+    const isClosed = (segment: Segment) => !this.#readers.has(segment) || now - segment.modified > 2 * size.age
+    const closed = others.filter(isClosed)
+    const inUse = others.filter(segment => !isClosed(segment))
+    return selectExpired({ closed, inUse, room: size }, limits, now)
+  }
+
+  #delete(segment: Segment): void {
+    this.#segments.delete(segment.name)
+    this.#readers.delete(segment)
+  }
+
+  async #readOthers(): Promise<IndexEntry[]> {
+    const read: IndexEntry[][] = []
+    const last = new Map(this.all.toSorted((one, other) => one.time - other.time).map(each => [each.writer, each]))
+    // One after another, so that requests of this process come first.
+    for (const [segment, reader] of [...this.#readers]) {
+      // Decided before it is read: a segment that is closed now does not grow any more.
+      const isClosed = last.get(segment.writer) !== segment || !isRunning(Number.parseInt(segment.writer, 10))
+      read.push(await reader.read(isClosed))
+      if (isClosed) this.#readers.delete(segment)
+    }
+    return read.flat()
+  }
+}
+
+/** What retention needs of a segment. */
+export interface SegmentUsage {
+  readonly bytes: number
+  readonly profiles: number
+  /** When its last profile was appended. */
+  readonly newest: number
+}
+
+/** The segments of a store. */
+export interface Holdings<segment extends SegmentUsage> {
+  readonly closed: readonly segment[]
+  /** Segments that may still grow, which stay. */
+  readonly inUse: readonly SegmentUsage[]
+  /** What the segment that was just begun may become. */
+  readonly room: Pick<SegmentUsage, 'bytes' | 'profiles'>
+}
+
+/** Many processes that end soon leave many small segments. */
+const segmentLimit = 1000
+
+/** So many of the newest profiles are never too old: a clock that jumps ahead must not empty the store. */
+const sparedByAge = 100
+
+/**
+ * Selects the closed segments to be removed, so that the others stay within the limits. `now` is in milliseconds since
+ * 1970.
+ */
+export function selectExpired<segment extends SegmentUsage>(
+  { closed, inUse, room }: Holdings<segment>,
+  limits: StoreLimits,
+  now: number,
+): segment[] {
+  let { bytes, profiles } = room
+  for (const segment of inUse) {
+    bytes += segment.bytes
+    profiles += segment.profiles
+  }
+  let segments = inUse.length
+  // Newest first: with the first segment that is too much, all older ones are.
+  const newestFirst = closed.toReversed().sort((one, other) => other.newest - one.newest)
+  const first = newestFirst.findIndex(segment => {
+    const isOld = now - segment.newest > limits.age && profiles - room.profiles >= sparedByAge
+    bytes += segment.bytes
+    profiles += segment.profiles
+    segments++
+    return isOld || bytes > limits.bytes || profiles > limits.count || segments > segmentLimit
+  })
+  return first === -1 ? [] : newestFirst.slice(first)
+}
