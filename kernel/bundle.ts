@@ -52,6 +52,8 @@ export interface Foundation {
   readonly dispatcher: EventDispatcher
   readonly view: View
   readonly context: RequestContext
+  /** Decides for each request whether its response may contain debug output. */
+  readonly debugGate: DebugGate
   readonly logger: Logger
   readonly redactor: Redactor
   readonly signals: Signals
@@ -78,5 +80,4 @@ export interface Application extends Foundation {
   readonly files: StaticFiles
   readonly controllers: ControllerResolver
   readonly kernel: HttpKernel
-  readonly debugGate: DebugGate
 }

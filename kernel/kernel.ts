@@ -62,6 +62,7 @@ export class Kernel {
     const repeated = names.find((name, index) => names.indexOf(name) < index)
     if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
 
+    const debugGate = new DebugGate(createDebugPolicy(config), logger)
     let foundation: Foundation = {
       config,
       directory,
@@ -77,12 +78,8 @@ export class Kernel {
       findingRules: [],
       commands: [],
       isolated: [],
-      // With the first error the application is complete.
-      lastResort: createDebugLastResort({
-        debugGate: { allows: request => app.debugGate.allows(request) },
-        directory,
-        redactor,
-      }),
+      debugGate,
+      lastResort: createDebugLastResort({ debugGate, directory, redactor }),
     }
     for (const bundle of bundles) foundation = decorate(bundle, foundation)
 
@@ -101,7 +98,6 @@ export class Kernel {
       files: new StaticFiles(),
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
-      debugGate: new DebugGate(createDebugPolicy(config), foundation.logger),
     }
     // In order: a bundle may build on what those before it have registered.
     const collectorNames = new CollectorNames()

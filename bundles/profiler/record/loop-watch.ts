@@ -16,14 +16,14 @@ const leastBlock = 50
  * busy with other things.
  */
 export class LoopWatch {
-  readonly #openPasses: () => Iterable<Trace>
+  readonly #open: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
   #looked = 0
   #cpu = 0
 
   /** Finds the main requests that are not kept yet. */
-  constructor(openPasses: () => Iterable<Trace>) {
-    this.#openPasses = openPasses
+  constructor(open: () => Iterable<Trace>) {
+    this.#open = open
   }
 
   /** Begins to look, unless it does; ends by itself when no request is in flight. */
@@ -41,7 +41,7 @@ export class LoopWatch {
   }
 
   #look(): void {
-    const traces = [...this.#openPasses()]
+    const traces = [...this.#open()]
     if (traces.length === 0) {
       this.stop()
       return
@@ -87,11 +87,11 @@ const kinds: Readonly<Record<number, string>> = {
  * the event loop later, when a short request is over, but not kept yet.
  */
 export class GcWatch {
-  readonly #openPasses: () => Iterable<Trace>
+  readonly #open: () => Iterable<Trace>
 
   /** Finds the main requests that are not kept yet. */
-  constructor(openPasses: () => Iterable<Trace>) {
-    this.#openPasses = openPasses
+  constructor(open: () => Iterable<Trace>) {
+    this.#open = open
   }
 
   /** Begins to listen, until the returned function is called; the process is not kept alive by it. */
@@ -102,7 +102,7 @@ export class GcWatch {
   }
 
   #take(runs: readonly GcRun[]): void {
-    for (const trace of this.#openPasses()) for (const run of runs) notePause(trace, run)
+    for (const trace of this.#open()) for (const run of runs) notePause(trace, run)
   }
 }
 

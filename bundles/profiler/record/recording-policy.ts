@@ -1,3 +1,4 @@
+import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Profile } from '../profile/profile.ts'
 import { asList, asObject } from '../profile/read-soft.ts'
@@ -6,9 +7,9 @@ import type { Trace } from './trace.ts'
 
 /** Which requests become profiles. */
 export interface RecordingOptions {
-  /** What paths begin with that are not recorded, only counted; assets and probes unless told else. */
+  /** Requests are counted, not recorded, when their path begins with one of these; by default assets and probes. */
   readonly ignoredPaths?: readonly string[]
-  /** Whether only requests become profiles that an exception was thrown in. */
+  /** Whether only requests with an exception become profiles. */
   readonly onlyExceptions?: boolean
 }
 
@@ -19,19 +20,19 @@ const optOutHeader = 'x-profiler'
 
 /** Decides which requests become profiles, and counts those that do not. */
 export class RecordingPolicy {
-  /** Whether nothing is recorded for now. */
+  /** Whether recording is paused. */
   isPaused = false
   #ignored = 0
   readonly #ignoredPaths: readonly string[]
   readonly #onlyExceptions: boolean
-  readonly #allows: (request: Request) => boolean
+  readonly #debugGate: Pick<DebugGate, 'allows'>
 
-  /** `allows` says which clients may keep their requests from being recorded. */
+  /** The gate names the clients that may keep their requests from being recorded. */
   constructor(
-    { ignoredPaths = noise, onlyExceptions = false }: RecordingOptions = {},
-    allows: (request: Request) => boolean = () => true,
+    { ignoredPaths = noise, onlyExceptions = false }: RecordingOptions,
+    debugGate: Pick<DebugGate, 'allows'>,
   ) {
-    this.#allows = allows
+    this.#debugGate = debugGate
     this.#ignoredPaths = ignoredPaths
     this.#onlyExceptions = onlyExceptions
   }
@@ -45,9 +46,9 @@ export class RecordingPolicy {
   wants(request: Request): boolean {
     const { attributes, headers, path } = request
     const isIgnored = this.isPaused || this.#ignoredPaths.some(start => path.startsWith(start))
-    const isOff = headers.get(optOutHeader)?.toLowerCase() === 'off' && this.#allows(request)
+    const isOff = headers.get(optOutHeader)?.toLowerCase() === 'off' && this.#debugGate.allows(request)
     if (!isIgnored && !isOff) return true
-    // Somebody has asked for it, to see what becomes of it.
+    // A replay is made for its profile.
     if (attributes.has(replayAttribute)) return true
     this.#ignored++
     return false
@@ -59,10 +60,10 @@ export class RecordingPolicy {
   }
 }
 
-/** The attribute of a request that repeats another: the token of that one's record. Applications may look at it, too. */
+/** The request attribute of a replay: the token of the original profile. Applications may read it. */
 export const replayAttribute = '_replay_of'
 
-/** The token of the record that a profile is a replay of; `undefined` when it is none. */
+/** The token of the original profile of a replay; `undefined` when the profile is no replay. */
 export function readOriginal({ data }: Pick<Profile, 'data'>): string | undefined {
   const attributes = asList(asObject(asObject(data).request).attributes).map(asList)
   const token = attributes.find(([name]) => name === replayAttribute)?.[1]

@@ -2,12 +2,12 @@ import type { Application } from '../../../../kernel/bundle.ts'
 import type { ProfileCollector } from '../collect.ts'
 import type { ListenerSites } from '../listener-sites.ts'
 import { ExceptionCollector } from './exception.ts'
-import { ConfigCollector, ServerCollector } from './process.ts'
+import { ConfigCollector, memoryCollector, ServerCollector } from './process.ts'
 import { RequestCollector } from './request.ts'
 import { ResponseCollector } from './response.ts'
 import { RouterCollector } from './router.ts'
 import { SessionCollector } from './session.ts'
-import { createTimeCollector } from './time.ts'
+import { createTimeCollector, lateCollector } from './time.ts'
 import {
   createCpuCollector,
   createEventsCollector,
@@ -16,11 +16,12 @@ import {
   createTemplatesCollector,
 } from './traces.ts'
 
-/** Creates the profiler's own collectors, in the order in which they are asked. */
+/** Creates the profiler's own collectors, in the order in which they run. */
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
   const { debugGate, directory, dispatcher, redactor } = app
   return [
-    // First: what the others do is not the request's.
+    // First: the work of the other collectors is not the request's.
+    memoryCollector,
     createCpuCollector(directory, redactor),
     new RequestCollector(redactor, debugGate),
     new ResponseCollector(redactor),
@@ -34,5 +35,6 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     createHttpCollector(redactor, directory),
     new ServerCollector(app, process),
     new ConfigCollector(app),
+    lateCollector,
   ]
 }

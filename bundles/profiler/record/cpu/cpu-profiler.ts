@@ -28,6 +28,7 @@ export class CpuProfiler {
   #last: string | undefined
   #expiry: NodeJS.Timeout | undefined
   #endInspection: (() => void) | undefined
+  #unwatch: (() => void) | undefined
   #matcher: RouteMatcher | undefined
 
   constructor(services: CpuProfilerServices) {
@@ -57,22 +58,21 @@ export class CpuProfiler {
     this.#set(undefined)
   }
 
-  /** Heeds what other processes ask for, until the returned function is called. */
-  listen(): () => void {
+  /** Follows the file that other processes write to request a sample, until this profiler is closed. */
+  listen(): void {
     const { file, logger } = this.#services
-    const heed = () => this.#set(file.read())
+    const follow = () => this.#set(file.read())
     try {
-      const end = file.watch(heed)
-      heed()
-      return end
+      this.#unwatch = file.watch(follow)
+      follow()
     } catch (error) {
-      logger.warning('The console cannot ask for CPU profiles.', { exception: error })
-      return () => undefined
+      logger.warning('The console cannot request CPU profiles.', { exception: error })
     }
   }
 
-  /** Ends whatever goes on. */
+  /** Stops sampling and following. */
   close(): void {
+    this.#unwatch?.()
     this.#set(undefined)
     this.#running?.stop()
   }

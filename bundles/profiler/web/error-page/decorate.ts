@@ -51,8 +51,7 @@ async function renderAnew({ headers, status }: Response, request: Request, { pag
 /** What the decoration works with. */
 export interface LastResortServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
-  /** The gate exists as soon as bundles are registered. */
-  readonly debugGate: () => DebugGate
+  readonly debugGate: DebugGate
 }
 
 /** Creates the last resort that also leads to the profile of the request, for clients that may see the profile. */
@@ -60,7 +59,7 @@ export function decorateLastResort(inner: LastResort, { debugGate, profiler }: L
   return (request, errors) => {
     const response = inner(request, errors)
     const trace = profiler.find(request)
-    if (trace === undefined || !profiler.keeps(trace) || !debugGate().allows(request)) return response
+    if (trace === undefined || !profiler.keeps(trace) || !debugGate.allows(request)) return response
     nameProfile(response.headers, request, trace.token)
     const link = `<p><a href="${recordLink(trace.token)}">The profile of this request</a></p>\n</body>`
     response.body = String(response.body).replace('</body>', link)

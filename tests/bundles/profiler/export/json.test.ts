@@ -5,8 +5,6 @@ import { toJson } from '#bundles/profiler/export/json.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { ProfileCollector } from '#bundles/profiler/record/collect.ts'
 import { createCollectors } from '#bundles/profiler/record/collectors/create-collectors.ts'
-import { memoryCollector } from '#bundles/profiler/record/collectors/process.ts'
-import { lateCollector } from '#bundles/profiler/record/collectors/time.ts'
 import { ListenerSites } from '#bundles/profiler/record/listener-sites.ts'
 import { RecentRedirects } from '#bundles/profiler/web/toolbar/recent-redirects.ts'
 import { Response } from '#lib/http/response.ts'
@@ -99,8 +97,6 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
 t.test('the schema and its description name every collector, and every field', async t => {
   const { app } = await createProfiledKernel(t)
   const collectors: ProfileCollector[] = [
-    memoryCollector,
-    lateCollector,
     ...createCollectors(app, new ListenerSites()),
     new RecentRedirects(app.redactor),
   ]

@@ -32,6 +32,9 @@ import { createRecorder } from '#tests/support/recording-logger.ts'
 import { openConnection, serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 
+/** A gate that every client passes. */
+const openGate = { allows: () => true }
+
 /** Something to wait for, and what lets the waiting end. */
 function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = () => {}
@@ -517,7 +520,7 @@ t.test(
 function createBareProfiler(
   collect: (trace: Trace) => CollectedData,
   storage = new MemoryProfileStorage(),
-  policy = new RecordingPolicy(),
+  policy = new RecordingPolicy({}, openGate),
 ) {
   const { logger, records } = createRecorder()
   const profiler = new Profiler({
@@ -588,7 +591,7 @@ t.test('where only exceptions are recorded, a crash is kept of the request that 
   const { profiler, storage } = createBareProfiler(
     trace => ({ summary: summarize(trace, new Redactor()), data: {}, failures: {}, pending: undefined }),
     undefined,
-    new RecordingPolicy({ onlyExceptions: true }),
+    new RecordingPolicy({ onlyExceptions: true }, openGate),
   )
   const culprit = profiler.begin(createRequest('/culprit'))
   const other = profiler.begin(createRequest('/other'))

@@ -9,6 +9,9 @@ import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
 
+/** A gate that every client passes. */
+const openGate = { allows: () => true }
+
 t.test('a token is six hexadecimal digits that nobody has', async t => {
   t.match(
     drawToken(() => false),
@@ -38,7 +41,7 @@ t.test('when every token is taken, none is drawn for ever (cc-token-exhaust)', a
 })
 
 t.test('noise is counted instead of recorded', async t => {
-  const policy = new RecordingPolicy()
+  const policy = new RecordingPolicy({}, openGate)
   t.ok(policy.wants(createRequest('/partnership')))
   t.notOk(policy.wants(createRequest('/assets/1a2b3c4d/site/site.css')))
   t.notOk(policy.wants(createRequest('/.well-known/appspecific/com.chrome.devtools.json')))
@@ -46,7 +49,7 @@ t.test('noise is counted instead of recorded', async t => {
 })
 
 t.test('a client may ask not to be recorded, and the application may be paused', async t => {
-  const policy = new RecordingPolicy({ ignoredPaths: ['/health'] })
+  const policy = new RecordingPolicy({ ignoredPaths: ['/health'] }, openGate)
   t.notOk(policy.wants(createRequest('/health')))
   t.ok(policy.wants(createRequest('/assets/x')))
   t.notOk(policy.wants(createRequest('/', { headers: { 'x-profiler': 'Off' } })))

@@ -96,8 +96,8 @@ t.test('requests that are refused are not waited for', async t => {
 
 t.test('it is not waited for long', async t => {
   const { armFile, cpu, file, inspections } = create(t)
-  const end = cpu.listen()
-  t.teardown(end)
+  cpu.listen()
+  t.teardown(() => cpu.close())
   file.write({ target, until: Date.now() + 2000 })
   await until(() => cpu.armed !== undefined)
   await until(() => cpu.armed === undefined)
@@ -116,8 +116,9 @@ t.test('what has expired, or is none of ours, arms nothing', async t => {
     JSON.stringify({ target, until: Date.now() - 1 }),
   ]) {
     writeFileSync(armFile, text)
-    cpu.listen()()
+    cpu.listen()
     t.equal(cpu.armed, undefined, text)
+    cpu.close()
   }
   t.strictSame(parseArming('{"target":{"route":"x"},"until":5}'), { target: { route: 'x' }, until: 5 })
 })
@@ -125,8 +126,8 @@ t.test('what has expired, or is none of ours, arms nothing', async t => {
 t.test('where nothing can be watched the log says what does not work', async t => {
   const folder = t.testdir({ file: 'no folder' })
   const { cpu, records } = create(t, path.join(folder, 'file/below/armed.json'))
-  cpu.listen()()
-  t.hasStrict(records, [{ level: 'warning', message: 'The console cannot ask for CPU profiles.' }])
+  cpu.listen()
+  t.hasStrict(records, [{ level: 'warning', message: 'The console cannot request CPU profiles.' }])
   t.throws(() => cpu.arm(target))
 })
 

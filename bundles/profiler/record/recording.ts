@@ -1,0 +1,126 @@
+import type { Application, Foundation } from '../../../kernel/bundle.ts'
+import type { Collector } from '../../../kernel/profiler-contract.ts'
+import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { createTraceableView } from '../../../lib/view/traceable-view.ts'
+import type { View } from '../../../lib/view/view.ts'
+import type { ProfileStorage } from '../store/profile-storage.ts'
+import { collectData, collectLate, type ProfileCollector } from './collect.ts'
+import { createCollectors } from './collectors/create-collectors.ts'
+import { ListenerSites } from './listener-sites.ts'
+import { findCallSite } from './log-trace.ts'
+import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
+import { createRenderTracer, observeSessions, watchCrashes } from './observers.ts'
+import { Profiler } from './profiler.ts'
+import { ProfilerListener } from './profiler-listener.ts'
+import type { RecordingPolicy } from './recording-policy.ts'
+import { RequestRecorder } from './request-recorder.ts'
+import type { Trace } from './trace.ts'
+import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
+
+/** What a recording is made with. */
+export interface RecordingParts {
+  readonly storage: ProfileStorage
+  readonly policy: RecordingPolicy
+  /** Whether a controller belongs to the profiler's own pages, which are not recorded. */
+  readonly isOwn: (controller: unknown) => boolean
+}
+
+/**
+ * Assembles everything that records requests: the dispatcher and the view that trace, the profiler that they report to,
+ * the watches of the process, and the collectors that read the traces.
+ */
+export class Recording {
+  readonly profiler: Profiler
+  /** The dispatcher of the foundation, traced. */
+  readonly dispatcher: EventDispatcher
+  /** The view of the foundation, traced. */
+  readonly view: View
+  readonly #storage: ProfileStorage
+  readonly #sites = new ListenerSites()
+  readonly #collectors: ProfileCollector[] = []
+  readonly #stops: (() => void)[] = []
+
+  constructor(foundation: Foundation, { isOwn, policy, storage }: RecordingParts) {
+    const { context, directory, redactor, signals } = foundation
+    const logger = foundation.logger.channel('profiler')
+    const loop = new LoopWatch(() => this.profiler.open)
+    const hangs = new HangWatch({ open: () => this.profiler.open, context, logger })
+    // When the first request ends, all bundles have added their collectors, and the process is as it stays.
+    let collectors: readonly Collector<Trace>[] | undefined
+    let processData: string | undefined
+    this.#storage = storage
+    this.profiler = new Profiler({
+      storage,
+      policy,
+      collect: trace => {
+        collectors ??= [...this.#collectors, ...foundation.collectors.map(collector => toMasked(collector, redactor))]
+        return collectData(trace, collectors, redactor)
+      },
+      collectLate: trace => collectLate(trace, this.#collectors, redactor),
+      processData: () => (processData ??= redactor.knownSecrets(JSON.stringify(describeProcess(this.#collectors)))),
+      watchLoop() {
+        loop.start()
+        hangs.start()
+      },
+      redactor,
+      logger,
+      signals,
+    })
+    context.enable()
+    const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory, isOwn })
+    this.dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
+    const renders = createRenderTracer(request => this.profiler.find(request ?? context.current))
+    this.view = createTraceableView(foundation.view, renders)
+    this.#stops.push(observeLog(foundation, this.profiler), loop.stop, hangs.stop)
+  }
+
+  /** Adds the collectors, the profiler's listener, and the watches that run while requests are handled. */
+  register(app: Application, more: readonly ProfileCollector[]): void {
+    const { context, debugGate, dispatcher, logger, reservedCollectors, signals } = app
+    const { profiler } = this
+    this.#collectors.push(...createCollectors(app, this.#sites), ...more)
+    reservedCollectors.push(...this.#collectors.map(({ name }) => name))
+    new ProfilerListener({ profiler, debugGate }).subscribe(dispatcher)
+    observeSessions(app, profiler)
+    const gc = new GcWatch(() => profiler.open)
+    const calls = new CallWatch(() => profiler.find(context.current))
+    signals.on('kernel.booted', () => {
+      const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
+      this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)
+    })
+  }
+
+  /** The collectors of these names. */
+  collectorsOf(names: readonly string[]): readonly ProfileCollector[] {
+    return this.#collectors.filter(({ name }) => names.includes(name))
+  }
+
+  /** Stops all watches, then writes what has ended, and closes the store. */
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop()
+    await this.profiler.whenIdle()
+    await this.#storage.close()
+  }
+}
+
+/** Adds each log message to the trace of its request; returns what ends that. */
+function observeLog({ context, directory, logger }: Foundation, profiler: Profiler): () => void {
+  const locate = () => findCallSite(directory)
+  return logger.observe(record => {
+    const trace = profiler.find(context.current)
+    trace?.logs.add(record, locate)
+    trace?.touch()
+  })
+}
+
+/** The collector of another bundle may return secrets: its data is masked. */
+function toMasked(collector: Collector, redactor: Redactor): Collector<Trace> {
+  const { name } = collector
+  return { name, collect: async trace => redactor.value(name, await collector.collect(trace)) }
+}
+
+function describeProcess(collectors: readonly ProfileCollector[]): Record<string, unknown> {
+  return Object.fromEntries(collectors.map(collector => [collector.name, collector.describeProcess?.()]))
+}
