@@ -3,7 +3,7 @@ import { copyFileSync, readdirSync, renameSync, symlinkSync, truncateSync, unlin
 import path from 'node:path'
 import fc from 'fast-check'
 import { t } from 'tap'
-import type { ProfileSummary } from '#bundles/profiler/profile.ts'
+import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { IndexEntry, ProfileIndex } from '#bundles/profiler/store/profile-index.ts'
 import { until } from '#tests/support/until.ts'
