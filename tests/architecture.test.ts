@@ -168,13 +168,7 @@ t.test('tests of a layer import from it and those to its left, and from what sup
       .filter(name => isOwn(name) && layerOf(name) > layer)
       .map(name => `tests/${file} imports ${name}`)
   })
-  // To be moved: they test a kernel together with the bundles of the framework.
-  const tolerated =
-    /^tests\/kernel\/(?:faults|kernel|failing-listeners|http-kernel|testing\/client|testing\/recording-dispatcher)\.test\.ts /
-  t.strictSame(
-    offences.filter(offence => !tolerated.test(offence)),
-    [],
-  )
+  t.strictSame(offences, [])
 })
 
 t.test('files of tests import one another by their paths from the root', async t => {

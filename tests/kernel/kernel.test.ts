@@ -1,8 +1,9 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
+import { toController } from '#kernel/controller.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { CONFIG_INVALID } from '#lib/env/errors.ts'
+import { Response } from '#lib/http/response.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -74,7 +75,7 @@ t.test('a bundle that fails while the kernel boots is named, and the cause is ke
   })
 })
 
-t.test('a bundle that needs the framework bundle says so, where that is missing or comes later', async t => {
+t.test('an error names the framework bundle if a controller to decorate is missing, or registered later', async t => {
   const needy: Bundle = {
     name: 'needy',
     register: ({ controllers }) => controllers.decorate('error_controller', inner => inner),
@@ -83,8 +84,16 @@ t.test('a bundle that needs the framework bundle says so, where that is missing 
     'The bundle "needy" failed in register(): The controller "error_controller" is neither a function, nor made by ' +
     'defineController(), nor the name of a registered one; the framework bundle registers it: it has to be in the list of ' +
     'bundles, before those that build on it.'
+  const later: Bundle = {
+    name: 'later',
+    register: ({ controllers }) =>
+      controllers.register(
+        'error_controller',
+        toController(() => new Response()),
+      ),
+  }
   await t.rejects(createTestKernel({ bundles: [needy] }), { message })
-  await t.rejects(createTestKernel({ bundles: [needy, frameworkBundle] }), { message })
+  await t.rejects(createTestKernel({ bundles: [needy, later] }), { message })
 })
 
 t.test('a folder of assets that is missing is named, with its bundle', async t => {

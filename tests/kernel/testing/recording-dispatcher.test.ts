@@ -1,10 +1,6 @@
 import { AssertionError } from 'node:assert'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
-import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
-import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -83,18 +79,4 @@ t.test('what was recorded can be forgotten; a listener that is called by hand is
   t.strictSame([...dispatcher.dispatches, ...sequence, ...dispatcher.calls], [])
   dispatcher.listeners(RequestEvent)[0]?.listener(createRequestEvent())
   t.strictSame(dispatcher.calls, [])
-})
-
-t.test('a whole application can be listened to, also with a profiler around it', async t => {
-  const dispatcher = new RecordingDispatcher()
-  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, profiler], dispatcher })
-  t.teardown(close)
-  await client.get('/nowhere')
-  t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
-  t.hasStrict(dispatcher.of(RequestEvent)[0], {
-    failedBy: 'RouterListener.onRequest',
-    skipped: ['BodyListener.onRequest'],
-  })
-  t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
 })

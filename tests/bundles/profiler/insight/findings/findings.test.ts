@@ -9,7 +9,12 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import { RequestEvent } from '#kernel/events.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createFlawedBundle, flawedPairs, flawedTemplates, startUpstream } from '#tests/support/flawed-bundle.ts'
+import {
+  createFlawedBundle,
+  flawedPairs,
+  flawedTemplates,
+  startUpstream,
+} from '#tests/bundles/profiler/insight/findings/flawed-bundle.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'

@@ -12,8 +12,14 @@ import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
+import {
+  bodyNames,
+  faultyBundle,
+  nonsenseEvents,
+  throwableNames,
+  valueNames,
+} from '#tests/application/faulty-bundle.ts'
 import { lifecycle } from '#tests/support/bare-kernel.ts'
-import { bodyNames, faultyBundle, nonsenseEvents, throwableNames, valueNames } from '#tests/support/faulty-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProject, linkProject } from '#tests/support/project.ts'
 

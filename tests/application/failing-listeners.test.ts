@@ -116,7 +116,7 @@ t.test('the last resort shows developers the error, its place and why there is n
   t.equal(headers.get('content-type'), 'text/html; charset=UTF-8')
   t.match(text, 'Error: the controller failed')
   t.match(text, /&gt; +\d+ \| {3}throw new Error\(&#39;the controller failed&#39;\)/, 'its line')
-  t.match(text, /at [\w.]*boom \(tests\/kernel\/failing-listeners\.test\.ts:\d+\)/, 'its place')
+  t.match(text, /at [\w.]*boom \(tests\/application\/failing-listeners\.test\.ts:\d+\)/, 'its place')
   t.match(text, 'The error page failed, too')
   t.match(text, 'Error: the page &lt;b&gt;failed&lt;/b&gt;')
   t.match(text, 'Caused by Error: password=')

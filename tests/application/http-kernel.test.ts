@@ -1,8 +1,10 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
+import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
-import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
+import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
@@ -213,4 +215,18 @@ t.test('the current request can be followed through awaits, once somebody asks f
 
 t.test('a request without a controller is answered, whoever listens', async t => {
   t.equal((await createBareKernel().handle(createRequest())).status, 500)
+})
+
+t.test('a RecordingDispatcher records the events of an application with the profiler', async t => {
+  const dispatcher = new RecordingDispatcher()
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, profiler], dispatcher })
+  t.teardown(close)
+  await client.get('/nowhere')
+  t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])
+  t.hasStrict(dispatcher.of(RequestEvent)[0], {
+    failedBy: 'RouterListener.onRequest',
+    skipped: ['BodyListener.onRequest'],
+  })
+  t.equal(dispatcher.last(ExceptionEvent).stoppedBy, 'ErrorListener.onException')
 })
