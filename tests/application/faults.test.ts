@@ -283,7 +283,7 @@ t.test('rt-template-throws: where the debug error page fails in the middle, the 
   const { ask, records } = await startSite(t, 'dev', { directory })
   t.match(await ask('/boom'), { status: 500, body: /Boom &quot;quoted&quot;/ })
   t.hasStrict(
-    records.find(({ message }) => /debug error page could not be made/.test(message)),
+    records.find(({ message }) => /debug error page could not be rendered/.test(message)),
     { level: 'error' },
   )
   t.hasStrict(await ask('/text'), { status: 200 })
