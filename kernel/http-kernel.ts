@@ -6,6 +6,7 @@ import type {
   EventDispatcher,
   RegisteredListener,
 } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { KnownAttributes } from '../lib/http/attributes.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -26,6 +27,8 @@ import {
   ViewEvent,
 } from './events.ts'
 import { answerLast, type LastResort, lastResort } from './last-resort.ts'
+// For the types of the attributes.
+import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
 import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
 import { runSteps, type Steps } from './steps.ts'
@@ -87,7 +90,7 @@ export class HttpKernel implements RequestKernel {
   /** Handles a sub-request: the same request with another controller. */
   forward(
     request: Request,
-    controller: unknown,
+    controller: KnownAttributes['_controller'],
     attributes: Readonly<Record<string, unknown>> = {},
   ): Promise<Response> {
     const forwarded = request.duplicate()

@@ -3,6 +3,7 @@ import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
+import type { Attributes } from './attributes.ts'
 import { parseCookies } from './cookies.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 import { type Host, readHost } from './host.ts'
@@ -32,9 +33,6 @@ export interface RequestInit {
   readonly trustedProxies?: TrustedProxies | undefined
 }
 
-/** Facts that listeners and controllers attach to a request. Names with an underscore belong to the kernel. */
-export type Attributes = Map<string, unknown>
-
 /**
  * A request. Members are named as in the Fetch API where it has them. A malformed request can be read without an error: its
  * `problem` is the error with which the ValidateRequestListener refuses it.
@@ -45,7 +43,8 @@ export class Request {
   readonly target: string
   readonly headers: Headers
   readonly httpVersion: string
-  readonly attributes: Attributes = new Map()
+  // A map that knows the types of some of its values.
+  readonly attributes: Attributes = new Map<string, unknown>() as Attributes
   /** The first error in the request line, the Host or the forwarding headers. */
   readonly problem: HttpError | undefined
   readonly body: RequestBody

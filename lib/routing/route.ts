@@ -1,3 +1,4 @@
+import type { KnownAttributes } from '../http/attributes.ts'
 import type { Request } from '../http/request.ts'
 import { knownMethods } from '../http/request-line.ts'
 import { ROUTE_DEFINITION_INVALID, ROUTE_NAME_TAKEN } from './errors.ts'
@@ -22,7 +23,7 @@ export interface RouteDefinition<controller = unknown> {
   /** Patterns for whole values of variables. If a value does not match, the path does not match. */
   readonly requirements?: Readonly<Record<string, RegExp | string>>
   /** Values of variables that are not in the path, and attributes such as `_format` for the request. */
-  readonly defaults?: Readonly<Record<string, unknown>>
+  readonly defaults?: Readonly<Record<string, unknown> & Partial<KnownAttributes>>
   /** A host without a port, with or without variables: `:tenant.example.com`. Any host by default. */
   readonly host?: string
   /** Any scheme by default. */

@@ -51,7 +51,6 @@ export class ErrorListener {
     const request = event.request.duplicate({ method: 'GET' })
     request.attributes.set('_controller', 'error_controller')
     request.attributes.set('exception', event.error)
-    request.attributes.set('logger', this.#logger)
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
     const response = await event.kernel.handle(request, { catchErrors: false })
@@ -71,7 +70,7 @@ function isMissOrRefusal({ code, status }: HttpError): boolean {
 }
 
 /** The format of the route, also when a sub-request without a route of its own has failed. */
-function findFormat(request: Request): unknown {
+function findFormat(request: Request): string | undefined {
   for (let asked: Request | undefined = request; asked !== undefined; asked = asked.parent) {
     if (asked.attributes.has('_format')) return asked.attributes.get('_format')
   }

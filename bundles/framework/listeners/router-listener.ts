@@ -3,6 +3,7 @@ import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/erro
 import { RequestEvent } from '../../../kernel/events.ts'
 import { withoutStack } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
+import type { KnownAttributes } from '../../../lib/http/attributes.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import { knownMethods } from '../../../lib/http/request-line.ts'
 import { Response } from '../../../lib/http/response.ts'
@@ -53,7 +54,9 @@ export class RouterListener {
     for (const name in parameters) attributes.set(name, parameters[name])
     attributes.set('_route', route.name)
     attributes.set('_route_params', parameters)
-    attributes.set('_controller', match.outcome === 'redirect' ? redirectController : route.controller)
+    // The controller of a route may be of any type here; the resolver refuses what it cannot call.
+    const controller = route.controller as KnownAttributes['_controller']
+    attributes.set('_controller', match.outcome === 'redirect' ? redirectController : controller)
     if (match.outcome === 'redirect') attributes.set('_location', match.location)
     if (attributes.get('_log') === false) return
     this.#logger.info('Matched route "{route}".', {

@@ -6,7 +6,6 @@ import {
   type KernelEvent,
   ResponseEvent,
 } from '../../../kernel/events.ts'
-import type { Attributes } from '../../../lib/http/request.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 
 /** Sees changes of one thing; a change is told once, to whoever asks first. */
@@ -22,7 +21,7 @@ export class ChangeWatch {
   readonly #attributes: AttributeWatch
   #watches: readonly Watch[] = []
 
-  constructor(attributes: Attributes) {
+  constructor(attributes: ReadonlyMap<string, unknown>) {
     this.#attributes = new AttributeWatch(attributes)
   }
 
@@ -164,11 +163,11 @@ export const attributeLimit = 100
  * costs a request without the profiler nothing.
  */
 export class AttributeWatch {
-  readonly #attributes: Attributes
+  readonly #attributes: ReadonlyMap<string, unknown>
   #names: string[] = []
   #values: unknown[] = []
 
-  constructor(attributes: Attributes) {
+  constructor(attributes: ReadonlyMap<string, unknown>) {
     this.#attributes = attributes
   }
 

@@ -2,7 +2,6 @@ import { performance } from 'node:perf_hooks'
 import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import type { Attributes } from '../../../lib/http/request.ts'
 import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
 
@@ -31,7 +30,7 @@ export class EventTrace {
   #lastDispatch = -1
 
   /** The actor is whom all of it is done for; `inParent` ends with the trace, in the trace of its parent. */
-  constructor(actor: Actor, attributes: Attributes, inParent?: Span) {
+  constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: Span) {
     this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
     this.#inParent = inParent

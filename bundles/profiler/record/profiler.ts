@@ -77,8 +77,6 @@ export class Profiler {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
-    // Symfony's profiler marks each request the same way. It shows in the request panel; nothing reads it.
-    request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = request.parent === undefined
     // Before the trace: its times are those of the request alone.
     const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined

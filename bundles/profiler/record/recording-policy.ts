@@ -63,6 +63,13 @@ export class RecordingPolicy {
 /** The request attribute of a replay: the token of the original profile. Applications may read it. */
 export const replayAttribute = '_replay_of'
 
+declare module '../../../lib/http/attributes.ts' {
+  interface KnownAttributes {
+    /** Of a replay: the token of the original profile. */
+    _replay_of: string
+  }
+}
+
 /** The token of the original profile of a replay; `undefined` when the profile is no replay. */
 export function readOriginal({ data }: Pick<Profile, 'data'>): string | undefined {
   const attributes = asList(asObject(asObject(data).request).attributes).map(asList)

@@ -55,7 +55,6 @@ export function createAttributeRows(pairs: unknown, origins: ChangeOrigins, isSu
     rows.map(row => {
       const known = origins.attributes.get(row.name)
       if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''))
-      if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'))
       return withOrigin(row, isComplete && others)
     }),
   )

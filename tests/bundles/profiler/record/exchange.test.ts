@@ -102,7 +102,6 @@ t.test('the request', async t => {
       ['_controller', function home() {}, 'home'],
       ['exception', new TypeError('wrong: ?token=abc'), 'TypeError: wrong: ?token=******'],
       ['thing', new Thing(), '[Thing]'],
-      ['_stopwatch_token', 'abcdef', 'abcdef'],
       ['password', 'x', '******'],
       ['long', 'x'.repeat(5000), `${'x'.repeat(4095)}…`],
       ['many', [1, 2], [1, 2]],
@@ -375,18 +374,6 @@ t.test('the session', async t => {
   })
 })
 
-t.test('each pass gets a token of its own for its measures, which is not the profile’s', async t => {
-  const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
-  const response = await client.get('/missing')
-  const tokens: unknown[] = []
-  for (const header of ['x-debug-token', 'x-previous-debug-token']) {
-    const { attributes } = dataOf<RequestData>(await storedOf(response, header), 'request')
-    tokens.push(new Map(attributes).get('_stopwatch_token'))
-  }
-  for (const token of tokens) t.match(token, /^[\da-f]{6}$/)
-  t.equal(new Set([...tokens, response.headers.get('x-debug-token'), previousOf(response.headers)]).size, 4)
-})
-
 t.test('facts of the process', async t => {
   const variables = {
     APP_SECRET: 'a secret of more than thirty-two characters',
@@ -448,10 +435,6 @@ t.test('facts of the process', async t => {
     })
   })
 })
-
-function previousOf(headers: Headers): string {
-  return String(headers.get('x-previous-debug-token'))
-}
 
 /** Routes that use sessions in every way. */
 const sessions: Bundle = {

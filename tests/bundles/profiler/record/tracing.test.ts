@@ -189,14 +189,6 @@ t.test('measurements of a sub-request are in its own profile', async t => {
   t.hasStrict(sub.profile.data.time, { measured: [{ name: 'left running', isRunning: true }] })
 })
 
-t.test('a request has the mark of its stopwatch section, and one that is not recorded has none', async t => {
-  const { client } = await createProfiledKernel(t)
-  const recorded = await client.get('/star-photo-booth')
-  t.match(recorded.request.attributes.get('_stopwatch_token'), /^[0-9a-f]{6}$/)
-  const refused = await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
-  t.notOk(refused.request.attributes.has('_stopwatch_token'))
-})
-
 t.test('what happens outside of any request is nobody’s', async t => {
   class Happening extends Event {
     static readonly eventName = 'happening'

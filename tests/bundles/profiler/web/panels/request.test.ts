@@ -156,7 +156,6 @@ t.test('who has set an attribute', async t => {
   t.hasStrict(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
   t.match(attributeOf('mine'), { who: /^controller /, link: /^\/_profiler\/\w{6}\?panel=events#controller$/ })
   t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
-  t.hasStrict(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
 })
 
 t.test('attributes of a sub-request came with it; what a controller dispatches is heard meanwhile', async t => {

@@ -1,0 +1,25 @@
+import type { Controller, RequestHandler } from './controller.ts'
+
+declare module '../lib/http/attributes.ts' {
+  /** The attributes of the kernel and of the framework bundle. Those marked "route" can be set as defaults of a route. */
+  interface KnownAttributes {
+    /** Answers the request: a controller, a function, or the name of a registered controller. */
+    _controller: Controller | RequestHandler | string
+    /** The name of the matched route. */
+    _route: string
+    /** The parameters of the matched route; each is an attribute of its own as well. */
+    _route_params: Readonly<Record<string, unknown>>
+    /** The target of the redirect, if the path or the scheme of the request is nearly that of a route. */
+    _location: string
+    /** Route: the most bytes of a body. */
+    _body_limit: number
+    /** Route: with `true`, a use of the session is an error. */
+    _stateless: boolean
+    /** Route: with `false`, the match is not logged. */
+    _log: boolean
+    /** The error page is shown: the Content-Security-Policy of the failed page does not apply to it. */
+    _remove_csp_headers: boolean
+    /** The error that the error page shows. */
+    exception: unknown
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * The names and types of known request attributes. The kernel and bundles add theirs by declaration merging:
+ * `declare module '…/lib/http/attributes.ts' { interface KnownAttributes { locale: string } }`.
+ */
+export interface KnownAttributes {
+  /** The format of the response, such as `html` or `json`. */
+  _format: string
+}
+
+/** The type of an attribute: that of its name if the name is known, otherwise `unknown`. */
+export type AttributeValue<name extends string> = name extends keyof KnownAttributes ? KnownAttributes[name] : unknown
+
+/** Values that listeners and controllers attach to a request, by name. */
+export interface Attributes extends Omit<Map<string, unknown>, 'get' | 'set'> {
+  get<name extends string>(name: name): AttributeValue<name> | undefined
+  set<name extends string>(name: name, value: AttributeValue<name>): this
+}
