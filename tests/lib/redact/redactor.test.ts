@@ -105,6 +105,21 @@ t.test('value stays within bounds and gives nothing but plain data', async t => 
     '[URLSearchParams]',
   ])
   t.equal(redactor.value('', 'x'.repeat(20_000)), 'x'.repeat(20_000), 'texts are not cut')
+  const getter = {
+    get a(): never {
+      throw new Error('called')
+    },
+  }
+  t.strictSame(
+    redactor.value('', [
+      new TypeError('?token=abc'),
+      getter,
+      new Date(Number.NaN),
+      new URL('http://u:p@h/'),
+      Number.NaN,
+    ]),
+    ['TypeError: ?token=******', { a: '[getter]' }, 'Invalid Date', 'http://******@h/', 'NaN'],
+  )
 })
 
 t.test('secrets inside texts are masked by their form', async t => {

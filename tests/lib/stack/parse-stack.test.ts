@@ -149,6 +149,14 @@ t.test('the same stack is parsed once, until too many others were', async t => {
   t.same(read(), frames)
 })
 
+t.test('a stack with a long message is parsed, and not cached', async t => {
+  const error = Object.assign(new Error('x'.repeat(10_000)), {
+    stack: `Error: ${'x'.repeat(10_000)}\n    at f (/a.ts:1:2)`,
+  })
+  t.match(parseStack(error), [{ function: 'f', file: '/a.ts', line: 1, column: 2 }])
+  t.not(parseStack(error), parseStack(error))
+})
+
 t.test('a frame is located as the project sees it', async t => {
   const locate = (line: string) => parseStack(stackOf(line)).map(frame => locateFrame(frame, '/project'))
   for (const [line, location] of Object.entries({
