@@ -36,7 +36,7 @@ async function createExhibition(t: Test): Promise<Exhibition> {
   const { url } = await serveKernel(t, kernel)
   const recorded = await askRichly(url)
   const stored = await Promise.all(recorded.map(({ token }) => storedOf({ headers: { get: () => token } })))
-  const profiles = stored.map(({ profile }) => toJson(profile))
+  const profiles = stored.map(({ profile: { collectors, process, processData, ...document } }) => toJson(document))
   const [first] = profiles
   assert(first)
   const rename = (profile: Json, summary: Partial<ProfileSummary>, children: string[] = []) =>
