@@ -9,9 +9,10 @@ const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
 const buildInfo = path.join(root, 'dist/.tsbuildinfo')
 
 /**
- * Compiles stale sources into dist/. Resolves with false if dist/ cannot be used. Without a compiler an existing dist/ is
- * enough. By default the compiler compares the times of the files. That is not enough for a file that is saved while the
- * compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a second more.
+ * Compiles stale sources into dist/. Resolves with false if dist/ cannot be used. Without a compiler an existing dist/
+ * is enough. By default the compiler compares the times of the files. That is not enough for a file that is saved while
+ * the compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a
+ * second more.
  */
 export async function build({ isThorough = false } = {}) {
   const begin = Date.now()
@@ -50,8 +51,8 @@ const folders = ['bin', 'bundles', 'kernel', 'lib'].map(name => path.join(root, 
 const stamp = path.join(root, 'dist/.built')
 
 /**
- * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build. To look
- * at the files takes a tenth of the time.
+ * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build. To
+ * look at the files takes a tenth of the time.
  */
 export async function buildWhenStale() {
   return (existsSync(compiler) && !isStale(timeOf(stamp))) || build()
@@ -61,7 +62,7 @@ function isStale(time) {
   return timeOf(path.join(root, 'tsconfig.json')) >= time || folders.some(folder => hasNewer(folder, time))
 }
 
-/** A directory entry already says whether it is a folder. With hundreds of files, a further call for each one takes time. */
+/** Directory entries say whether they are folders: for hundreds of files this saves a call each. */
 function hasNewer(folder, time) {
   return readdirSync(folder, { withFileTypes: true }).some(entry => {
     const file = `${folder}/${entry.name}`
@@ -70,7 +71,7 @@ function hasNewer(folder, time) {
   })
 }
 
-/** The stamp has the time of the beginning: a source that is saved while the compiler is at work is compiled next time. */
+/** With the time of the beginning, a source that is saved during the build is compiled next time. */
 function writeStamp(begin) {
   try {
     writeFileSync(stamp, '')

@@ -20,9 +20,9 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 /** Compiled, this file lies in dist/bin. */
 const directory = path.join(import.meta.dirname, '../..')
 
-/** Milliseconds: `deadline` is for requests that are being handled, `linger` for the next request of an idle connection. */
+/** Milliseconds: `deadline` is for running requests, `linger` for the next request of an idle connection. */
 const stopping = { deadline: 10_000, linger: 500 }
-/** A new worker serves already, so there is no hurry: idle connections stay for the time that their clients were promised. */
+/** A new worker serves already: idle connections stay for the time that their clients were promised. */
 const retiring = { deadline: 30_000, linger: idleTime }
 /** A restart after each change must not wait for a page that is still open in a browser. */
 const stoppingInDevelopment = { deadline: 1_000, linger: 0 }
@@ -31,9 +31,9 @@ const stoppingInDevelopment = { deadline: 1_000, linger: 0 }
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
 /**
- * The main process and each worker: serves with the options of a command line until SIGTERM or SIGINT, then sets the exit code
- * of the process. The exit code is 64 for an error that no change of a file can correct; the supervisor and the main process
- * then start no further process.
+ * The main process and each worker: serves with the options of a command line until SIGTERM or SIGINT, then sets the
+ * exit code of the process. The exit code is 64 for an error that no change of a file can correct; the supervisor and
+ * the main process then start no further process.
  */
 export async function serve(commandLine: readonly string[], load: LoadBundles = loadBundles): Promise<void> {
   try {

@@ -1,4 +1,5 @@
-// The main process, and each of its workers: bin/serve imports this file, or the supervisor starts it as a child process.
+// The main process, and each of its workers: bin/serve imports this file, or the supervisor starts it as a child
+// process.
 import cluster from 'node:cluster'
 import { tuneGarbageCollector } from './garbage-collector.js'
 

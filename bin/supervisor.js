@@ -20,9 +20,10 @@ const firstWait = 100
 const longestWait = 30_000
 
 /**
- * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a type
- * error. A child that crashes while it serves is replaced at once; after a child that could not start, the supervisor waits
- * for a change. After a change of a template or an asset the child reads its templates and assets again.
+ * Runs the main process as a child process. A changed source or .env file starts a new child, also after a crash or a
+ * type error. A child that crashes while it serves is replaced at once; after a child that could not start, the
+ * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
+ * again.
  */
 export function supervise(commandLine) {
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
@@ -68,7 +69,7 @@ export function supervise(commandLine) {
     })
   }
 
-  /** Waits for a change, unless the child has read dist/ while another program, such as bin/test, was compiling into it. */
+  /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */
   function onFailedStart(reason, startedAt) {
     const isRepaired = !isBusy && isBuiltSince(startedAt)
     console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)

@@ -33,9 +33,9 @@ const retirementTime = 35_000
 const retire = 'retire'
 
 /**
- * Main process: serves with several workers that share a port, until `ended` resolves. A worker that ends is replaced. SIGHUP
- * replaces all of them, one after another, so that there is always one that serves. Messages of the supervisor are passed
- * on to each worker. Resolves with the exit code.
+ * Main process: serves with several workers that share a port, until `ended` resolves. A worker that ends is replaced.
+ * SIGHUP replaces all of them, one after another, so that there is always one that serves. Messages of the supervisor
+ * are passed on to each worker. Resolves with the exit code.
  */
 export async function runWorkers(options: WorkerOptions): Promise<number> {
   cluster.setupPrimary({ exec: options.program, args: [...options.commandLine] })
@@ -59,8 +59,8 @@ export function untilRetired(): Promise<void> {
 }
 
 /**
- * Worker: closes its connection to the main process. Sockets that the main process has handed over too late go back to it,
- * and from there to another worker; if the worker just ended, they would be lost. Does nothing in the main process.
+ * Worker: closes its connection to the main process. Sockets that the main process has handed over too late go back to
+ * it, and from there to another worker; if the worker just ended, they would be lost. Does nothing in the main process.
  */
 export async function leaveMainProcess(): Promise<void> {
   const { worker } = cluster
@@ -152,7 +152,7 @@ class WorkerGroup extends EventEmitter {
     if (!this.#isStopping) this.#fork(this.#replace)
   }
 
-  /** Replaces a worker by a new one. If the old one has ended meanwhile, it was replaced already: then the new one retires. */
+  /** Replaces a worker by a new one. If the old one has ended meanwhile, it was replaced already. */
   async #succeed(old: Worker): Promise<void> {
     const successor = await this.#startSuccessor()
     if (successor === undefined) this.#options.report('A new worker has not started: the old one goes on.')
@@ -186,7 +186,7 @@ class WorkerGroup extends EventEmitter {
     await end(retirementTime)
   }
 
-  /** The worker is not replaced any more. Returns a function that waits for its end and kills it after some milliseconds. */
+  /** Stops to replace a worker. Returns a function that waits for its end and kills it after some milliseconds. */
   #dismiss(worker: Worker): (patience: number) => Promise<unknown> {
     this.#dismissed.add(worker)
     const end = new Promise(resolve => worker.once('exit', resolve))

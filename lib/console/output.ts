@@ -11,37 +11,37 @@ import { type Paint, paintColours, paintNothing, type Tone } from './paint.ts'
 import { createProgress, noProgress, type Progress } from './progress.ts'
 import { type Cell, formatRows, formatTitles, layOut, type Table } from './table.ts'
 
-/** Where texts go: a terminal, a pipe or a file. */
+/** The stream that texts are written to: a terminal, a pipe or a file. */
 export interface OutputStream {
   write(text: string): unknown
   readonly isTTY?: boolean
-  /** The width of a terminal. */
+  /** The width of the terminal in characters. */
   readonly columns?: number
 }
 
-/** What documents are written as. */
+/** The format of documents. */
 export type OutputFormat = 'text' | 'json' | 'markdown'
 
-/** What output is made of. */
+/** The streams, environment and format of an output. */
 export interface OutputOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
-  /** Environment variables: `NO_COLOR` (no-color.org) and `TERM` have a say. */
+  /** Environment variables: `NO_COLOR` (no-color.org) and `TERM` can switch colours off. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly format?: OutputFormat
   /** Milliseconds. */
   readonly clock?: () => number
 }
 
-/** Adds a row to a table that is open, with its data for programs. */
+/** Adds a row to an open table, with its data for programs. */
 export type AddRow = (row: readonly Cell[], json: unknown) => void
 
-/** Of terminals that do not tell their width. */
+/** The width of a terminal that does not report it. */
 const usualWidth = 80
 
 /**
- * Tells what a command has to say: results on stdout, as text, JSON or Markdown; everything else on stderr. Colours,
- * cutting and progress are for terminals only.
+ * The output of a command: results on stdout, as text, JSON or Markdown; everything else on stderr. Only a terminal
+ * gets colours and progress bars, and only there long texts are cut.
  */
 export class Output {
   readonly format: OutputFormat
@@ -64,13 +64,13 @@ export class Output {
     this.#options.stdout.write(this.#format(document))
   }
 
-  /** Writes a text that is the result as it stands, such as a file; on a terminal nothing in it acts upon that. */
+  /** Writes a text unchanged, such as an exported file; on a terminal its control characters are escaped. */
   write(text: string): void {
     const { stdout } = this.#options
     stdout.write(stdout.isTTY ? text.split('\n').map(escapeControls).join('\n') : text)
   }
 
-  /** Writes a table, and gives what adds rows to it later; programs get a line of JSON for each row. */
+  /** Writes a table and returns a function that adds rows to it. As JSON each row is a line. */
   open(table: Table, json: readonly unknown[]): AddRow {
     const { columns, rows } = table
     const write = (text: string) => void this.#options.stdout.write(text)
@@ -89,18 +89,18 @@ export class Output {
     return row => write(format([row]))
   }
 
-  /** Writes a remark on stderr, which is no part of the result. */
+  /** Writes a remark to stderr. */
   note(text: string, tone: Tone = 'muted'): void {
     const lines = text.split('\n').map(line => `${this.#paintError(tone, escapeControls(line))}\n`)
     this.#options.stderr.write(lines.join(''))
   }
 
-  /** Says on stderr what is wrong. */
+  /** Writes an error message to stderr. */
   error(text: string): void {
     this.note(text, 'error')
   }
 
-  /** Begins to tell how far long work has come: on stderr, where that is a terminal. */
+  /** Shows the progress of long work on stderr, if that is a terminal. */
   progress(label: string): Progress {
     const { clock = () => performance.now(), stderr } = this.#options
     if (!stderr.isTTY) return noProgress

@@ -1,9 +1,9 @@
 import { styleText } from 'node:util'
 
-/** How a text stands out. */
+/** The meaning of a text, which decides its colour. */
 export type Tone = 'plain' | 'strong' | 'muted' | 'ok' | 'warning' | 'error'
 
-/** Makes a text stand out, where there are colours. */
+/** Colours a text by its tone. */
 export type Paint = (tone: Tone, text: string) => string
 
 const formats = {
@@ -14,9 +14,9 @@ const formats = {
   error: 'red',
 } as const satisfies Record<Exclude<Tone, 'plain'>, string>
 
-/** Leaves every text as it is: for pipes and files. */
+/** Leaves texts unchanged: for pipes and files. */
 export const paintNothing: Paint = (_tone, text) => text
 
-/** Colours texts by the codes of terminals. */
+/** Colours texts with the escape sequences of terminals. */
 export const paintColours: Paint = (tone, text) =>
   tone === 'plain' || text === '' ? text : styleText(formats[tone], text, { validateStream: false })

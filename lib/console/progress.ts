@@ -1,15 +1,15 @@
 import { displayWidth, fitWidth } from './text-width.ts'
 
-/** Tells how far long work has come. */
+/** The progress of long work. */
 export interface Progress {
   update(done: number, total: number): void
-  /** Removes what was shown. */
+  /** Removes the bar. */
   end(): void
 }
 
 const barWidth = 24
 
-/** Draws a bar: `Reading records  ██████░░░░  60 %  600 of 1,000`. */
+/** Formats a bar: `Reading profiles  ██████░░░░  60 %  600 of 1,000`. */
 export function formatProgress(label: string, done: number, total: number, width: number): string {
   const share = total <= 0 ? 0 : Math.min(1, Math.max(0, done / total))
   const filled = Math.round(share * barWidth)
@@ -20,10 +20,10 @@ export function formatProgress(label: string, done: number, total: number, width
   return displayWidth(line) <= width ? line : fitWidth(`${label} ${percent.trim()}`, width)
 }
 
-/** Where there is no terminal nothing is shown. */
+/** Shows nothing: for an output that is not a terminal. */
 export const noProgress: Progress = { update: () => undefined, end: () => undefined }
 
-/** What a bar is shown with. */
+/** The label, width and output of a bar. */
 export interface ProgressOptions {
   readonly label: string
   readonly write: (text: string) => unknown
@@ -32,11 +32,11 @@ export interface ProgressOptions {
   readonly clock: () => number
 }
 
-/** Milliseconds: what is over sooner needs no bar, and nobody sees more pictures than this. */
+/** Milliseconds before the first bar, because short work needs none, and between two updates. */
 const delay = 150
 const interval = 50
 
-/** Shows a bar on the line where the cursor is, anew when there is news. */
+/** Shows a bar on the line of the cursor and updates it. */
 export function createProgress({ label, write, width, clock }: ProgressOptions): Progress {
   let next = clock() + delay
   let isShown = false
@@ -45,7 +45,7 @@ export function createProgress({ label, write, width, clock }: ProgressOptions):
       if (clock() < next) return
       next = clock() + interval
       isShown = true
-      // The last column stays free: some terminals would begin a new line.
+      // The last column stays free: a character there makes some terminals begin a new line.
       write(`\r${formatProgress(label, done, total, width - 1)}\u001b[K`)
     },
     end() {

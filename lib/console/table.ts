@@ -2,40 +2,40 @@ import { escapeControls } from '../text/escape-controls.ts'
 import type { Paint, Tone } from './paint.ts'
 import { displayWidth, fitWidth, padWidth, wrap } from './text-width.ts'
 
-/** A text in a table. */
+/** The text of a table cell. */
 export type Cell = string | { readonly text: string; readonly tone: Tone }
 
 /** A column of a table. */
 export interface Column {
   readonly title: string
   readonly align?: 'left' | 'right'
-  /** Which end of its texts goes where there is no room; `never` for what means nothing unless it is whole. */
+  /** The end at which long texts are cut; `never` for texts that are useless when cut. */
   readonly cut?: 'end' | 'start' | 'never'
-  /** Columns of a terminal that it keeps where it is cut; 16 unless told else. */
+  /** The least width to which the column is cut; by default 16. */
   readonly least?: number
-  /** Whether the column is left out where there is no room. The last one goes first. */
+  /** Whether the column is left out if the terminal is too narrow. The last one is left out first. */
   readonly isOptional?: boolean
 }
 
-/** Rows of texts below titles. */
+/** Rows of cells below titles. */
 export interface Table {
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** How wide each column of a table is; 0 when it is left out. */
+/** The width of each column of a table; 0 if it is left out. */
 export type Layout = readonly number[]
 
 const gap = 2
-/** Columns that can be cut keep so much, where their texts have it. */
+/** The default least width of a column that can be cut. */
 const usualLeast = 16
 
-/** The text of a cell as it may reach a terminal. */
+/** The text of a cell with its control characters escaped. */
 export function textOf(cell: Cell): string {
   return escapeControls(typeof cell === 'string' ? cell : cell.text)
 }
 
-/** Finds widths with which a table fits: where there is no room, optional columns go, then the widest are cut. */
+/** Computes the widths of columns. If the table is too wide, optional columns are left out, then the widest are cut. */
 export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE_INFINITY): Layout {
   const wanted = columns.map(({ title }, index) =>
     rows.reduce((widest, row) => Math.max(widest, displayWidth(textOf(row[index] ?? ''))), displayWidth(title)),
@@ -56,19 +56,19 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
   return capped().map((each, index) => (shown[index] ? each : 0))
 }
 
-/** Writes the titles of a table, and its rows below them. */
+/** Formats a table: the titles, and the rows below them. */
 export function formatTable(table: Table, paint: Paint, width?: number): string {
   const layout = layOut(table, width)
   return [formatTitles(table.columns, layout, paint, width), ...formatRows(table, layout, paint, width)].join('')
 }
 
-/** Writes the titles as a line. */
+/** Formats the titles of a table as a line. */
 export function formatTitles(columns: readonly Column[], layout: Layout, paint: Paint, width?: number): string {
   const titles = columns.map(({ title }) => ({ text: title, tone: 'strong' }) as const)
   return formatRow(columns, titles, layout, paint, width)
 }
 
-/** Writes each row as a line. */
+/** Formats each row of a table as a line. */
 export function formatRows({ columns, rows }: Table, layout: Layout, paint: Paint, width?: number): string[] {
   return rows.map(row => formatRow(columns, row, layout, paint, width))
 }
@@ -87,7 +87,7 @@ function formatRow(
     const room = Math.min(Number(layout[index]), left)
     if (room <= 0) continue
     const cell = row[index] ?? ''
-    // Without a width nothing is cut, whatever the layout was made for.
+    // Without a width nothing is cut, even if a row that was added later is wider than the layout.
     const text = Number.isFinite(width) ? fitWidth(textOf(cell), room, cut === 'start' ? 'start' : 'end') : textOf(cell)
     const missing = Math.max(0, room - displayWidth(text))
     const tone = typeof cell === 'string' ? 'plain' : cell.tone
@@ -102,7 +102,7 @@ function formatRow(
   return `${line}\n`
 }
 
-/** Writes names and what belongs to them, line by line; on a terminal what has no room goes on below itself. */
+/** Formats names and values, one pair per line; on a terminal a long value goes on below itself. */
 export function formatFields(
   fields: readonly (readonly [name: string, value: Cell])[],
   paint: Paint,

@@ -1,15 +1,15 @@
 import type { Paint, Tone } from './paint.ts'
 
 /**
- * How many columns of a terminal a text takes: two for wide characters (Unicode Standard Annex 11) and for emoji, none for
- * what is combined with the character before it. The text has no control characters.
+ * Computes the width of a text in columns of a terminal: two for wide characters (Unicode Standard Annex 11) and emoji,
+ * none for combining characters. The text has no control characters.
  */
 export function displayWidth(text: string): number {
   if (isPlain(text)) return text.length
   return graphemesOf(text).reduce((width, grapheme) => width + graphemeWidth(grapheme), 0)
 }
 
-/** Cuts a text that is wider than so many columns, and says so with `…`; from its start where its end tells more. */
+/** Cuts a text to a width in columns. A `…` stands for the part that was cut off, at the end or at the start. */
 export function fitWidth(text: string, width: number, cut: 'end' | 'start' = 'end'): string {
   if (displayWidth(text) <= width) return text
   if (width <= 0) return ''
@@ -26,8 +26,8 @@ export function fitWidth(text: string, width: number, cut: 'end' | 'start' = 'en
 }
 
 /**
- * Cuts a text into pieces that are as wide as possible: at most `first` columns, which may be none, then at most `width`,
- * which is two or more. No character is cut in two. It takes time in proportion to the text.
+ * Splits a text into pieces that are as wide as possible: the first one at most `first` columns (may be 0), the others
+ * at most `width` (at least 2). No character is cut in two. The time is proportional to the length of the text.
  */
 export function splitWidth(text: string, first: number, width: number): string[] {
   if (isPlain(text)) return splitPlain(text, first, width)
@@ -53,20 +53,20 @@ function splitPlain(text: string, first: number, width: number): string[] {
   return pieces
 }
 
-/** Fills a text with spaces up to so many columns. */
+/** Fills a text with spaces up to a width in columns. */
 export function padWidth(text: string, width: number, align: 'left' | 'right' = 'left'): string {
   const padding = ' '.repeat(Math.max(0, width - displayWidth(text)))
   return align === 'right' ? padding + text : text + padding
 }
 
-/** Nearly all texts are ASCII, and need no look at their characters. */
+/** Nearly all texts are ASCII, where each character is one column wide. */
 function isPlain(text: string): boolean {
   return /^[\x20-\x7e]*$/.test(text)
 }
 
 let segmenter: Intl.Segmenter | undefined
 
-/** Code units that are segmented at a time: a segmenter takes seconds for a long text, and milliseconds for its parts. */
+/** Code units that are segmented at once: a segmenter takes seconds for a long text, milliseconds for its parts. */
 const stretch = 512
 
 function graphemesOf(text: string): string[] {
@@ -76,10 +76,10 @@ function graphemesOf(text: string): string[] {
   let length = stretch
   while (start < text.length) {
     const end = start + length
-    // A half of a pair would end the grapheme before it.
+    // Half of a surrogate pair would end the grapheme before it.
     const part = text.slice(start, isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end)
     const found = Array.from(segmenter.segment(part), ({ segment }) => segment)
-    // The last one may go on behind the part.
+    // The last grapheme may go on behind this part.
     if (end < text.length) found.pop()
     for (const grapheme of found) {
       graphemes.push(grapheme)
@@ -103,24 +103,24 @@ function graphemeWidth(grapheme: string): number {
   return invisible.test(grapheme) ? 0 : 1
 }
 
-/** A text that stands out in one way. */
+/** A text of one tone. */
 export interface Run {
   readonly text: string
   readonly tone: Tone
 }
 
-/** Where a text is wrapped: at so many columns, of which the first ones are taken on every line. */
+/** The columns at which a text is wrapped. The indent is left free on each line. */
 export interface WrapOptions {
   readonly indent: number
-  /** Nothing is wrapped without one. */
+  /** Without a width nothing is wrapped. */
   readonly width: number | undefined
   readonly paint: Paint
 }
 
-/** Fewer columns are not worth a line. */
+/** The least room of a line, in columns. */
 const least = 16
 
-/** Writes a text that goes on below itself where it has no room. What has no spaces is cut into pieces. */
+/** Wraps a text at spaces. A word that is wider than a line is cut into pieces. */
 export function wrap(runs: readonly Run[], { indent, paint, width }: WrapOptions): string {
   const room = width === undefined ? Number.POSITIVE_INFINITY : Math.max(least, width - indent)
   const lines: Run[][] = [[]]
@@ -138,7 +138,7 @@ export function wrap(runs: readonly Run[], { indent, paint, width }: WrapOptions
   }
   for (const { blank, word } of toWords(runs)) {
     const length = word.reduce((sum, { text }) => sum + displayWidth(text), displayWidth(blank))
-    // What fits nowhere begins where there is room.
+    // A word that fits in no line begins on the current one if there is room.
     if (length > left && (length <= room || left < least)) begin()
     else if (blank !== '') add({ text: blank, tone: lines.at(-1)?.at(-1)?.tone ?? 'plain' })
     for (const run of word) add(run)
@@ -146,7 +146,7 @@ export function wrap(runs: readonly Run[], { indent, paint, width }: WrapOptions
   return lines.map(line => paintLine(line, paint)).join(`\n${' '.repeat(indent)}`)
 }
 
-/** Texts without spaces, which may stand out in several ways, and the spaces before each. */
+/** Splits runs into words, which may have several tones, with the spaces before each. */
 function toWords(runs: readonly Run[]): { readonly blank: string; readonly word: readonly Run[] }[] {
   const words: { blank: string; word: Run[] }[] = []
   let blank = ''
@@ -169,7 +169,7 @@ function toWords(runs: readonly Run[]): { readonly blank: string; readonly word:
   return words
 }
 
-/** Neighbours of one tone are painted as one. */
+/** Neighbouring runs of one tone are painted together. */
 function paintLine(line: readonly Run[], paint: Paint): string {
   const runs: Run[] = []
   for (const { text, tone } of line) {

@@ -8,34 +8,34 @@ import type { PathMapping } from './editor.ts'
 import { CONFIG_INVALID } from './errors.ts'
 import { createSettingsSchema, type Settings, shippedSecret } from './settings.ts'
 
-/** What the environment configures. What is not set, or set to nothing, is `undefined` or an empty list. */
+/** The configuration from the environment. A setting that is not set or empty is `undefined` or an empty list. */
 export interface Config {
   readonly environment: Environment
   /** Whether details of errors may be shown. `NODE_ENV=production` always means no. */
   readonly isDebug: boolean
-  /** Signs and encrypts; at least 32 characters, and never the shipped one in production. */
+  /** The key to sign and encrypt with; at least 32 characters, and never the shipped one in production. */
   readonly secret: string
-  /** The names the site answers to, in lower case; `*.example.org` stands for its subdomains. */
+  /** The allowed names in `Host`, in lower case; `*.example.org` stands for its subdomains. */
   readonly hosts: readonly string[]
   /** Addresses, subnets and names of ranges, for `TrustedProxies`. */
   readonly trustedProxies: readonly string[]
-  /** The headers in which they are believed. */
+  /** The headers of trusted proxies that are believed. */
   readonly trustedHeaders: readonly TrustableHeader[]
   /** Addresses and subnets that may see debug output beside the loopback. */
   readonly debugAllowedIps: readonly string[]
   /** Names or ids of users whose clients may see debug output beside those of the server's own user. */
   readonly debugAllowedUsers: readonly string[]
-  /** What clients have to show once to see debug output. */
+  /** The key that a client has to present once to see debug output. */
   readonly debugKey: string | undefined
   /** The least level that is logged. */
   readonly logLevel: LogLevel
   /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
   readonly editorUrl: string | undefined
-  /** Where the editor finds what lies elsewhere for the process. */
+  /** The folders that have another path for the editor than for the process. */
   readonly editorPaths: readonly PathMapping[]
-  /** Whether the profiler's server answers coding agents (MCP) at `/_profiler/mcp`. */
+  /** Whether the profiler serves coding agents (MCP) at `/_profiler/mcp`. */
   readonly isMcpOn: boolean
-  /** Whether agents may have requests replayed there. */
+  /** Whether coding agents may replay requests there. */
   readonly isMcpReplayOn: boolean
   readonly databaseUrl: string | undefined
   readonly mailerDsn: string | undefined
@@ -43,14 +43,14 @@ export interface Config {
   readonly recaptcha3Key: string | undefined
   readonly recaptcha3Secret: string | undefined
   readonly adminStatusToken: string | undefined
-  /** The names of the variables whose values come from `.env` files, as far as is known. */
+  /** The names of the variables whose values come from `.env` files. */
   readonly dotenvNames: readonly string[]
 }
 
 /**
- * Reads the configuration from environment variables; `dotenvNames` says which of them come from `.env` files.
+ * Parses the configuration from environment variables; `dotenvNames` are those that come from `.env` files.
  *
- * @throws CONFIG_INVALID with a line for every mistake; values of secrets are not told
+ * @throws CONFIG_INVALID with a line for every mistake, without the values of secrets
  */
 export function parseConfig(
   variables: Readonly<Record<string, string | undefined>>,
@@ -90,32 +90,32 @@ function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
   })
 }
 
-/** A variable of a `.env` file that is no setting. */
+/** A variable of a `.env` file that is not a setting. */
 interface UnknownSetting {
   readonly name: string
   /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
   readonly suggestion: string
 }
 
-/** Warns of the variables of `.env` files that nothing reads: a mistyped name leaves a setting as it is, without a word. */
+/** Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error. */
 export function warnOfUnknownSettings(dotenvNames: readonly string[], logger: Pick<Logger, 'warning'>): void {
   for (const { name, suggestion } of findUnknownSettings(dotenvNames)) {
-    logger.warning('A .env file sets {name}, which no setting has as its name{suggestion}.', { name, suggestion })
+    logger.warning('A .env file sets {name}, but there is no setting of this name{suggestion}.', { name, suggestion })
   }
 }
 
-/** Finds the variables of `.env` files that nothing reads. Those of the process are not looked at: it has many for others. */
+/** Finds variables in `.env` files that are not settings. The process has many variables for other programs. */
 function findUnknownSettings(dotenvNames: readonly string[]): UnknownSetting[] {
-  // The schema gives each setting a value, also where there is none.
+  // The output of the schema has all settings, also those that are not set.
   const settingNames = Object.keys(parse(createSettingsSchema(), { APP_SECRET: shippedSecret }))
   const unknown = dotenvNames.filter(name => !settingNames.includes(name))
   return unknown.map(name => ({ name, suggestion: suggestNames(name, settingNames) }))
 }
 
 /**
- * Finds the ids of users in `/etc/passwd`; an id stands for itself.
+ * Finds the ids of users in `/etc/passwd`; a number is an id already.
  *
- * @throws CONFIG_INVALID naming each user that is not there
+ * @throws CONFIG_INVALID that names each unknown user
  */
 export function findUserIds(users: readonly string[]): readonly number[] {
   const names = users.filter(user => !isId(user))
@@ -123,7 +123,7 @@ export function findUserIds(users: readonly string[]): readonly number[] {
   const unknown = names.filter(name => !known.has(name))
   if (unknown.length > 0) {
     const mistakes = unknown.map(
-      name => `  DEBUG_ALLOWED_USERS "${name}" is no user in /etc/passwd; the number of its id would do.`,
+      name => `  DEBUG_ALLOWED_USERS "${name}" is not a user in /etc/passwd; a numeric id is possible, too.`,
     )
     throw new CONFIG_INVALID([mistakes.join('\n')])
   }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 
-/** The environment of the process, joined with what the `.env` files say. */
+/** The environment of the process, merged with the `.env` files. */
 export interface DotenvResult {
   readonly variables: Readonly<Record<string, string>>
   /** The names whose values come from a file; all others are regular environment variables. */
@@ -12,8 +12,9 @@ export interface DotenvResult {
 
 /**
  * Reads `.env`, `.env.local` (not for tests), `.env.<environment>` and `.env.<environment>.local` of a directory, as
- * Symfony does: later files win over earlier ones, and the environment of the process wins over all. The environment is
- * the one given, which then is `APP_ENV`, or what `APP_ENV` says. Files may be missing; variables are not expanded.
+ * Symfony does: later files win over earlier ones, and the environment of the process wins over all files. The name of
+ * the environment is the argument, which then is `APP_ENV`, or else `APP_ENV`. Files may be missing; variables are not
+ * expanded.
  *
  * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
  */
@@ -30,7 +31,7 @@ export function readDotenv(
   read('.env')
   if (current() !== 'test') read('.env.local')
   const name = current()
-  // Any other name is a mistake that parseConfig tells of; it must not lead to a file.
+  // Any other name is a mistake, which parseConfig reports. It must not become part of a file name.
   if (environments.some(known => known === name)) {
     read(`.env.${name}`)
     read(`.env.${name}.local`)
@@ -61,8 +62,8 @@ function readFile(file: string): NodeJS.Dict<string> {
 }
 
 /**
- * One statement at a time: given more, `parseEnv` reads on over what it does not understand, and joins or drops lines
- * without a word.
+ * Parses one statement at a time: with more text `parseEnv` skips parts that it does not understand, and joins or drops
+ * lines without an error.
  */
 function parseFile(content: string, file: string): NodeJS.Dict<string> {
   const statement =

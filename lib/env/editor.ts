@@ -1,4 +1,4 @@
-/** The editors that are known by name, and how their links read. */
+/** The known editors and the patterns of their links. */
 const presets: ReadonlyMap<string, string> = new Map(
   Object.entries({
     vscode: 'vscode://file{file}:{line}:{column}',
@@ -12,21 +12,21 @@ const presets: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** What a link could do harm with, when it is followed. */
+/** The schemes of links that could run code. */
 const harmfulSchemes: readonly string[] = ['javascript', 'data', 'vbscript', 'blob', 'filesystem']
 
-/** A folder as the process sees it, and as the editor does. */
+/** The path of a folder for the process, and for the editor. */
 export interface PathMapping {
   readonly from: string
   readonly to: string
 }
 
-/** The pattern of links that open a file, with `{file}`, `{line}` and `{column}`: that of a known editor, or one's own. */
+/** Returns the pattern of links (`{file}`, `{line}`, `{column}`) for the name of an editor, or the text itself. */
 export function parseEditorUrl(text: string): string {
   return presets.get(text.toLowerCase()) ?? text
 }
 
-/** Whether a text is empty, the name of a known editor, or a pattern of links with a scheme that does no harm. */
+/** Whether a text is empty, the name of a known editor, or a pattern of links with a harmless scheme. */
 export function isEditorUrl(text: string): boolean {
   const pattern = parseEditorUrl(text)
   const scheme = /^([a-z][a-z\d+.-]*):/i.exec(pattern)?.[1]?.toLowerCase()
@@ -34,7 +34,7 @@ export function isEditorUrl(text: string): boolean {
   return text === '' || (isHarmless && pattern.includes('{file}') && !/\s/.test(pattern))
 }
 
-/** Reads `/srv/app=/home/me/app`; `undefined` when it is nothing like that. */
+/** Parses a mapping such as `/srv/app=/home/me/app`; `undefined` for any other text. */
 export function parsePathMapping(text: string): PathMapping | undefined {
   const [, from, to] = /^([^=]*[^=/])\/*=([^=]*[^=/])\/*$/.exec(text) ?? []
   return from === undefined || to === undefined ? undefined : { from, to }

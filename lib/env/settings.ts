@@ -22,10 +22,10 @@ import { type LogLevel, logLevels } from '../log/logger.ts'
 import { type Environment, environments } from './dotenv.ts'
 import { editorNames, isEditorUrl, type PathMapping, parseEditorUrl, parsePathMapping } from './editor.ts'
 
-/** The `APP_SECRET` of the `.env` file. Everybody knows it: good enough for development only. */
+/** The `APP_SECRET` of the `.env` file in the repository. It is public: only for development. */
 export const shippedSecret = 'shipped-for-development-only-never-for-production'
 
-/** The settings by the names of their environment variables; one that is not set is empty. */
+/** The settings by the names of their environment variables. A setting that is not set is empty. */
 export interface Settings {
   readonly NODE_ENV: string
   readonly APP_ENV: Environment | ''
@@ -49,12 +49,12 @@ export interface Settings {
   readonly ADMIN_STATUS_TOKEN: string
 }
 
-/** Creates what checks the settings. Its messages go on after the name of the setting, and tell no value of a secret. */
+/** Creates the schema of the settings. Its messages follow the name of a setting and contain no secret. */
 export function createSettingsSchema(): GenericSchema<unknown, Settings> {
   const setting = optional(string(), '')
   const oneOf = <const option extends string>(options: readonly option[]) =>
     optional(
-      picklist(['', ...options], issue => `${quote(issue.input)} is none of ${options.join(', ')}.`),
+      picklist(['', ...options], issue => `${quote(issue.input)} is not one of ${options.join(', ')}.`),
       '',
     )
   const listOf = (isEntry: (entry: string) => boolean, expected: string) =>
@@ -143,7 +143,7 @@ export function createSettingsSchema(): GenericSchema<unknown, Settings> {
       partialCheck(
         [['APP_ENV'], ['APP_SECRET']],
         settings => settings.APP_ENV !== 'prod' || settings.APP_SECRET !== shippedSecret,
-        'is the one that is shipped in .env; production needs one of its own.',
+        'is the public one of the shipped .env; production needs a secret of its own.',
       ),
       ['APP_SECRET'],
     ),

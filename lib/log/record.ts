@@ -8,7 +8,7 @@ import type { LogContext, LogLevel, LogRecord } from './logger.ts'
 
 const messageLimit = 4096
 
-/** Makes a record of what was logged: copied, masked, and its message filled and cut to 4,096 characters. */
+/** Creates a record: the context is copied and masked, the message filled and cut to 4,096 characters. */
 export function createRecord(
   time: Date,
   level: LogLevel,
@@ -52,31 +52,31 @@ const bounds: CopyBounds = { depth: 6, entries: 500, text: 2048 }
 
 /**
  * Copies a context into plain data: masked, six levels deep, 500 entries in all, texts of at most 2,048 characters; `…`
- * stands for what is left out. Errors come with their stacks, instances of other classes are only named. Getters and
- * `toJSON` are not called.
+ * stands for parts that are left out. Errors are copied with their stacks; of instances of other classes only the name
+ * is copied. Getters and `toJSON` are not called.
  */
-export function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
+function copyContext(context: LogContext, redactor: Redactor): Record<string, unknown> {
   try {
     return new MaskingCopier(redactor, bounds, copyError).record(context)
   } catch {
-    // A proxy may throw; the message still deserves its record.
+    // A proxy may throw. The message is logged anyway.
     return { '…': 'The context could not be read.' }
   }
 }
 
 function copyError(error: object, mask: (text: string) => string): LogError {
-  // Where a client's mistake was noticed is no news, and reading a stack is costly.
+  // The stack of a client's mistake is of no interest, and to read it is costly.
   const hasFrames = !isClientError(Number(readProperty(error, 'status')))
   return toLogError(flattenError(error, { hasFrames }), mask)
 }
 
-/** An error as it stands in the context of a record. */
+/** An error in the context of a record. */
 export interface LogError {
   readonly name: string
   readonly message: string
   readonly code?: string | number
   readonly status?: number
-  /** A frame a line, without the message; empty for what the client is to blame for. */
+  /** One frame per line, without the message; empty for a client's mistake (status 4xx). */
   readonly stack: string
   readonly cause?: LogError
   readonly errors?: readonly LogError[]
@@ -86,7 +86,7 @@ export interface LogError {
 const frameLimit = 30
 
 /** Shortens an error for the log; `mask` is applied to its texts. */
-export function toLogError(error: FlatError, mask: (text: string) => string): LogError {
+function toLogError(error: FlatError, mask: (text: string) => string): LogError {
   const { name, message, code, frames, cause, errors, ...rest } = error
   return {
     ...rest,

@@ -192,7 +192,7 @@ t.test('the policy is read from the settings', async t => {
   t.equal(createDebugPolicy(parseConfig({ APP_SECRET: 'x'.repeat(32), APP_ENV: 'prod' }), 1000).users, undefined)
   t.throws(() => read({ DEBUG_ALLOWED_USERS: 'root,no-such-user,nor-this' }, 1000), {
     code: 'CONFIG_INVALID',
-    message: /"no-such-user" is no user in \/etc\/passwd.*\n.*"nor-this"/,
+    message: /"no-such-user" is not a user in \/etc\/passwd.*\n.*"nor-this"/,
   })
   t.doesNotThrow(() => read({ APP_ENV: 'prod', DEBUG_ALLOWED_USERS: 'no-such-user' }, 1000), 'debug is off')
 })

@@ -31,7 +31,7 @@ const table: Table = {
   ],
 }
 
-t.test('a table is as wide as its texts where there is room', async t => {
+t.test('a table is as wide as its texts if there is room', async t => {
   t.equal(
     formatTable(table, paintNothing),
     [
@@ -79,7 +79,7 @@ t.test('colours do not change how wide a table is', async t => {
   t.equal(coloured.replace(/\u001b\[\d+m/g, ''), formatTable(table, paintNothing, 60))
 })
 
-t.test('nothing that was recorded reaches the terminal or Markdown as more than text', async t => {
+t.test('recorded texts cannot control the terminal or break out of Markdown', async t => {
   const hostile = [...hostileTexts, '\u001b]0;title\u0007\u001b[2J\u009b31m\u202e', 'a|b\n| c |']
   const document: Document = {
     blocks: [
@@ -112,7 +112,7 @@ t.test('nothing that was recorded reaches the terminal or Markdown as more than 
   for (const row of rows.trimEnd().split('\n')) t.equal(row.match(/(?<!\\)(?:\\\\)*\|/g)?.length, 3, row)
 })
 
-t.test('Markdown keeps what it would take for its own', async t => {
+t.test('characters with a meaning in Markdown are escaped', async t => {
   t.equal(
     escapeMarkdown('_private_ snake_case *a* [b](c) `d` <e> &amp; a & b \\'),
     '\\_private\\_ snake_case \\*a\\* \\[b\\](c) \\`d\\` \\<e\\> \\&amp; a & b \\\\',
@@ -163,7 +163,7 @@ const markdown = `# 500: \`GET /\`
 \`\`\`
 `
 
-t.test('Markdown stays as it is; in a terminal long lines go on below themselves', async t => {
+t.test('Markdown stays as it is; in a terminal long lines are wrapped below their text', async t => {
   const document: Document = { blocks: [{ kind: 'markdown', text: markdown, tone: 'error' }], json: null }
   t.equal(formatMarkdown(document), markdown)
   t.equal(formatText(document, paintNothing), markdown.replace('\t', '  '))
@@ -204,14 +204,14 @@ t.test('no control character of Markdown reaches the terminal, and no line is wi
   t.doesNotThrow(() => fc.assert(fc.property(texts, fc.integer({ min: 40, max: 120 }), check), { numRuns: 500 }))
 })
 
-t.test('a bar tells how far long work has come', async t => {
+t.test('a bar shows the progress of long work', async t => {
   t.equal(formatProgress('Reading', 50, 200, 80), 'Reading  ██████░░░░░░░░░░░░░░░░░░  25 %  50 of 200')
   t.equal(formatProgress('Reading', 0, 0, 80), `Reading  ${'░'.repeat(24)}   0 %  0 of 0`)
   t.equal(formatProgress('Reading', 3, 2, 20), 'Reading 100 %')
   t.equal(formatProgress('Reading', 1, 2, 8), 'Reading…')
 })
 
-t.test('a bar is shown when work takes long, and removed', async t => {
+t.test('a bar is shown only if the work takes long, and removed at its end', async t => {
   let now = 0
   const texts: string[] = []
   const progress = createProgress({ label: 'Reading', width: 80, clock: () => now, write: text => texts.push(text) })
@@ -230,7 +230,7 @@ t.test('a bar is shown when work takes long, and removed', async t => {
   t.equal(texts[2], '\r\u001b[K')
 })
 
-t.test('output knows terminals from pipes', async t => {
+t.test('only a terminal gets colours, cut texts and progress bars', async t => {
   const terminal = createFakeStream(40)
   t.ok(hasColours(terminal, {}))
   t.ok(hasColours(terminal, { NO_COLOR: '' }))
@@ -253,7 +253,7 @@ t.test('output knows terminals from pipes', async t => {
   none.update(1, 2)
   none.end()
 
-  // Some terminals do not tell how wide they are.
+  // Some terminals do not report their width.
   const unknown = { ...createFakeStream(), isTTY: true }
   let now = 0
   const wide = new Output({ stdout: unknown, stderr: unknown, env: { NO_COLOR: '1' }, clock: () => now })
@@ -268,7 +268,7 @@ t.test('output knows terminals from pipes', async t => {
   t.match(unknown.text, /Reading .* 1 of 2/)
 })
 
-t.test('a table may grow while it is shown', async t => {
+t.test('rows can be added to a table that is shown', async t => {
   const open = (format: 'text' | 'json' | 'markdown', width?: number) => {
     const stdout = createFakeStream(width)
     const output = new Output({ stdout, stderr: createFakeStream(), env: { NO_COLOR: '1' }, format })

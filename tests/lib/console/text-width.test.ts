@@ -23,7 +23,7 @@ t.test('a text is as wide as its characters are in a terminal', async t => {
   for (const [text, width] of cases) t.equal(displayWidth(text), width, text)
 })
 
-t.test('what is too wide is cut, and says so', async t => {
+t.test('a text that is too wide is cut, which a … shows', async t => {
   t.equal(fitWidth('partnership', 11), 'partnership')
   t.equal(fitWidth('partnership', 5), 'part…')
   t.equal(fitWidth('lib/http/request.ts:12', 13, 'start'), '…equest.ts:12')
@@ -36,7 +36,7 @@ t.test('what is too wide is cut, and says so', async t => {
   t.equal(padWidth('longer', 3), 'longer')
 })
 
-t.test('a text is wrapped at spaces; what has none is cut', async t => {
+t.test('a text is wrapped at spaces; a long word is cut', async t => {
   const put = (text: string, width: number, indent = 0) =>
     wrap([{ text, tone: 'plain' }], { indent, width, paint: paintNothing })
   t.equal(put('one two three four', 18), 'one two three four')
@@ -60,7 +60,7 @@ t.test('a text is wrapped at spaces; what has none is cut', async t => {
   t.equal(painted, '\u001b[31mone two \u001b[39m\u001b[32mthree\u001b[39m')
 })
 
-/** As many characters as have room, tried one after the other, and then the same with what is left. */
+/** The slow version: takes one character after another as long as there is room, then does the same with the rest. */
 function splitSlowly(text: string, first: number, width: number): string[] {
   const graphemes = Array.from(new Intl.Segmenter('en').segment(text), ({ segment }) => segment)
   let count = 0
@@ -69,7 +69,7 @@ function splitSlowly(text: string, first: number, width: number): string[] {
   return count === graphemes.length ? [text] : [start, ...splitSlowly(text.slice(start.length), width, width)]
 }
 
-t.test('a text is cut as if each character had been tried', async t => {
+t.test('a text is split as in the slow version', async t => {
   const pieces = fc.constantFrom(
     'a',
     ' ',
@@ -94,7 +94,7 @@ t.test('a text is cut as if each character had been tried', async t => {
   t.doesNotThrow(() => fc.assert(property, { numRuns: 40 }))
 })
 
-/** How many characters are segmented, or tested by a pattern, while something is done. */
+/** Counts the characters that are segmented or tested by a pattern during a call. */
 function countCharacters(act: () => void): number {
   const { segment } = Intl.Segmenter.prototype
   const { test } = RegExp.prototype
@@ -116,7 +116,7 @@ function countCharacters(act: () => void): number {
   return count
 }
 
-t.test('a text that is twice as long has twice as many characters to be looked at', async t => {
+t.test('for a text that is twice as long, twice as many characters are looked at', async t => {
   const count = (text: string) =>
     countCharacters(() => wrap([{ text, tone: 'plain' }], { indent: 0, width: 80, paint: paintNothing }))
   for (const unit of ['x', '😀', '漢 ', 'é', '😀x ', 'e\u0301', '\u0301', '\u200d😀']) {

@@ -6,11 +6,11 @@ import { parseConfig, warnOfUnknownSettings } from '#lib/env/config.ts'
 import { readDotenv } from '#lib/env/dotenv.ts'
 import { shippedSecret } from '#lib/env/settings.ts'
 
-t.test('variables of .env files that no setting reads are found, with the names that they may stand for', async t => {
+t.test('unknown variables in .env files are reported with the nearest known name', async t => {
   const warnings: unknown[] = []
   const logger = { warning: (message: string, context: unknown) => warnings.push([message, context]) }
   warnOfUnknownSettings(['APP_ENV', 'APP_HOST', 'DEBUG_KEY', 'LIBRARY_PAGE_SIZE', 'NODE_ENV'], logger)
-  const message = 'A .env file sets {name}, which no setting has as its name{suggestion}.'
+  const message = 'A .env file sets {name}, but there is no setting of this name{suggestion}.'
   t.strictSame(warnings, [
     [message, { name: 'APP_HOST', suggestion: '; the nearest is "APP_HOSTS"' }],
     [message, { name: 'LIBRARY_PAGE_SIZE', suggestion: '' }],
@@ -35,7 +35,7 @@ t.test('dotenv', async t => {
     t.same(dotenvNames, ['APP_ENV', 'A', 'B', 'C', 'D'].sort())
   })
 
-  t.test('the environment is the one given, or that of the process, or that of the files, or dev', async t => {
+  t.test('the environment is the argument, that of the process, that of the files, or dev', async t => {
     const files = {
       '.env': 'APP_ENV=dev',
       '.env.local': 'APP_ENV=prod',
@@ -58,7 +58,7 @@ t.test('dotenv', async t => {
     t.same(readDotenv(directory, {}, 'test').variables, { APP_ENV: 'test', B: '1' })
   })
 
-  t.test('an environment that is none leads to no file', async t => {
+  t.test('an unknown environment does not become part of a file name', async t => {
     const directory = t.testdir({ '.env': '', '.env.x': 'A=1', app: {} })
     t.same(readDotenv(path.join(directory, 'app'), {}, '/../../.env.x').dotenvNames, [])
     t.same(readDotenv(directory, { APP_ENV: 'local' }).dotenvNames, [])
@@ -77,7 +77,7 @@ t.test('dotenv', async t => {
     })
   })
 
-  t.test('what a .env file may contain', async t => {
+  t.test('a .env file may contain comments, quotes and export', async t => {
     const content =
       '\uFEFF# comment\r\n\r\n  export A=1 \r\nB="two\nlines" # comment\nC=\'#\'\nD=a=b # c\nE=\nF=`"`\n  # end\nG=it\'s'
     const expected = { A: '1', B: 'two\nlines', C: '#', D: 'a=b', E: '', F: '"', G: "it's" }
@@ -104,7 +104,7 @@ t.test('dotenv', async t => {
     }
   })
 
-  t.test('every value that can be written is read back', async t => {
+  t.test('every value that can be written is read unchanged', async t => {
     const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,5}$/).filter(name => name !== 'APP_ENV')
     const value = fc.string({ unit: fc.constantFrom(...'ab =#$\n"{}\\') })
     fc.assert(
@@ -204,7 +204,7 @@ t.test('config', async t => {
     })
   })
 
-  t.test('nobody can change it', async t => {
+  t.test('the configuration is frozen', async t => {
     const config = parseConfig({ APP_SECRET, APP_HOSTS: 'a' })
     t.ok(Object.isFrozen(config) && Object.isFrozen(config.hosts))
     t.ok(
@@ -227,12 +227,12 @@ t.test('config', async t => {
     },
   )
 
-  t.test('the log is talkative in dev only', async t => {
+  t.test('the default log level is debug in dev only', async t => {
     t.equal(parseConfig({ APP_SECRET, APP_ENV: 'test' }).logLevel, 'warning')
     t.equal(parseConfig({ APP_SECRET, APP_ENV: 'prod' }).logLevel, 'warning')
   })
 
-  t.test('every mistake is told at once, without the values of secrets', async t => {
+  t.test('all mistakes are reported at once, without the values of secrets', async t => {
     const variables = {
       APP_ENV: 'staging',
       APP_DEBUG: 'maybe',
@@ -254,7 +254,7 @@ t.test('config', async t => {
     const user = 'is not the name or the id of a user, such as www-data or 33.'
     const message = [
       'The configuration has mistakes:',
-      '  APP_ENV "staging" is none of dev, prod, test.',
+      '  APP_ENV "staging" is not one of dev, prod, test.',
       '  APP_DEBUG "maybe" is neither 1, true, yes, on nor 0, false, no, off.',
       '  APP_SECRET is not set, or too short; it needs at least 32 random characters.',
       ...['b.org:80', 'c/d', '*', 'e.', 'f:'].map(entry => `  APP_HOSTS "${entry}" ${host}`),
@@ -263,7 +263,7 @@ t.test('config', async t => {
       `  DEBUG_ALLOWED_IPS "10.0.0.0/33" ${address}`,
       ...['-1', 'a:b'].map(entry => `  DEBUG_ALLOWED_USERS "${entry}" ${user}`),
       '  DEBUG_KEY needs at least 16 letters, digits or -._~, or none.',
-      '  LOG_LEVEL "warn" is none of debug, info, warning, error, critical.',
+      '  LOG_LEVEL "warn" is not one of debug, info, warning, error, critical.',
       '  DATABASE_URL is not a URL; it reads like postgres://user:password@localhost/name, or is empty.',
       '  MAILER_DSN is not a DSN; it reads like smtp://user:password@localhost:25 or null://null, or is empty.',
       '  ADMIN_STATUS_TOKEN is too short; it needs at least 16 characters, or none.',
@@ -273,7 +273,7 @@ t.test('config', async t => {
     t.throws(() => parseConfig({}), { message: /APP_SECRET is not set/ })
   })
 
-  t.test('files are opened by links that do no harm', async t => {
+  t.test('links to an editor have a harmless scheme', async t => {
     const own = 'editor://open?file={file}&line={line}'
     t.equal(parseConfig({ APP_SECRET, EDITOR_URL: own }).editorUrl, own)
     for (const editor of [
@@ -291,10 +291,10 @@ t.test('config', async t => {
     }
   })
 
-  t.test('production refuses the shipped secret, whatever else is wrong', async t => {
+  t.test('production refuses the shipped secret, also among other mistakes', async t => {
     const variables = { APP_SECRET: shippedSecret, APP_ENV: 'prod', LOG_LEVEL: 'x' }
     t.throws(() => parseConfig(variables), {
-      message: /LOG_LEVEL .*\n {2}APP_SECRET is the one that is shipped in \.env/,
+      message: /LOG_LEVEL .*\n {2}APP_SECRET is the public one of the shipped \.env/,
     })
     t.ok(parseConfig({ APP_SECRET: shippedSecret, APP_ENV: 'test' }))
   })

@@ -9,7 +9,7 @@ import { createLogger, type LoggerOptions } from '#lib/log/create-logger.ts'
 import { type Logger, type LogRecord, logLevels } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 
-/** Local time, as readable lines tell it. */
+/** Local time, as in readable lines. */
 const now = new Date(2026, 10, 21, 12, 34, 56, 789)
 
 t.test('JSON lines', async t => {
@@ -30,7 +30,7 @@ t.test('JSON lines', async t => {
     ])
   })
 
-  t.test('levels have their own names, and only those that matter enough are written', async t => {
+  t.test('only records of the level or above are written', async t => {
     for (const [index, level] of logLevels.entries()) {
       const { logger, lines } = createTestLogger({ format: 'json', level })
       for (const level of logLevels) logger[level]('x')
@@ -41,7 +41,7 @@ t.test('JSON lines', async t => {
     }
   })
 
-  t.test('an error is told with name, code, stack and causes', async t => {
+  t.test('an error is written with name, code, stack and causes', async t => {
     const { logger, lines } = createTestLogger({ format: 'json' })
     const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER' })
     logger.error('Failed: {exception}', {
@@ -56,7 +56,7 @@ t.test('JSON lines', async t => {
     t.equal(context.exception.frames, undefined)
   })
 
-  t.test('no text forges a line or reaches a terminal, and none is lost', async t => {
+  t.test('no text forges a line or controls a terminal, and none is lost', async t => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), hostile(), (text, controls) => {
         const { logger, written } = createTestLogger({ format: 'json' })
@@ -69,7 +69,7 @@ t.test('JSON lines', async t => {
 })
 
 t.test('readable lines', async t => {
-  t.test('a line has local time, level, channel, message and what the message does not tell', async t => {
+  t.test('a line has local time, level, channel, message and the rest of the context', async t => {
     const { logger, lines } = createTestLogger({ format: 'readable' })
     logger.channel('request').error('Uncaught at {path}', { path: '/x', status: 500, list: [1, 'a'] })
     logger.info('Ready.', { nothing: undefined })
@@ -97,13 +97,13 @@ t.test('readable lines', async t => {
     ])
   })
 
-  t.test('an error whose name is its code is not called twice', async t => {
+  t.test('a code that is the name of the error is not repeated', async t => {
     const { logger, lines } = createTestLogger({ format: 'readable' })
     logger.error('Failed.', { exception: Object.assign(new Error('x'), { name: 'A_B', code: 'A_B', stack: '' }) })
     t.equal(lines()[1], '  A_B: x')
   })
 
-  t.test('no text forges a line or reaches a terminal', async t => {
+  t.test('no text forges a line or controls a terminal', async t => {
     fc.assert(
       fc.property(hostile(), controls => {
         const { logger, written } = createTestLogger({ format: 'readable' })
@@ -127,7 +127,7 @@ t.test('readable lines', async t => {
 })
 
 t.test('messages', async t => {
-  t.test('placeholders are filled from the context; one it lacks stays', async t => {
+  t.test('placeholders are filled from the context; one without a value stays', async t => {
     const context = {
       text: 'a{n}',
       n: 1,
@@ -159,7 +159,7 @@ t.test('messages', async t => {
       [secret]: secret,
       list: [`Bearer t0ken`, { apiKey: 1234 }],
       exception: new Error(secret, { cause: Object.assign(new Error(), { message: secret }) }),
-      // The cut goes through the secret: it must have been masked before.
+      // The text is cut in the middle of the secret, so the secret has to be masked before.
       long: `${'x'.repeat(2040)}${secret}`,
     })
     t.match(written.written(), /It was \*{6}, http:\/\/\*{6}@host\/\?token=\*{6} \*{6}/)
@@ -200,7 +200,7 @@ t.test('contexts', async t => {
     t.hasStrict(contextOf({ value: runInNewContext('new Error("far")') }), { value: { name: 'Error', message: 'far' } })
   })
 
-  t.test('getters and hidden properties are left alone', async t => {
+  t.test('getters and hidden properties are not read', async t => {
     const value = Object.defineProperty(
       {
         get a() {
@@ -214,7 +214,7 @@ t.test('contexts', async t => {
     t.strictSame(contextOf({ value }), { value: { a: '[getter]', b: 1 } })
   })
 
-  t.test('depth and entries are bounded, and what was cut says so', async t => {
+  t.test('depth and entries are bounded, and … stands for the rest', async t => {
     const circle: Record<string, unknown> = {}
     circle.self = circle
     t.match(JSON.stringify(contextOf(circle)), /"…"/)
@@ -224,7 +224,7 @@ t.test('contexts', async t => {
     t.equal(contextOf(many)['…'], '…')
   })
 
-  t.test('a context that cannot be read costs only itself', async t => {
+  t.test('a message is logged even if its context cannot be read', async t => {
     const refuse = () => {
       throw new Error('refused')
     }
@@ -232,7 +232,7 @@ t.test('contexts', async t => {
   })
 })
 
-t.test('an observer hears every record of every channel, as plain data, until it is removed', async t => {
+t.test('an observer gets the records of all channels as plain data until it is removed', async t => {
   const records: LogRecord[] = []
   const { logger, lines } = createTestLogger({ format: 'json', level: 'error' })
   const remove = logger.observe(record => records.push(record))
@@ -254,7 +254,7 @@ t.test('an observer hears every record of every channel, as plain data, until it
   t.equal(lines().length, 1)
 })
 
-t.test('a record that nobody wants is not made', async t => {
+t.test('a record below the level is not created if there is no observer', async t => {
   const { logger } = createTestLogger({
     format: 'json',
     level: 'error',
@@ -263,7 +263,7 @@ t.test('a record that nobody wants is not made', async t => {
   logger.debug('x')
 })
 
-t.test('a failing sink or listener never throws', async t => {
+t.test('a failing stream or observer does not make the logger throw', async t => {
   const refuse = () => {
     throw new Error('EPIPE')
   }
@@ -299,7 +299,7 @@ t.test('a slow reader of a pipe gets every line, and a closed pipe does not end 
   t.equal(pipe('head -n 1').stderr, 'exit code 7\n')
 })
 
-t.test('an error that the client is to blame for is told without its stack', async t => {
+t.test('the mistake of a client is logged without a stack', async t => {
   const cause = new Error('why')
   const exception = new HttpError(404, 'not here', { cause })
   const { context } = record(logger => logger.error('Uncaught "{message}"', { message: 'not here', exception }))
@@ -311,7 +311,7 @@ t.test('an error that the client is to blame for is told without its stack', asy
   t.strictSame(lines().slice(2), ['  HttpError [HTTP_ERROR]: not here', '  caused by Error: why'])
 })
 
-t.test('the clock is that of the machine unless another is given', async t => {
+t.test('the default clock is that of the machine', async t => {
   const chunks: string[] = []
   const before = Date.now()
   createLogger({ level: 'debug', format: 'json', stream: { write: text => chunks.push(text) } }).error('x')
@@ -342,7 +342,7 @@ function record(log: (logger: Logger) => void): LogRecord {
   return only
 }
 
-/** Texts of characters that could do harm. */
+/** Texts of harmful characters. */
 function hostile(): fc.Arbitrary<string> {
   const characters = [
     '\n',
