@@ -1,4 +1,4 @@
-import { recall, remember } from './browser.ts'
+import { createElement, recall, remember } from './browser.ts'
 
 const themes = ['system', 'light', 'dark'] as const
 
@@ -12,10 +12,8 @@ export function chooseTheme(place: Element | null): void {
   }
   apply(recall('theme'))
   if (place === null) return
-  const select = document.createElement('select')
-  select.className = 'small'
-  select.setAttribute('aria-label', 'Theme')
-  select.append(...themes.map(theme => new Option(labels[theme], theme)))
+  const options = themes.map(theme => createElement('option', { value: theme }, labels[theme]))
+  const select = createElement('select', { class: 'small', 'aria-label': 'Theme' }, ...options)
   select.value = recall('theme') ?? 'system'
   select.addEventListener('change', () => {
     remember('theme', select.value)

@@ -1,0 +1,209 @@
+import { t } from 'tap'
+import { remember } from '#bundles/profiler/client/browser.ts'
+import { enhanceEventTree } from '#bundles/profiler/client/events.ts'
+import { enableFiltering } from '#bundles/profiler/client/filter.ts'
+import { enableTimeline } from '#bundles/profiler/client/timeline.ts'
+import { openPage } from './page.ts'
+
+const shown = (selector: string) =>
+  [...document.querySelectorAll<HTMLElement>(selector)].filter(({ hidden }) => !hidden).map(({ id }) => id)
+
+t.test('rows are filtered by text, level, channel and kind, and the URL follows', async t => {
+  const page = openPage(
+    t,
+    `<form action="/_profiler/abc123?old=1"><input type="hidden" name="panel" value="logger">
+      <label><input type="radio" name="level" value="" data-filter="logs" checked></label>
+      <label><input type="radio" name="level" value="warning" data-filter="logs"></label>
+      <select name="channel" data-filter="logs"><option value=""></option><option>app</option></select>
+      <label id="label">Text <input name="text" data-filter="logs" id="text" hidden></label>
+      <label><input type="checkbox" name="events" value="1" data-filter="logs" id="events"></label>
+      <button>Filter</button></form>
+    <table id="logs"><tbody>
+      <tr id="a" data-level="debug info" data-channel="app"><td>The first</td></tr>
+      <tr id="b" data-level="debug info warning" data-channel="app"><td>The second<table><tbody><tr id="inner"><td>x</td></tr></tbody></table></td></tr>
+      <tr id="c" data-level="debug info warning" data-channel="kernel"><td>The FIRST of all</td></tr>
+      <tr id="d" data-events="1"><td>notified</td></tr>
+    </tbody></table><input data-filter="gone" hidden id="lost">`,
+    'http://localhost/_profiler/latest?panel=logger',
+  )
+  enableFiltering(document)
+  const rows = () => shown('#logs > tbody > tr')
+  const status = () => page.find('.found').textContent
+  t.ok(page.find('#lost').hidden, 'its rows are not on the page')
+  t.equal(page.find('#text').hidden, false)
+  t.equal(page.find('button').hidden, true)
+  t.equal(page.find('#label').nextElementSibling, page.find('.found'), 'outside of the label')
+  t.strictSame([rows(), status()], [['a', 'b', 'c'], ''], 'a checkbox that is off hides its rows')
+
+  page.enter('#text', ' first ')
+  t.strictSame([rows(), status()], [['a', 'c'], '2 of 4'])
+  t.equal(location.href, 'http://localhost/_profiler/abc123?panel=logger&text=+first+')
+  page.enter('#text', 'first of')
+  t.strictSame(rows(), ['c'], 'all words occur')
+  t.ok(page.press('x', {}, page.find('#text')))
+  t.notOk(page.press('Escape', {}, page.find('#text')))
+  t.strictSame(rows(), ['a', 'b', 'c'], 'Escape removes the text')
+  t.ok(page.press('Escape', {}, page.find('#text')), 'in an empty field it is a key of the browser')
+
+  const [, warning] = document.querySelectorAll<HTMLInputElement>('[name="level"]')
+  if (warning) warning.checked = true
+  warning?.dispatchEvent(new Event('input', { bubbles: true }))
+  t.strictSame([rows(), status()], [['b', 'c'], '2 of 4'])
+  page.enter('select', 'app')
+  t.strictSame(rows(), ['b'])
+  if (warning) warning.checked = false
+  page.enter('select', '')
+  page.find<HTMLInputElement>('#events').checked = true
+  page.find('#events').dispatchEvent(new Event('input', { bubbles: true }))
+  t.strictSame(rows(), ['a', 'b', 'c', 'd'])
+  t.match(location.search, 'events=1')
+  const submit = new Event('submit', { cancelable: true })
+  page.find('form').dispatchEvent(submit)
+  t.ok(submit.defaultPrevented, 'the form is not sent')
+})
+
+t.test('a list is filtered too, closed details open for a match, and later rows are filtered', async t => {
+  const page = openPage(
+    t,
+    `<input data-filter="routes" id="text" hidden>
+    <div id="routes"><table><tbody><tr id="a"><td>one</td></tr></tbody></table>
+      <details><summary>more</summary><details><table><tbody id="more"><tr id="b"><td>two</td></tr></tbody></table></details></details></div>
+    <input data-filter="names" id="name" hidden><ul id="names"><li id="x">first</li><li id="y">second</li></ul>`,
+  )
+  enableFiltering(document)
+  page.enter('#text', 'two')
+  t.strictSame(shown('#routes tr'), ['b'])
+  t.strictSame(
+    [...document.querySelectorAll('details')].map(({ open }) => open),
+    [true, true],
+  )
+  page.find('#more').insertAdjacentHTML('beforeend', '<tr id="c"><td>three</td></tr>')
+  await page.settle()
+  t.strictSame(shown('#routes tr'), ['b'])
+  page.enter('#name', 'second')
+  t.strictSame(shown('#names li'), ['y'])
+})
+
+t.test('the event tree shows what contains a text, what leads to it, and the listeners of a named event', async t => {
+  const row = (id: string, name: string, inner = '') =>
+    inner === ''
+      ? `<li id="${id}"><div class="span"><span class="name">${name}</span></div></li>`
+      : `<li id="${id}"><details><summary><span class="name">${name}</span></summary><ol>${inner}</ol></details></li>`
+  const page = openPage(
+    t,
+    `<input data-tree-filter="tree" hidden><input data-tree-filter="gone" hidden id="lost">
+    <ol id="tree">${row('e', 'kernel.request', row('l1', 'First') + row('l2', 'Second'))}${row('f', 'kernel.view')}</ol>`,
+  )
+  enhanceEventTree(document)
+  t.ok(page.find('#lost').hidden)
+  page.enter('input', 'second ')
+  t.strictSame(shown('#tree li'), ['e', 'l2'])
+  t.ok(page.find<HTMLDetailsElement>('details').open)
+  page.enter('input', 'REQUEST')
+  t.strictSame(shown('#tree li'), ['e', 'l1', 'l2'])
+  page.enter('input', '')
+  t.equal(shown('#tree li').length, 4)
+})
+
+t.test('the events of a sub-request open in their place, once loaded', async t => {
+  const node = (href: string) =>
+    `<li class="node-request"><div class="span"><span class="name"><a href="${href}">sub</a></span></div></li>`
+  const page = openPage(
+    t,
+    `<input data-tree-filter="tree" hidden><ol id="tree">${node('/_profiler/bbb222?panel=events')}${node('/_profiler/ccc333')}</ol>`,
+  )
+  let requests = 0
+  page.replace('fetch', async (url: string) => {
+    requests++
+    const tree = `<ol id="event-tree"><li id="span-1"><a href="?panel=request#header-x">x</a></li>${node('/_profiler/ddd444')}</ol>`
+    return { ok: true, url, text: async () => (url.includes('bbb222') ? tree : '<p>no events</p>') }
+  })
+  enhanceEventTree(document)
+  const [button, other] = document.querySelectorAll<HTMLButtonElement>('button')
+  t.strictSame([button?.textContent, button?.getAttribute('aria-expanded')], ['Open here', 'false'])
+  button?.click()
+  button?.click()
+  await page.settle()
+  const inner = page.find('.embedded')
+  t.strictSame([button?.textContent, button?.getAttribute('aria-expanded'), requests], ['Close', 'true', 1])
+  t.equal(inner.querySelector('a')?.getAttribute('href'), 'http://localhost/_profiler/bbb222?panel=request#header-x')
+  t.equal(inner.querySelector('[id]'), null, 'its ids are those of another page')
+  t.equal(inner.querySelectorAll('button').length, 1, 'its sub-requests open, too')
+  button?.click()
+  t.strictSame([inner.hidden, button?.textContent], [true, 'Open here'])
+  other?.click()
+  await page.settle()
+  t.equal(other?.textContent, 'Not found')
+})
+
+const line = (id: string, category: string, microseconds: number, extra = '') =>
+  `<tr id="${id}" class="of-${category} ${extra}" data-us="${microseconds}"><th><a href="#${id}">${id}</a></th><td> 0 ms to 1 ms </td><td>${microseconds} µs</td><td>${extra === '' ? '1 µs' : ''}</td></tr>`
+
+const timeline = `<form id="timeline"><select data-fitting="1"><option value="">automatic</option><option value="0">0</option><option value="2">2</option></select>
+  <button type="submit">Apply</button>
+  <table><tbody class="lanes">
+    <tr class="of-event"><th><label><input type="checkbox" name="show" value="event" checked>Listeners</label></th></tr>
+    <tr class="of-http"><th><label><input type="checkbox" name="show" value="http" checked>HTTP client</label></th></tr>
+  </tbody><tbody class="lines">
+    ${line('whole', 'request', 500, 'of-whole')}${line('short', 'event', 500)}${line('long', 'event', 5000)}${line('call', 'http', 1500)}
+  </tbody></table><p class="timeline-detail" hidden></p><span data-folded></span></form>`
+
+t.test('the timeline is filtered by threshold and category, and stores both for the next one', async t => {
+  const page = openPage(t, timeline)
+  const form = () => document.querySelector<HTMLFormElement>('form')
+  enableTimeline(null)
+  enableTimeline(form())
+  const rows = () => shown('.lines tr')
+  const note = () => page.find('[data-folded]').textContent
+  t.equal(page.find('button').hidden, true)
+  t.strictSame([rows(), note()], [['whole', 'long', 'call'], '1 rows are shorter than the threshold.'])
+  page.enter('select', '2')
+  t.strictSame(rows(), ['whole', 'long'], 'the whole request is always there')
+  page.enter('select', '0')
+  t.strictSame([rows(), note()], [['whole', 'short', 'long', 'call'], ''])
+  const box = page.find<HTMLInputElement>('[value="event"]')
+  box.click()
+  t.strictSame(rows(), ['whole', 'call'])
+  t.equal(localStorage.getItem('profiler-timeline'), '{"threshold":"0","hidden":["event"]}')
+  const reopen = (html: string) => {
+    document.body.innerHTML = html
+    enableTimeline(form())
+  }
+  reopen(timeline)
+  t.strictSame(rows(), ['whole', 'call'], 'as it was left')
+  page.find<HTMLInputElement>('[value="event"]').click()
+  t.equal(localStorage.getItem('profiler-timeline'), '{"threshold":"0","hidden":[]}')
+  remember('timeline', '{"hidden":5}')
+  reopen(timeline)
+  t.strictSame(rows(), ['whole', 'long', 'call'])
+  remember('timeline', 'damaged')
+  reopen(timeline.replace('<span data-folded></span>', '').replace(/<p class="timeline-detail".*?<\/p>/, ''))
+  t.strictSame(rows(), ['whole', 'long', 'call'])
+  reopen('<form></form>')
+})
+
+t.test('a filter in the URL of the page comes before the stored one', async t => {
+  openPage(t, timeline, 'http://localhost/_profiler/abc123?panel=time&threshold=')
+  remember('timeline', '{"threshold":"2","hidden":["http"]}')
+  enableTimeline(document.querySelector<HTMLFormElement>('form'))
+  t.strictSame(shown('.lines tr'), ['whole', 'long', 'call'])
+})
+
+t.test('details of a row are shown, and arrow keys move between rows that are shown', async t => {
+  const page = openPage(t, timeline)
+  enableTimeline(document.querySelector<HTMLFormElement>('form'))
+  const detail = page.find('.timeline-detail')
+  page.find('#long').dispatchEvent(new Event('pointerenter'))
+  t.strictSame([detail.hidden, detail.textContent], [false, 'long · Listeners · 0 ms to 1 ms · 5000 µs · own 1 µs'])
+  page.find('#whole a').focus()
+  page.find('#whole').dispatchEvent(new Event('focusin'))
+  t.equal(detail.textContent, 'whole · 0 ms to 1 ms · 500 µs')
+  const path: (string | null | undefined)[] = []
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowUp', 'x']) {
+    page.press(key)
+    path.push(document.activeElement?.textContent)
+  }
+  t.strictSame(path, ['long', 'call', 'call', 'long', 'long'])
+  document.querySelector<HTMLElement>('select')?.focus()
+  t.ok(page.press('ArrowDown', {}, page.find('#call')), 'the focus is elsewhere')
+})

@@ -1,0 +1,308 @@
+import { t } from 'tap'
+import { createElement, fetchPage, recall, remember } from '#bundles/profiler/client/browser.ts'
+import { enableCopying } from '#bundles/profiler/client/copy.ts'
+import { enableFlameGraph } from '#bundles/profiler/client/flame.ts'
+import { enableScrollers } from '#bundles/profiler/client/scrollers.ts'
+import { enableShortcuts } from '#bundles/profiler/client/shortcuts.ts'
+import { chooseTheme } from '#bundles/profiler/client/theme.ts'
+import { showLocalTimes, updateTimes } from '#bundles/profiler/client/times.ts'
+import { openPage } from './page.ts'
+
+t.test('an element has the attributes that are defined, and children of both kinds', async t => {
+  openPage(t, '')
+  const link = createElement('a', { href: '/x', title: undefined }, 'one ', createElement('b', {}, 'two'))
+  t.equal(link.outerHTML, '<a href="/x">one <b>two</b></a>')
+})
+
+t.test('a fetched page has its URL after redirects; an error response is no page', async t => {
+  const page = openPage(t, '')
+  const respond = (ok: boolean) => async () => ({
+    ok,
+    status: 503,
+    url: 'http://localhost/b',
+    text: async () => '<p>hi',
+  })
+  page.replace('fetch', respond(true))
+  const fetched = await fetchPage('/a')
+  t.equal(fetched.url, 'http://localhost/b')
+  t.equal(fetched.document.querySelector('p')?.textContent, 'hi')
+  page.replace('fetch', respond(false))
+  await t.rejects(fetchPage('/a'), { message: 'The server responded with 503.' })
+})
+
+t.test('a choice is stored for the next page; without storage there is none', async t => {
+  const page = openPage(t, '')
+  t.equal(recall('theme'), null)
+  remember('theme', 'dark')
+  t.equal(recall('theme'), 'dark')
+  page.replace('localStorage', undefined)
+  remember('theme', 'light')
+  t.equal(recall('theme'), null)
+})
+
+t.test('the stored theme is applied, and can be changed', async t => {
+  const page = openPage(t, '<span id="place"></span>')
+  const root = document.documentElement
+  remember('theme', 'dark')
+  chooseTheme(null)
+  t.equal(root.dataset.theme, 'dark')
+  chooseTheme(page.find('#place'))
+  t.equal(page.find<HTMLSelectElement>('select').value, 'dark')
+  page.enter('select', 'light')
+  t.strictSame([root.dataset.theme, recall('theme')], ['light', 'light'])
+  page.enter('select', 'system')
+  t.equal(root.dataset.theme, undefined)
+})
+
+t.test('without a stored theme that of the system is selected', async t => {
+  const page = openPage(t, '<span id="place"></span>')
+  chooseTheme(page.find('#place'))
+  t.equal(page.find<HTMLSelectElement>('select').value, 'system')
+})
+
+t.test('a button copies the text of its element, and shows the result for a while', async t => {
+  const page = openPage(
+    t,
+    '<pre id="code">curl x</pre><button data-copy="code" hidden>Copy</button><button data-copy="gone" hidden>Copy</button>',
+  )
+  const copied: string[] = []
+  const [button, lost] = document.querySelectorAll<HTMLButtonElement>('button')
+  page.replace('navigator', {
+    clipboard: {
+      writeText: async (text: string) => {
+        if (copied.push(text) > 1) throw new Error('denied')
+      },
+    },
+  })
+  enableCopying(document)
+  t.equal(button?.hidden, false)
+  t.equal(lost?.hidden, true, 'there is nothing to copy')
+  button?.click()
+  await page.settle()
+  t.strictSame([button?.textContent, copied], ['Copied', ['curl x']])
+  await page.pass(1500)
+  t.equal(button?.textContent, 'Copy')
+  button?.click()
+  await page.settle()
+  t.equal(button?.textContent, 'Not allowed')
+})
+
+t.test('times are shown in the zone of the browser, and stay up to date', async t => {
+  const ago = (seconds: number) => new Date(Date.now() - 1000 * seconds).toISOString()
+  const page = openPage(t, '<span data-zone>UTC</span>')
+  const times: readonly (readonly [seconds: number, age: string])[] = [
+    [1, 'just now'],
+    [30, '30 s ago'],
+    [600, '10 min ago'],
+    [7200, '2 h ago'],
+    [200_000, '2 days ago'],
+  ]
+  for (const [seconds] of times) {
+    document.body.append(
+      createElement('time', { datetime: ago(seconds), 'data-local': 'full' }),
+      createElement(
+        'time',
+        { datetime: ago(seconds), 'data-local': '', class: 'row' },
+        createElement('span', { class: 'day' }),
+        createElement('span', { class: 'clock' }),
+      ),
+    )
+  }
+  showLocalTimes()
+  const full = [...document.querySelectorAll('time:not(.row)')].map(({ textContent }) => textContent)
+  const rows = [...document.querySelectorAll('time.row')]
+  for (const [index, [, age]] of times.entries()) t.match(full[index], new RegExp(`\\d{4}.*, ${age}$`), age)
+  t.equal(rows[2]?.querySelector('.day')?.textContent, '10 min ago', 'within an hour a row shows the age')
+  t.match(rows[3]?.querySelector('.day')?.textContent, /^\d+ \w+ \d{4}$/, 'then it shows the date')
+  t.match(rows[3]?.querySelector('.clock')?.textContent, /^\d\d:\d\d:\d\d$/)
+  t.match(rows[3]?.getAttribute('title'), /\(\d{4}-.*Z\)$/, 'with the exact time as title')
+
+  const { resolvedOptions } = Intl.DateTimeFormat.prototype
+  const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone
+  t.equal(page.find('[data-zone]').textContent, zone === 'UTC' ? 'UTC' : `${zone} time`)
+  t.teardown(() => {
+    Intl.DateTimeFormat.prototype.resolvedOptions = resolvedOptions
+  })
+  for (const timeZone of ['UTC', 'Asia/Tokyo']) {
+    Intl.DateTimeFormat.prototype.resolvedOptions = function () {
+      return { ...resolvedOptions.call(this), timeZone }
+    }
+    page.find('[data-zone]').textContent = 'UTC'
+    showLocalTimes()
+    t.equal(page.find('[data-zone]').textContent, timeZone === 'UTC' ? 'UTC' : 'Asia/Tokyo time')
+  }
+
+  const show = (hidden: boolean) => Object.defineProperty(document, 'hidden', { value: hidden, configurable: true })
+  const [first] = rows
+  const day = first?.querySelector('.day')
+  first?.setAttribute('datetime', ago(60))
+  show(true)
+  await page.pass(15_000)
+  t.equal(day?.textContent, 'just now', 'nothing is updated while the page is hidden')
+  show(false)
+  await page.pass(15_000)
+  t.equal(day?.textContent, '1 min ago')
+  updateTimes(document)
+})
+
+const bar = (name: string, parent: number) =>
+  `<a href="#${name}" aria-label="${name}: 9 ms" data-parent="${parent}"></a>`
+
+t.test('arrow keys move in the flame graph, which is one stop of the Tab key', async t => {
+  const page = openPage(
+    t,
+    `<svg class="flame">${bar('all', -1)}${bar('first', 0)}${bar('second', 0)}${bar('inner', 2)}</svg><p class="flame-detail" hidden></p>`,
+  )
+  const detail = page.find('.flame-detail')
+  const bars = [...document.querySelectorAll<HTMLElement>('a')]
+  enableFlameGraph(document.querySelector('svg'))
+  const stops = () => bars.filter(({ tabIndex }) => tabIndex === 0).map(bar => bar.getAttribute('href'))
+  t.strictSame(stops(), ['#all'])
+  bars[0]?.focus()
+  const path: (string | null)[] = []
+  for (const key of [
+    'ArrowDown',
+    'ArrowRight',
+    'ArrowDown',
+    'ArrowDown',
+    'ArrowUp',
+    'ArrowLeft',
+    'ArrowLeft',
+    'ArrowUp',
+    'ArrowUp',
+    'x',
+  ]) {
+    page.press(key)
+    path.push(detail.textContent)
+  }
+  const at = (name: string) => `${name}: 9 ms`
+  t.strictSame(path, ['first', 'second', 'inner', 'inner', 'second', 'first', 'first', 'all', 'all', 'all'].map(at))
+  t.equal(detail.hidden, false)
+  t.ok(page.press('ArrowDown', { ctrlKey: true }), 'with a modifier a key is that of the browser')
+  bars[3]?.dispatchEvent(new Event('pointerenter'))
+  t.equal(detail.textContent, at('inner'))
+  t.strictSame(stops(), ['#all'], 'the pointer does not move the focus')
+})
+
+t.test('a flame graph may be absent, empty, or have no line for details', async t => {
+  const page = openPage(t, '<svg id="empty"></svg><svg id="one"><a href="#a" data-parent="-1"></a></svg>')
+  enableFlameGraph(null)
+  enableFlameGraph(document.querySelector('#empty'))
+  enableFlameGraph(document.querySelector('#one'))
+  page.find('a').focus()
+  t.equal(page.find('a').tabIndex, 0)
+})
+
+t.test('what scrolls and has nothing to focus can be reached with the Tab key', async t => {
+  const page = openPage(
+    t,
+    `<main>
+      <section id="text"><h2>Text</h2></section>
+      <section><h3>Outer</h3><pre id="inner">x</pre></section>
+      <section id="linked"><a href="#">link</a></section>
+      <section id="fixed"></section>
+      <pre id="lonely"></pre>
+      <ol id="list"></ol>
+      <pre id="own" tabindex="0"></pre>
+    </main>`,
+  )
+  let observe: () => void = () => {}
+  page.replace(
+    'ResizeObserver',
+    class {
+      constructor(callback: () => void) {
+        observe = callback
+      }
+      observe() {
+        observe()
+      }
+    },
+  )
+  const scrolling = new Set(['text', 'inner', 'linked', 'lonely', 'list', 'fixed'])
+  page.replace('getComputedStyle', ({ id }: HTMLElement) => ({
+    overflowX: id === 'fixed' ? 'hidden' : 'auto',
+    overflowY: id === 'fixed' ? 'hidden' : 'visible',
+  }))
+  for (const element of document.querySelectorAll<HTMLElement>('[id]')) {
+    Object.defineProperty(element, 'scrollHeight', { get: () => (scrolling.has(element.id) ? 9 : 0) })
+  }
+  enableScrollers()
+  const reached = () => [...document.querySelectorAll('[data-scroller][tabindex]')].map(({ id }) => id)
+  t.strictSame(reached(), ['text', 'inner', 'lonely', 'list'])
+  const roleOf = (id: string) => [
+    page.find(`#${id}`).getAttribute('role'),
+    page.find(`#${id}`).getAttribute('aria-label'),
+  ]
+  t.strictSame(roleOf('text'), ['region', 'Text'])
+  t.strictSame(roleOf('inner'), ['region', 'Outer'])
+  t.strictSame(roleOf('lonely'), ['region', 'Scrollable content'])
+  t.strictSame(roleOf('list'), [null, null], 'a list stays a list')
+  scrolling.delete('text')
+  document.dispatchEvent(new Event('toggle'))
+  t.strictSame(reached(), ['inner', 'lonely', 'list'], 'it no longer scrolls')
+  t.equal(page.find('#own').tabIndex, 0)
+})
+
+t.test('a key clicks its element, or focuses it where one types', async t => {
+  const page = openPage(
+    t,
+    `<input data-key="/" aria-label="Filter"><textarea data-key="t"></textarea><select data-key="s"></select>
+    <button data-key="c">Compare</button><button data-key="d" disabled>Off</button><input type="checkbox" id="box">
+    <p contenteditable="true" id="editable"></p>`,
+  )
+  HTMLElement.prototype.checkVisibility ??= () => true
+  const clicks: string[] = []
+  document.addEventListener('click', ({ target }) => clicks.push((target as HTMLElement).textContent ?? ''))
+  const blur = () => (document.activeElement as HTMLElement | null)?.blur()
+  enableShortcuts(document)
+  t.notOk(page.press('c'), 'the default action is prevented')
+  t.strictSame(clicks, ['Compare'])
+  t.ok(page.press('d'), 'a disabled button has no key')
+  t.ok(page.press('x'))
+  t.ok(page.press('c', { ctrlKey: true }))
+  for (const [key, selector] of [
+    ['/', 'input'],
+    ['t', 'textarea'],
+    ['s', 'select'],
+  ] as const) {
+    blur()
+    page.press(key)
+    t.equal(document.activeElement, page.find(selector), selector)
+    t.ok(page.press('c'), 'in a field a key is text')
+  }
+  page.find('#box').focus()
+  t.notOk(page.press('c'), 'a checkbox is no text field')
+  blur()
+  t.ok(page.press('c', {}, page.find('#editable')), 'nor is an element that is edited')
+  t.ok(document.dispatchEvent(new KeyboardEvent('keydown', { key: 'y' })), 'a key may have no element')
+  document.addEventListener('keydown', event => event.preventDefault(), true)
+  page.press('c')
+  t.equal(clicks.length, 2, 'a listener before it may have used the key')
+})
+
+t.test('the question mark lists the shortcuts', async t => {
+  const page = openPage(
+    t,
+    `<label>Text <input data-key="/"></label><a data-key="g" title="Title" href="#"></a><b data-key="x"></b><select data-key="l" aria-label="Level"></select>`,
+  )
+  HTMLElement.prototype.checkVisibility ??= () => true
+  enableShortcuts(document)
+  page.press('?')
+  const dialog = page.find<HTMLDialogElement>('dialog')
+  const rows = [...dialog.querySelectorAll('dl > div')].map(row =>
+    [...row.children].map(({ textContent }) => textContent),
+  )
+  t.strictSame(rows.slice(-2), [
+    ['?', 'Keyboard shortcuts'],
+    ['Esc', 'Close'],
+  ])
+  t.strictSame(rows[1], ['g', 'Title'])
+  t.equal(dialog.querySelector('h2')?.textContent, 'Keyboard shortcuts')
+  const { querySelector } = document
+  document.querySelector = (selector: string) =>
+    selector === ':modal' ? dialog : querySelector.call(document, selector)
+  t.ok(page.press('?'), 'a dialog has its own keys')
+  document.querySelector = querySelector
+  dialog.querySelector('button')?.click()
+  t.equal(document.querySelector('dialog'), null)
+})
