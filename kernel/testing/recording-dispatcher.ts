@@ -7,7 +7,7 @@ import {
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import {
   type DispatchTracer,
-  type Span,
+  type TraceSpan,
   TraceableEventDispatcher,
 } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { KernelEvent } from '../events.ts'
@@ -84,14 +84,14 @@ export class RecordingDispatcher extends TraceableEventDispatcher {
 type Growing = { -readonly [key in keyof RecordedDispatch]: RecordedDispatch[key] } & { readonly listeners: string[] }
 
 /** A listener may be called by hand, without a dispatch: nothing is remembered of that. */
-const ignoredSpan: Span = { end() {} }
+const ignoredSpan: TraceSpan = { end() {} }
 
 class Recorder implements DispatchTracer {
   readonly dispatches: Growing[] = []
   readonly sequence: string[] = []
   readonly calls: string[] = []
 
-  beginDispatch(event: Event, all: readonly RegisteredListener[]): Span {
+  beginDispatch(event: Event, all: readonly RegisteredListener[]): TraceSpan {
     const isSub = event instanceof KernelEvent && !event.isMainRequest
     const name = isSub ? `${nameOf(event)} (sub)` : nameOf(event)
     const listeners: string[] = []
@@ -115,7 +115,7 @@ class Recorder implements DispatchTracer {
     }
   }
 
-  beginCall(event: Event, { name }: RegisteredListener): Span {
+  beginCall(event: Event, { name }: RegisteredListener): TraceSpan {
     const dispatch = this.dispatches.findLast(dispatch => dispatch.event === event)
     if (dispatch === undefined) return ignoredSpan
     dispatch.listeners.push(name)

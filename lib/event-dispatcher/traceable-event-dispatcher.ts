@@ -9,7 +9,7 @@ import {
 } from './event-dispatcher.ts'
 
 /** A traced dispatch or call. */
-export interface Span {
+export interface TraceSpan {
   /** Called once at the end, with the error of a failure. */
   end(hasFailed: boolean, error?: unknown): void
 }
@@ -20,8 +20,8 @@ export interface Span {
  */
 export interface DispatchTracer {
   /** The options are those of the dispatch; with `onFailure`, a listener that fails does not end it. */
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): Span
-  beginCall(event: Event, listener: RegisteredListener): Span
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan
+  beginCall(event: Event, listener: RegisteredListener): TraceSpan
   /** Called when a listener is added, with the caller on the stack. */
   noteListener?(listener: RegisteredListener): void
   /** The file and line where a listener was added. */
@@ -79,7 +79,7 @@ export class TraceableEventDispatcher extends EventDispatcher {
 }
 
 /** Calls a function and ends its span: at once, or when the returned promise is settled. */
-function follow<event, result>(span: Span, call: (event: event) => result, event: event): result {
+function follow<event, result>(span: TraceSpan, call: (event: event) => result, event: event): result {
   let result: result
   try {
     result = call(event)

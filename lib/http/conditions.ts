@@ -3,13 +3,13 @@ import type { Request } from './request.ts'
 import { discard, type Response } from './response.ts'
 
 /** The result of the conditions of a request: a usual response, 304, or 412. */
-export type Verdict = 'fulfilled' | 'not-modified' | 'failed'
+export type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
 
 /**
  * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would get
  * (RFC 9110, section 13.2.2).
  */
-export function checkConditions(request: Headers, selected: Headers): Verdict {
+export function checkConditions(request: Headers, selected: Headers): ConditionResult {
   const etag = selected.get('etag')
   const modified = parseDate(selected.get('last-modified'))
 

@@ -6,7 +6,7 @@ import { type CopyBounds, MaskingCopier } from './masking-copier.ts'
 import { isSecretName, mask, type NameTest } from './secret-names.ts'
 
 /** Environment variables by name. */
-export type Variables = Readonly<Record<string, string | undefined>>
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** The environment variables whose values may be seen: public settings, the time zone and the language. */
 const shownVariables: readonly string[] = [
@@ -48,7 +48,7 @@ const separator = /[=@:%]/
  * {@link Redactor.environment} masks them all, except for variables that are shown.
  */
 export class Redactor {
-  readonly #variables: Variables
+  readonly #variables: EnvironmentVariables
   readonly #shown: ReadonlySet<string>
   #secrets: RegExp | undefined
   #maskMore: (text: string) => string = text => text
@@ -56,7 +56,7 @@ export class Redactor {
   /** Texts without a secret. Most texts have none, and the same ones come with each request. Secrets are not kept. */
   readonly #harmless = new TextMemo<true>(1000, 256)
 
-  constructor(variables: Variables = {}, shown: readonly string[] = shownVariables) {
+  constructor(variables: EnvironmentVariables = {}, shown: readonly string[] = shownVariables) {
     this.#variables = variables
     this.#shown = new Set(shown)
     this.#secrets = this.#createPattern()

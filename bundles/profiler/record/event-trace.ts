@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { KernelEvent } from '../../../kernel/events.ts'
 import type { Event, EventClass, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import type { Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
 
@@ -22,7 +22,7 @@ export class EventTrace {
   /** How many dispatches and sub-requests there was no room for. */
   dropped = 0
   readonly #actor: Actor
-  readonly #inParent: Span | undefined
+  readonly #inParent: TraceSpan | undefined
   readonly #watch: ChangeWatch
   /** Those that are not over, in the order in which they began. */
   #dispatches: DispatchSpan[] = []
@@ -30,13 +30,13 @@ export class EventTrace {
   #lastDispatch = -1
 
   /** The actor is whom all of it is done for; `inParent` ends with the trace, in the trace of its parent. */
-  constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: Span) {
+  constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: TraceSpan) {
     this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
     this.#inParent = inParent
   }
 
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): Span {
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[]): TraceSpan {
     const kernelEvent = event instanceof KernelEvent ? event : undefined
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
     const caller = this.#calls.at(-1)
@@ -57,7 +57,7 @@ export class EventTrace {
     return span
   }
 
-  beginCall(event: Event, listener: RegisteredListener): Span {
+  beginCall(event: Event, listener: RegisteredListener): TraceSpan {
     const dispatch = this.#findDispatch(event)
     if (dispatch === undefined) return ignoredSpan
     dispatch.last = listener
@@ -71,7 +71,7 @@ export class EventTrace {
   }
 
   /** A sub-request has begun; its own events are in its own trace. */
-  beginSubRequest(token: string): Span {
+  beginSubRequest(token: string): TraceSpan {
     if (!this.#hasRoom(kernelSpanLimit)) return ignoredSpan
     const row: SpanRow = ['request', token, this.now(), null]
     const caller = this.#calls.at(-1)
@@ -140,9 +140,9 @@ export interface OpenCall {
 }
 
 /** Stands for what is not traced. */
-export const ignoredSpan: Span = { end() {} }
+export const ignoredSpan: TraceSpan = { end() {} }
 
-class DispatchSpan implements Span {
+class DispatchSpan implements TraceSpan {
   readonly index: number
   readonly event: Event
   /** The listener that was called last. */
@@ -179,7 +179,7 @@ class DispatchSpan implements Span {
   }
 }
 
-class CallSpan implements Span {
+class CallSpan implements TraceSpan {
   readonly index: number
   readonly #trace: EventTrace
   readonly #row: SpanRow

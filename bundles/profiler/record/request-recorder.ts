@@ -9,7 +9,7 @@ import {
 } from '../../../kernel/events.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { DispatchOptions, Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
-import type { DispatchTracer, Span } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { DispatchTracer, TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { ignoredSpan } from './event-trace.ts'
 import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
@@ -55,7 +55,7 @@ export class RequestRecorder implements DispatchTracer {
     return this.#sites.find(listener, this.#directory)
   }
 
-  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): Span {
+  beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {
     const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
@@ -74,7 +74,7 @@ export class RequestRecorder implements DispatchTracer {
     }
   }
 
-  beginCall(event: Event, listener: RegisteredListener): Span {
+  beginCall(event: Event, listener: RegisteredListener): TraceSpan {
     const trace = this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof RequestEvent) this.#dismissOwn(trace)

@@ -44,7 +44,7 @@ t.test('the private ranges are an entry, and contain no other addresses', async 
 /** What a proxy at 127.0.0.1 says of a request for `http://inner.test:8080/x`, where 10.0.0.0/8 is trusted as well. */
 interface Case {
   readonly says: Readonly<Record<string, string>>
-  /** The client's address and the URL, or the code of what is wrong. */
+  /** The client's address and the URL, or the code of the error. */
   readonly gives: string
   /** What is trusted beside the `X-Forwarded-*` headers. */
   readonly trusts?: readonly (typeof trustableHeaders)[number][]
@@ -245,7 +245,7 @@ const cases: Readonly<Record<string, Case>> = {
   ),
 }
 
-/** The client and the URL that a request has, or what is wrong. */
+/** The client and the URL of a request, or its error. */
 function describe({ clientIp, problem, url }: Request): string {
   return problem === undefined ? `${clientIp} ${url}` : String((problem as { code?: unknown }).code)
 }

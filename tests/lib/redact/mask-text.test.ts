@@ -318,7 +318,7 @@ const ordinary: readonly string[] = [
   'password=""',
 ]
 
-/** Beginnings without an end, and what could be looked at again and again. */
+/** Beginnings without an end, and texts that could be read again and again. */
 const hostile: readonly string[] = [
   ...[
     'token:{',

@@ -5,7 +5,7 @@ import { createStatelessCheck, Session, type SessionOptions, type SessionUse } f
 import type { SessionCookie } from '#lib/session/session-state.ts'
 import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
 
-/** A memory store that takes note of what is asked of it. */
+/** A memory store that records its calls. */
 class RecordingStore implements SessionStore {
   readonly calls: string[] = []
   readonly #store: MemorySessionStore

@@ -34,7 +34,9 @@ export async function renderPanel(
   } catch (error) {
     const content = new HtmlFragment('')
     if (!hasContent(panel, subject.profile)) return { content, isEmpty: true, problem: '' }
-    logger.channel('profiler').warning('The panel "{panel}" cannot be displayed.', { panel: panel.name, exception: error })
+    logger
+      .channel('profiler')
+      .warning('The panel "{panel}" cannot be displayed.', { panel: panel.name, exception: error })
     return { content, isEmpty: false, problem: flattenError(error, { hasFrames: false }).message }
   }
 }
