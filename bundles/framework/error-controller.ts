@@ -1,16 +1,15 @@
 import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
+import type { Headers } from '../../lib/http/headers.ts'
 import { preferredMediaType } from '../../lib/http/negotiation.ts'
 import type { Request } from '../../lib/http/request.ts'
 import type { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
+import { parseStack } from '../../lib/stack/stack-frames.ts'
 import type { View } from '../../lib/view/view.ts'
-import { addDebugHeaders } from './debug-headers.ts'
 import { createErrorReport, type ErrorReport } from './error-report.ts'
-import { renderErrorHtml } from './render-error-html.ts'
-import { renderErrorProblem } from './render-error-problem.ts'
-import { renderErrorMarkdown, renderErrorText } from './render-error-text.ts'
+import { renderErrorHtml, renderErrorMarkdown, renderErrorProblem, renderErrorText } from './render-error.ts'
 
 /** What the error controller works with. */
 export interface ErrorControllerServices {
@@ -76,4 +75,26 @@ function complete(
 
 function negotiate({ headers }: Request): Renderer {
   return renderers[preferredMediaType(headers, mediaTypes) ?? 'text/html']
+}
+
+const byteLimit = 2000
+
+/** Names an error in the headers of its response: the message, and the place where it was thrown. */
+export function addDebugHeaders(headers: Headers, error: unknown, message: string): void {
+  headers.set('x-debug-exception', encode(cut(message)))
+  const frame = parseStack(error)[0]
+  if (frame?.file !== undefined) headers.set('x-debug-exception-file', `${encode(frame.file)}:${frame.line}`)
+}
+
+/** Cuts a text to a number of UTF-8 bytes, between two characters. */
+function cut(text: string): string {
+  const bytes = Buffer.from(text.toWellFormed())
+  return bytes.length <= byteLimit
+    ? bytes.toString()
+    : new TextDecoder().decode(bytes.subarray(0, byteLimit), { stream: true })
+}
+
+/** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: JavaScript leaves five more alone. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -1,12 +1,12 @@
+import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
+import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
-import { createErrorPreview } from './error-preview.ts'
-import { createKeyRoute } from './key-route.ts'
 import { BodyListener } from './listeners/body-listener.ts'
 import { CompressionListener } from './listeners/compression-listener.ts'
 import { ConditionalListener } from './listeners/conditional-listener.ts'
@@ -22,7 +22,7 @@ import { StaticFileListener } from './listeners/static-file-listener.ts'
 import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
-/** What every application needs: the default listeners, error pages, template helpers; the first bundle of the list. */
+/** The default listeners, error pages and template helpers of every application. It comes first in the list of bundles. */
 export const frameworkBundle: Bundle = {
   name: 'framework',
   isCore: true,
@@ -32,8 +32,11 @@ export const frameworkBundle: Bundle = {
     addViewHelpers(app)
     addListeners(app)
     app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
-    app.signals.on('kernel.booted', () => warnOfHiddenRoutes(app))
-    app.signals.on('server.listening', () => void sweepTemporaryFiles(tmpdir()))
+    app.signals.on('server.listening', () => {
+      void sweepTemporaryFiles(tmpdir())
+      // One worker is enough: all have the same routes.
+      if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
+    })
     if (app.debugGate.isDebug) addDebugHelp(app)
   },
 }
@@ -57,7 +60,7 @@ function addListeners(app: Application): void {
     new ConditionalListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
-  // In development whoever may see debug output has a host of this machine.
+  // In development, debug output is only for hosts of this machine.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }
 

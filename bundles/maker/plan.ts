@@ -1,3 +1,10 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { type CommandInput, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
+import type { Block } from '../../lib/console/document.ts'
+import type { Output } from '../../lib/console/output.ts'
+import { readProperty } from '../../lib/stack/read-property.ts'
+
 /** How a file that is there has to be changed. */
 export interface Change {
   /** All of it as it is to be; `undefined` where it looks different from what is expected. */
@@ -15,4 +22,66 @@ export interface Plan {
   readonly test: string
   /** How to see it at work, as a sentence. */
   readonly next: string
+}
+
+/** Writes what was planned, or tells what would be written, and what is left to do by hand. Nothing is overwritten. */
+export function carryOut(plan: Plan, directory: string, { options }: CommandInput, output: Output): ExitCode {
+  const isDryRun = options['dry-run'] !== undefined
+  const there = plan.files.map(file => file.path).filter(file => existsSync(path.join(directory, file)))
+  if (there.length > 0) {
+    output.error(`${there.join(' and ')} ${there.length === 1 ? 'is' : 'are'} there already. Nothing was written.`)
+    return exitCodes.failure
+  }
+  const problem = isDryRun ? undefined : write(plan, directory)
+  if (problem !== undefined) {
+    output.error(problem)
+    return exitCodes.failure
+  }
+  const { change, changed, files, next, test } = plan
+  const actions = [
+    ...files.map(({ path }) => ({ path, action: 'created' })),
+    ...(change.text === undefined ? [] : [{ path: changed, action: 'changed' }]),
+  ]
+  const blocks: Block[] = [
+    { kind: 'fields', fields: actions.map(({ action, path }) => [isDryRun ? `to be ${action}` : action, path]) },
+    ...(isDryRun ? files.flatMap(showFile) : []),
+    ...(isDryRun && change.text !== undefined ? showFile({ path: changed, text: toAdded(change.lines) }) : []),
+    ...(change.text === undefined ? showByHand(plan) : []),
+  ]
+  const byHand = change.text === undefined ? [{ path: changed, lines: change.lines }] : []
+  const texts = isDryRun ? { texts: Object.fromEntries(files.map(({ path, text }) => [path, text])) } : {}
+  output.print({ blocks, json: { isDryRun, files: actions, byHand, test, next, ...texts } })
+  if (!isDryRun && output.format === 'text') output.note(`\nbin/test ${test} runs its test.\n${next}`)
+  return exitCodes.success
+}
+
+function write({ change, changed, files }: Plan, directory: string): string | undefined {
+  for (const { path: file, text } of [...files, { path: changed, text: change.text }]) {
+    const target = path.join(directory, file)
+    try {
+      mkdirSync(path.dirname(target), { recursive: true })
+      if (text !== undefined) writeFileSync(target, text, { flag: file === changed ? 'w' : 'wx' })
+    } catch (error) {
+      return `${file} cannot be written: ${readProperty(error, 'code')}.`
+    }
+  }
+  return undefined
+}
+
+function showFile({ path: file, text }: { readonly path: string; readonly text: string }): Block[] {
+  return [
+    { kind: 'title', text: file },
+    { kind: 'code', language: path.extname(file).slice(1), text: text.trimEnd() },
+  ]
+}
+
+function toAdded(lines: readonly string[]): string {
+  return lines.map(line => `+ ${line}`).join('\n')
+}
+
+function showByHand({ change, changed }: Plan): Block[] {
+  return [
+    { kind: 'text', text: `${changed} looks different from what is expected. Add to it:`, tone: 'warning' },
+    { kind: 'code', language: 'ts', text: change.lines.join('\n') },
+  ]
 }

@@ -39,11 +39,9 @@ function bundlesOf(storage: ProfileStorage, word: string): readonly Bundle[] {
   return [frameworkBundle, siteBundle, probeBundle, createProfilerBundle({ storage }), createApplication(word)]
 }
 
-/** Runs the command with the code of a version; of two routes of the probe, one hides the other on purpose. */
-async function replay(storage: ProfileStorage, line: string, word = 'old', init: RunInit = {}) {
-  const load = async () => bundlesOf(storage, word)
-  const { stderr, ...result } = await runInTerminal(`profiler:replay ${line}`, { load, ...init })
-  return { ...result, stderr: stderr.replace(/^.* The route "prio2_a" is never reached .*\n/, '') }
+/** Runs the command with the code of a version. */
+function replay(storage: ProfileStorage, line: string, word = 'old', init: RunInit = {}) {
+  return runInTerminal(`profiler:replay ${line}`, { load: async () => bundlesOf(storage, word), ...init })
 }
 
 /** What a server has recorded; the others are of a method, and what it was sent. */

@@ -1,5 +1,16 @@
 import { Response } from '../../lib/http/response.ts'
+import type { View } from '../../lib/view/view.ts'
 import type { ErrorReport, ReportedException } from './error-report.ts'
+
+/** Shows an error as a page: the plain one of production; with the details as text, where they may be seen. */
+export function renderErrorHtml(report: ErrorReport, view: View): Response | Promise<Response> {
+  const { details, status, statusText } = report
+  const title =
+    details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
+  const text = details === undefined ? '' : toErrorText(report)
+  const page = view.render('framework/error', { title, status, statusText, report: text })
+  return typeof page === 'string' ? Response.html(page) : page.then(html => Response.html(html))
+}
 
 /** Shows an error as plain text. */
 export function renderErrorText(report: ErrorReport): Response {
@@ -26,4 +37,16 @@ function describe({ name, message, frames }: ReportedException, index: number): 
   const heading = index === 0 ? `## ${name}` : `## Caused by ${name}`
   const calls = frames.map(({ call, location }) => `- ${call} (${location})`).join('\n')
   return [heading, message, calls].filter(part => part !== '').join('\n\n')
+}
+
+/** Shows an error as problem details (RFC 9457). */
+export function renderErrorProblem({ status, statusText, publicMessage, details }: ErrorReport): Response {
+  const problem = {
+    type: 'about:blank',
+    title: statusText,
+    status,
+    detail: details?.message ?? publicMessage ?? statusText,
+    ...(details !== undefined && { exceptions: details.exceptions }),
+  }
+  return Response.json(problem, { headers: { 'content-type': 'application/problem+json' } })
 }

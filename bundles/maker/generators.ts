@@ -1,0 +1,174 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
+import type { Output } from '../../lib/console/output.ts'
+import type { Route } from '../../lib/routing/route.ts'
+import { createName, type Name, parseName } from './name.ts'
+import { carryOut } from './plan.ts'
+import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
+
+/** A bundle that something is made for. */
+export interface ChosenBundle {
+  readonly name: Name
+  /** Where it is registered; from the project's root. */
+  readonly file: string
+  /** What stands there; `undefined` where there is no such file. */
+  readonly text: string | undefined
+}
+
+/** Finds the bundle that is named. @throws CommandUsageError */
+export function chooseBundle(directory: string, { options }: Pick<CommandInput, 'options'>): ChosenBundle {
+  const all = listBundles(directory).join(', ')
+  const { bundle } = options
+  if (bundle === undefined) throw new CommandUsageError(`Which bundle is it for? Add --bundle, with one of ${all}.`)
+  const name = parseName(bundle, 'bundle')
+  const folder = path.join('bundles', name.kebab)
+  if (!existsSync(path.join(directory, folder))) {
+    const help = `bin/console make:bundle ${name.kebab}`
+    throw new CommandUsageError(`There is no bundle "${name.kebab}", but ${all}; "${help}" makes it.`)
+  }
+  const file = path.join(folder, `${name.kebab}-bundle.ts`)
+  const target = path.join(directory, file)
+  return { name, file, text: existsSync(target) ? readFileSync(target, 'utf8') : undefined }
+}
+
+/** Names the folders of bundles. */
+export function listBundles(directory: string): string[] {
+  const entries = readdirSync(path.join(directory, 'bundles'), { withFileTypes: true })
+  return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
+}
+
+const index = 'bundles/index.ts'
+
+/** Makes a bundle, and lists it among those of the application. @throws CommandUsageError */
+export function makeBundle(directory: string, input: CommandInput, output: Output): ExitCode {
+  const name = parseName(String(input.arguments.name), 'bundle')
+  const folder = `bundles/${name.kebab}`
+  if (existsSync(path.join(directory, folder))) {
+    output.error(`There is a bundle "${name.kebab}" already. Nothing was written.`)
+    return exitCodes.failure
+  }
+  const file = `${folder}/${name.kebab}-bundle.ts`
+  const test = `tests/${folder}/${name.kebab}-bundle.test.ts`
+  const fill = (skeleton: string) => fillSkeleton(directory, skeleton, replaceBundle(name))
+  const files = [
+    { path: file, text: fill('bundle.ts.txt') },
+    { path: test, text: fill('bundle.test.ts.txt') },
+  ]
+  const listed = readFileSync(path.join(directory, index), 'utf8')
+  const change = listBundle(listed, `${name.camel}Bundle`, `./${name.kebab}/${name.kebab}-bundle.ts`)
+  const next = `bin/console make:page NAME --bundle ${name.kebab} adds a page to it.`
+  return carryOut({ files, test, changed: index, change, next }, directory, input, output)
+}
+
+/** The profiler's own. */
+const taken: readonly string[] = [
+  ...['config', 'cpu', 'events', 'exception', 'findings', 'http', 'late', 'logger', 'memory', 'redirects', 'request'],
+  ...['response', 'router', 'server', 'session', 'templates', 'time'],
+]
+
+/** Makes a collector and its panel. @throws CommandUsageError */
+export function makeCollector(directory: string, input: CommandInput, output: Output): ExitCode {
+  const name = parseName(String(input.arguments.name), 'collector')
+  if (taken.includes(name.kebab)) {
+    throw new CommandUsageError(`The profiler has a collector "${name.kebab}" of its own: choose another name.`)
+  }
+  const { file, name: bundle, text } = chooseBundle(directory, input)
+  const path = `bundles/${bundle.kebab}/${name.kebab}-collector`
+  const test = `tests/${path}.test.ts`
+  const fill = (skeleton: string) =>
+    fillSkeleton(directory, skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const files = [
+    { path: `${path}.ts`, text: fill('collector.ts.txt') },
+    { path: `templates/${bundle.kebab}/${name.kebab}-panel.hbs`, text: fill('collector.hbs') },
+    { path: test, text: fill('collector.test.ts.txt') },
+  ]
+  const added = createImport(`${name.camel}Collector`, `./${name.kebab}-collector.ts`)
+  const change = registerInBundle(text, added, `app.collectors.push(${name.camel}Collector)`)
+  const next = `After a request, /_profiler/latest?panel=${name.kebab} on the server shows its panel.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
+}
+
+/** What tests make some events with, beside the request. */
+const values: Readonly<Record<string, string>> = {
+  'kernel.controller': '() => undefined',
+  'kernel.controller_arguments': '() => undefined, []',
+  'kernel.view': "'a result'",
+  'kernel.exception': "new Error('lost')",
+}
+
+/** Makes a listener of an event in the life of a request. @throws CommandUsageError */
+export function makeListener(directory: string, input: CommandInput, output: Output): ExitCode {
+  const name = parseName(String(input.arguments.name), 'listener')
+  const { file, name: bundle, text } = chooseBundle(directory, input)
+  const event = String(input.arguments.event)
+  const path = `bundles/${bundle.kebab}/${name.kebab}-listener`
+  const test = `tests/${path}.test.ts`
+  const replacements = { ...replaceBundle(bundle), ...replaceName(name), ...replaceEvent(event) }
+  const files = [
+    { path: `${path}.ts`, text: fillSkeleton(directory, 'listener.ts.txt', replacements) },
+    { path: test, text: fillSkeleton(directory, 'listener.test.ts.txt', replacements) },
+  ]
+  const added = createImport(`${name.pascal}Listener`, `./${name.kebab}-listener.ts`)
+  const change = registerInBundle(text, added, `new ${name.pascal}Listener().subscribe(app.dispatcher)`)
+  const next = `bin/console debug:events ${event} shows when it is called.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
+}
+
+/** The event of the skeletons is `kernel.sample`. */
+function replaceEvent(event: string): Replacements {
+  const { pascal } = createName(event.slice('kernel.'.length).replaceAll('_', '-'))
+  return {
+    'kernel.sample': event,
+    SampleEvent: `${pascal}Event`,
+    onSample: `on${pascal}`,
+    createSampleEvent: `create${pascal}Event`,
+    'createSampleEvent()': `create${pascal}Event(${values[event] ?? ''})`,
+  }
+}
+
+/** Makes a page: its route and controller, and its template. @throws CommandUsageError */
+export function makePage(directory: string, routes: Iterable<Route>, input: CommandInput, output: Output): ExitCode {
+  const name = parseName(String(input.arguments.name), 'page')
+  const { file, name: bundle, text } = chooseBundle(directory, input)
+  const route = [...routes].find(route => route.name === name.snake || route.path.source === `/${name.kebab}`)
+  if (route !== undefined) {
+    output.error(`There is a route "${route.name}" for ${route.path.source} already. Nothing was written.`)
+    return exitCodes.failure
+  }
+  const path = `bundles/${bundle.kebab}/${name.kebab}-page`
+  const test = `tests/${path}.test.ts`
+  const fill = (skeleton: string) =>
+    fillSkeleton(directory, skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const files = [
+    { path: `${path}.ts`, text: fill('page.ts.txt') },
+    { path: `templates/${bundle.kebab}/${name.kebab}.hbs`, text: fill('page.hbs') },
+    { path: test, text: fill('page.test.ts.txt') },
+  ]
+  const added = createImport(`add${name.pascal}Page`, `./${name.kebab}-page.ts`)
+  const change = registerInBundle(text, added, `add${name.pascal}Page(app)`)
+  const next = `Its address on the server is /${name.kebab}.`
+  return carryOut({ files, test, changed: file, change, next }, directory, input, output)
+}
+
+/** What stands in a skeleton, and what takes its place. */
+export type Replacements = Readonly<Record<string, string>>
+
+/** The replacements of the bundle `acme-shop`. */
+export function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): Replacements {
+  return { 'acme-shop': kebab, acmeShop: camel }
+}
+
+/** The replacements of what is made, which is called `sample-name`. */
+export function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
+  return { 'sample-name': kebab, sampleName: camel, SampleName: pascal, sample_name: snake, 'Sample name': title }
+}
+
+/** Makes a file of a skeleton: its names are replaced, and imports put into their order. */
+export function fillSkeleton(directory: string, skeleton: string, replacements: Replacements): string {
+  const text = readFileSync(path.join(directory, 'bundles/maker/skeletons', skeleton), 'utf8')
+  // At once, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
+  const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
+  const pattern = new RegExp(known.map(word => word.replace(/[().]/g, '\\$&')).join('|'), 'g')
+  return orderImports(text.replace(pattern, word => String(replacements[word])))
+}

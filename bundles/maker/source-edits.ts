@@ -1,0 +1,90 @@
+import type { Change } from './plan.ts'
+
+/** Writes an import, of which there is one a line. */
+export function createImport(name: string, file: string): string {
+  // In pieces: tests look for imports in all sources.
+  return [`import { ${name} }`, 'from', `'${file}'`].join(' ')
+}
+
+/** Puts the imports at the beginning of a file into their order; each is on one line. */
+export function orderImports(text: string): string {
+  const lines = text.split('\n')
+  const end = lines.findIndex(line => !isImport(line))
+  return [...lines.slice(0, end).sort(compareImports), ...lines.slice(end)].join('\n')
+}
+
+/** Adds an import to those at the beginning of a file; `undefined` where they are not as they are expected. */
+export function addImport(text: string, added: string): string | undefined {
+  const lines = text.split('\n')
+  const end = lines.findIndex(line => !isImport(line))
+  if (end < 1 || lines[end] !== '') return undefined
+  const next = lines.slice(0, end).findIndex(line => compareImports(added, line) < 0)
+  return lines.toSpliced(next === -1 ? end : next, 0, added).join('\n')
+}
+
+function isImport(line: string): boolean {
+  return /^import .* from (['])[^']+\1$/.test(line)
+}
+
+/** As Biome sorts them: Node's own, packages, then files, the farthest first. */
+function compareImports(one: string, other: string): number {
+  const [first, second] = [toSortable(specifierOf(one)), toSortable(specifierOf(other))]
+  return rankOf(first) - rankOf(second) || (first < second ? -1 : 1)
+}
+
+function specifierOf(line: string): string {
+  return line.slice(line.indexOf("'") + 1, -1)
+}
+
+function rankOf(specifier: string): number {
+  if (specifier.startsWith('.')) return 2
+  return specifier.startsWith('node:') ? 0 : 1
+}
+
+/** Numbers within texts count as numbers. */
+function toSortable(text: string): string {
+  return text.replace(/\d+/g, number => number.padStart(10, '0'))
+}
+
+/** The method of a bundle that is an object, or of one that is a class; what stands in it is indented. */
+const empty = /^ {2}register\(\) \{\}/gm
+const filled = /^( {2}(?:async )?register\(app(?:: Application)?\)(?:: [^{\n]+)? \{\n(?: {4}.*\n|\n)*)( {2}\})/gm
+
+/** Adds a statement to what a bundle does when it is registered. */
+export function registerInBundle(text: string | undefined, added: string, statement: string): Change {
+  return { text: text && addStatement(text, added, statement), lines: [added, '// in register(app):', statement] }
+}
+
+function addStatement(text: string, added: string, statement: string): string | undefined {
+  const changed = text
+    .replace(empty, () => `  register(app) {\n    ${statement}\n  }`)
+    .replace(filled, (_method, start: string, end: string) =>
+      start.includes(statement) ? start + end : `${start}    ${statement}\n${end}`,
+    )
+  const isOnce = changed.split(statement).length === 2
+  return isOnce && changed !== text ? addImport(changed, added) : undefined
+}
+
+const list = /^ {2}const bundles = \[([^[\]]*)\]$/m
+
+/** Columns; Biome writes what is longer as several lines. */
+const widest = 120
+
+/** Adds a bundle to the list of those of the application. */
+export function listBundle(text: string, bundle: string, file: string): Change {
+  const added = createImport(bundle, file)
+  return { text: addToList(text, bundle, added), lines: [added, '// in the list of bundles:', `${bundle},`] }
+}
+
+function addToList(text: string, bundle: string, added: string): string | undefined {
+  const listed = list.exec(text)?.[1]
+  if (listed === undefined) return undefined
+  const names = listed.split(',').map(name => name.trim())
+  const all = [...names.filter(name => name !== ''), bundle]
+  const line = `  const bundles = [${all.join(', ')}]`
+  const lines = ['  const bundles = [', ...all.map(name => `    ${name},`), '  ]'].join('\n')
+  return addImport(
+    text.replace(list, () => (line.length > widest || listed.includes('\n') ? lines : line)),
+    added,
+  )
+}
