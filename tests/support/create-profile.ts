@@ -7,11 +7,13 @@ import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 export interface ProfileInit extends Partial<ProfileSummary> {
   readonly children?: readonly string[]
   readonly failures?: Readonly<Record<string, string>>
+  /** What was recorded of the process. */
+  readonly processData?: Profile['processData']
 }
 
 /** Makes the profile of a GET that was answered on the 20th of November 2026, with data of whatever shape. */
 export function createProfile(data: Profile['data'], init: ProfileInit = {}): Profile {
-  const { children = [], failures = {}, ...changes } = init
+  const { children = [], failures = {}, processData = {}, ...changes } = init
   const summary: ProfileSummary = {
     token: 'abc123',
     parent: null,
@@ -34,7 +36,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     subRequests: 0,
     ...changes,
   }
-  return toProfile({ schemaVersion, summary, children, data, failures })
+  return toProfile({ schemaVersion, summary, children, data, failures }, processData)
 }
 
 /** What of a record is not as usual. */
@@ -53,6 +55,8 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
   return {
     profile: createProfile(data),
     facts: {},
+    isPinned: false,
+    findings: [],
     parent: undefined,
     children: [],
     query: new URLSearchParams(),

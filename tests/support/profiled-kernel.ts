@@ -70,7 +70,9 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     const { children, summary } = shown.profile
     const found = await Promise.all(children.map(find))
     return {
-      facts: (await storage.find(summary.token))?.facts ?? {},
+      facts: {},
+      isPinned: false,
+      findings: [],
       parent: summary.parent === null ? undefined : await find(summary.parent),
       children: found.filter(child => child !== undefined),
       query: new URLSearchParams(),

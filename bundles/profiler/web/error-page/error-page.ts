@@ -3,10 +3,11 @@ import type { View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
 import { toRows, toValueRow } from '../../profile/format-value.ts'
 import { home, recordLink } from '../../profile/links.ts'
-import { asObject } from '../../profile/read-soft.ts'
+import type { Profile } from '../../profile/profile.ts'
 import type { Assets } from '../assets.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
-import { viewExchange } from '../panels/request.ts'
+import { viewRequest } from '../panels/request.ts'
+import { findOrigins } from '../panels/value-origins.ts'
 import {
   createPreview,
   createReport,
@@ -41,7 +42,8 @@ export class ErrorPage {
     const report = createReport(preview, status, this.#services)
     const model = {
       ...report,
-      ...viewRequest(preview),
+      request: viewRequest(preview.profile, findOrigins(preview.profile)),
+      parameters: viewParameters(preview.profile),
       title: `${report.message} (${status} ${report.statusText})`,
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
@@ -64,9 +66,8 @@ export class ErrorPage {
   }
 }
 
-function viewRequest({ profile }: Preview) {
-  const { request } = viewExchange({ profile, facts: {}, parent: undefined, children: [] })
-  return { request, parameters: toRows(asObject(profile.data.router).parameters).map(toValueRow) }
+function viewParameters({ collectors: { router } }: Profile) {
+  return router !== undefined && 'parameters' in router ? toRows(router.parameters).map(toValueRow) : []
 }
 
 function viewSteps({ way }: ErrorReport) {

@@ -11,7 +11,6 @@ import { recordLink, visitLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asObject, asText } from '../../profile/read-soft.ts'
 import { readRouteLog } from '../../profile/routes.ts'
 import { toRecord } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
@@ -146,9 +145,9 @@ export function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
   return isKept ? steps : steps.map(step => ({ ...step, link: '' }))
 }
 
-function beginningOf({ data, summary }: Profile, index: number): Step[] {
+function beginningOf({ collectors: { router }, summary }: Profile, index: number): Step[] {
   const name = index === 0 ? summary.method : 'sub-request'
-  const route = asText(asObject(data.router).route)
+  const route = router !== undefined && 'route' in router ? router.route : ''
   const matched: Step = { kind: 'route', name: route, link: recordLink(summary.token, 'router') }
   const begun: Step = { kind: 'request', name, link: recordLink(summary.token, 'request') }
   return [begun, ...(route === '' ? [] : [matched])]

@@ -1,26 +1,22 @@
-/** What a picture shows from its left to its right; the unit does not matter. */
-export interface Whole {
-  readonly start: number
-  readonly duration: number
-}
+import type { Period } from '../../profile/periods.ts'
 
-/** Where a bar lies in a picture that is 1,000 wide. */
-export interface Span {
+/** A bar in a picture that is 1,000 units wide. */
+export interface Bar {
   readonly x: string
   readonly width: string
-}
-
-/** Places a period in a picture, wide enough to be seen and never beyond its edges. */
-export function toSpan({ start, duration }: Whole, whole: Whole): Span {
-  const width = clamp(pictureWidth * share(duration, whole), leastWidth, pictureWidth)
-  const x = clamp(pictureWidth * share(start - whole.start, whole), 0, pictureWidth - width)
-  return { x: round(x), width: round(width) }
 }
 
 const pictureWidth = 1000
 const leastWidth = 4
 
-function share(part: number, { duration }: Whole): number {
+/** Draws a period in a picture that shows `whole`: wide enough to be seen, and never beyond the edges. Any unit of time. */
+export function toBar({ start, duration }: Period, whole: Period): Bar {
+  const width = clamp(pictureWidth * shareOf(duration, whole), leastWidth, pictureWidth)
+  const x = clamp(pictureWidth * shareOf(start - whole.start, whole), 0, pictureWidth - width)
+  return { x: round(x), width: round(width) }
+}
+
+function shareOf(part: number, { duration }: Period): number {
   const quotient = part / duration
   return Number.isFinite(quotient) ? quotient : 0
 }

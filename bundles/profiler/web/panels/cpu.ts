@@ -11,7 +11,7 @@ import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../pr
 import { cpuLink, recordLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
-import { toSpan } from './bar.ts'
+import { toBar } from './bar.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** Creates the panel of what the CPU did, for a request that was sampled: a flame graph and its hot spots. */
@@ -96,7 +96,7 @@ function viewSpot(
     self: formatMicroseconds(self),
     share: formatShare(self, busy),
     total: formatMicroseconds(total),
-    bar: toSpan({ start: 0, duration: self }, { start: 0, duration: busy }),
+    bar: toBar({ start: 0, duration: self }, { start: 0, duration: busy }),
     lines:
       excerpt === undefined
         ? []

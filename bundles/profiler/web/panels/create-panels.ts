@@ -3,11 +3,11 @@ import { Inspector } from '../../insight/findings/inspector.ts'
 import { EditorLinks } from '../editor-links.ts'
 import { configPanel } from './config.ts'
 import { createCpuPanel } from './cpu.ts'
-import { createEventsPanel } from './events.ts'
+import { eventsPanel } from './events.ts'
 import { createExceptionPanel } from './exception.ts'
 import { createFindingsPanel } from './findings.ts'
 import { createHttpPanel } from './http.ts'
-import { createLoggerPanel } from './logger.ts'
+import { loggerPanel } from './logger.ts'
 import { memoryPanel } from './memory.ts'
 import type { ProfilePanel } from './panel.ts'
 import { requestPanel } from './request.ts'
@@ -24,8 +24,8 @@ export function createPanels(app: Application): ProfilePanel[] {
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(new Inspector(app.findingRules), labelOf),
-    createLoggerPanel(),
-    createEventsPanel(),
+    loggerPanel,
+    eventsPanel,
     createRouterPanel(app),
     templatesPanel,
     memoryPanel,

@@ -8,89 +8,86 @@ import {
 } from '../../profile/event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
-import { formatText } from '../../profile/format-value.ts'
 import { describeSubRequest, recordLink } from '../../profile/links.ts'
-import type { ProfileSummary } from '../../profile/profile.ts'
-import { asObject, asObjects, asText } from '../../profile/read-soft.ts'
-import { type FoldedNode, foldOutline, keyOfListener, summarizeListeners } from './event-tables.ts'
-import { rowId } from './origins.ts'
+import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type FoldedNode, foldOutline } from './fold-outline.ts'
+import { keyOfListener, summarizeListeners } from './listener-tables.ts'
 import type { ProfilePanel } from './panel.ts'
+import { rowId } from './value-origins.ts'
 
-/** Rows of one page; who wants more of them follows a link. */
+/** The rows of a page; a link shows all of them. */
 const rowLimit = 120
 
-/** Creates the panel of the event tree: what was dispatched, who was called for how long, and what that has changed. */
-export function createEventsPanel(): ProfilePanel {
-  return {
-    name: 'events',
-    label: 'Events',
-    template: 'profiler/panels/events',
-    hasContent: profile => readEventTree(profile).nodes.length > 0,
-    toView({ children, facts, profile, query }) {
-      const tree = readEventTree(profile)
-      const outline = outlineEvents(tree, formatText(profile.summary.controller))
-      const tables = summarizeListeners(tree, facts)
-      const isAll = query?.get('spans') === 'all'
-      const folded = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
-      const token = formatText(profile.summary.token)
-      const toView = createSpanViewer({
-        token,
-        children,
-        until: readHandledTime(profile) * 1000,
-        thrown: readThrown(profile.data),
-        sites: tables.sites,
-      })
-      return {
-        metrics: [
-          { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
-          { name: 'Listener calls', value: countOf(tree, 'call') },
-          { name: 'Called listeners', value: String(tables.called.length) },
-          { name: 'Not called', value: String(tables.notCalled.length) },
-          { name: 'Orphaned events', value: String(tables.orphaned.length) },
-        ],
-        nodes: folded.nodes.map(toView),
-        left: folded.left,
-        allLink: `${recordLink(token, 'events')}&spans=all`,
-        dropped: tree.dropped,
-        ...tables,
-      }
-    },
-  }
+/** Shows the event tree: what was dispatched, which listeners were called for how long, and what they changed. */
+export const eventsPanel: ProfilePanel = {
+  name: 'events',
+  label: 'Events',
+  template: 'profiler/panels/events',
+  hasContent: profile => readEventTree(profile).nodes.length > 0,
+  toView({ children, profile, query }) {
+    const { controller, token } = profile.summary
+    const tree = readEventTree(profile)
+    const tables = summarizeListeners(tree, profile.process)
+    const isAll = query.get('spans') === 'all'
+    const outline = outlineEvents(tree, controller ?? '')
+    const { left, nodes } = foldOutline(outline, isAll ? Number.POSITIVE_INFINITY : rowLimit)
+    const toView = createRowViewer({
+      token,
+      children,
+      until: readHandledTime(profile) * 1000,
+      thrown: readThrown(profile),
+      sites: tables.sites,
+    })
+    return {
+      metrics: [
+        { name: 'Dispatched events', value: countOf(tree, 'dispatch') },
+        { name: 'Listener calls', value: countOf(tree, 'call') },
+        { name: 'Called listeners', value: String(tables.called.length) },
+        { name: 'Not called', value: String(tables.notCalled.length) },
+        { name: 'Orphaned events', value: String(tables.orphaned.length) },
+      ],
+      nodes: nodes.map(toView),
+      left,
+      allLink: `${recordLink(token, 'events')}&spans=all`,
+      dropped: tree.dropped,
+      ...tables,
+    }
+  },
 }
 
 function countOf({ nodes }: EventTree, kind: EventNode['kind']): string {
   return String(nodes.filter(node => node.kind === kind).length)
 }
 
-/** What was thrown; empty unless it was one error: of several nobody knows which one a listener has thrown. */
-function readThrown(data: unknown): string {
-  const [first, ...others] = asObjects(asObject(asObject(data).exception).exceptions)
-  return first === undefined || others.length > 0 ? '' : asText(first.name)
+/** The name of the only exception. Empty when there are several, because it is not recorded which of them a listener threw. */
+function readThrown({ collectors }: Profile): string {
+  const [first, ...others] = collectors.exception?.exceptions ?? []
+  return first === undefined || others.length > 0 ? '' : first.name
 }
 
-/** What the rows of an event tree are told beside the tree. */
-export interface SpanSurroundings {
-  /** Of the record. */
+/** What the rows of an event tree need beside the tree. */
+export interface RowContext {
+  /** Of the profile. */
   readonly token: string
-  /** The sub-requests whose profiles are there. */
+  /** The sub-requests whose profiles are stored. */
   readonly children: readonly ProfileSummary[]
-  /** Microseconds until the request was handled: as wide as a whole bar. */
+  /** Microseconds until the request was handled: the width of all bars. */
   readonly until: number
-  /** The name of the one error that was thrown; empty when there were several. */
+  /** The name of the only exception; empty when there were several. */
   readonly thrown: string
   /** Where listeners were registered, by `keyOfListener`. */
   readonly sites: ReadonlyMap<string, string>
 }
 
-/** Makes rows of the lines of a folded outline, with the rows within them. */
-export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedNode) => ViewModel {
-  const exceptionLink = recordLink(surroundings.token, 'exception')
-  const requestLink = recordLink(surroundings.token, 'request')
+/** Creates the function that makes a row of a line, with the rows within it. */
+export function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
+  const exceptionLink = recordLink(context.token, 'exception')
+  const requestLink = recordLink(context.token, 'request')
   const toView = (line: FoldedNode, event: string): ViewModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1
     const isCall = node.kind === 'call'
-    const subRequest = node.kind === 'request' ? describeSubRequest(node, surroundings.children) : undefined
+    const subRequest = node.kind === 'request' ? describeSubRequest(node, context.children) : undefined
     const name = subRequest?.name ?? node.name
     const remark = isGroup ? '' : remarkOf(node)
     const changes = isGroup ? [] : node.changes.map(change => toChip(change, requestLink))
@@ -101,15 +98,13 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
       name: node.kind === 'controller' ? name || 'the controller' : name,
       times: isGroup ? `× ${times}` : '',
       token: subRequest?.token ?? '',
-      site: isCall
-        ? (surroundings.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '')
-        : '',
+      site: isCall ? (context.sites.get(keyOfListener({ event, name, priority: Number(node.priority) })) ?? '') : '',
       priority: node.priority === undefined ? '' : String(node.priority),
       start: formatMicroseconds(node.start),
       duration: duration === undefined ? '' : formatMicroseconds(duration),
       own: isGroup || node.own === undefined ? '' : formatMicroseconds(node.own),
-      bar: toBar(node.start, duration, surroundings.until),
-      thrown: node.hasThrown ? `threw ${surroundings.thrown || 'an error'}` : '',
+      bar: toBar(node.start, duration, context.until),
+      thrown: node.hasThrown ? `threw ${context.thrown || 'an error'}` : '',
       thrownLink: exceptionLink,
       isStopped: node.isStopped,
       skipped: node.skipped.join(', '),
@@ -125,7 +120,7 @@ export function createSpanViewer(surroundings: SpanSurroundings): (line: FoldedN
   return line => toView(line, '')
 }
 
-/** What a row can be asked for, as classes. */
+/** The classes of a row, which the filters of the page select by. */
 function marksOf({ duration = 0, node, times }: FoldedNode): string {
   const marks: string[] = [`node-${node.kind}`]
   if (node.kind === 'dispatch' && !isKernelDispatch(node)) marks.push('of-event')
@@ -137,7 +132,7 @@ function marksOf({ duration = 0, node, times }: FoldedNode): string {
   return marks.join(' ')
 }
 
-/** Where its time lies in that of the request, in percent; what came afterwards has no place there. */
+/** Its place in the time of the request, in percent; work after the response has no bar. */
 function toBar(start: number, duration: number | undefined, until: number): { x: string; width: string } | false {
   if (duration === undefined || start >= until) return false
   const x = (start / until) * 100
@@ -150,7 +145,7 @@ function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
   return kind === 'dispatch' && children.length === 0 && skipped.length === 0 ? 'no listeners' : ''
 }
 
-/** Leads to what was changed, as far as that has a place of its own. */
+/** Links to the header or attribute that was changed. */
 function toChip({ name, verb, what }: Change, requestLink: string): ViewModel {
   const id = verb !== 'removed' && (what === 'header' || what === 'attribute') ? rowId(what, name) : ''
   return {

@@ -2,11 +2,11 @@ import path from 'node:path'
 import { createCallCurl } from '../../export/curl.ts'
 import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
-import { asOptionalNumber, asText } from '../../profile/read-soft.ts'
-import { toSpan, type Whole } from './bar.ts'
+import type { Period } from '../../profile/periods.ts'
+import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates the panel of the outgoing HTTP requests; files below the project's directory are named by their path in it. */
+/** Creates the panel of the HTTP client calls. Files are shown relative to the directory of the project. */
 export function createHttpPanel(directory: string): ProfilePanel {
   return {
     name: 'http',
@@ -44,15 +44,15 @@ export function createHttpPanel(directory: string): ProfilePanel {
   }
 }
 
-/** From the first thing that is known of any call to the last. */
-function wholeOf(calls: readonly StoredCall[]): Whole {
+/** From the first known moment of any call to the last. */
+function wholeOf(calls: readonly StoredCall[]): Period {
   const start = Math.min(...calls.map(({ start }) => start))
   const times = calls.flatMap(({ end, head, sent, start, uploaded }) => [start, sent, uploaded, head, end])
   const end = Math.max(...times.filter(time => time !== undefined))
   return calls.length === 0 ? { start: 0, duration: 0 } : { start, duration: Math.max(0, end - start) }
 }
 
-function toRow(call: StoredCall, whole: Whole, directory: string) {
+function toRow(call: StoredCall, whole: Period, directory: string) {
   const { bytes, client, end, error, index, method, outcome, start, twin } = call
   const phases = phasesOf(call)
   const known = phases.length > 0 ? phases : [{ name: 'whole', start, duration: durationOf(call) }]
@@ -70,23 +70,21 @@ function toRow(call: StoredCall, whole: Whole, directory: string) {
     start: formatDuration(start),
     time: end === undefined ? '' : formatDuration(durationOf(call)),
     phases: phases.map(({ name, duration }) => ({ name, time: formatDuration(duration) })),
-    bars: known.map(({ name, ...period }) => ({ name, ...toSpan(period, whole) })),
+    bars: known.map(({ name, ...period }) => ({ name, ...toBar(period, whole) })),
     bytes: bytes === undefined ? '' : `${call.isCounted ? '≈ ' : ''}${formatBytes(bytes)}`,
-    caller: describeCaller(call.caller, directory),
+    caller: viewCaller(call.caller, directory),
     command: createCallCurl(call),
   }
 }
 
 const urlLimit = 160
 
-/** Most of a long URL is seldom looked at. */
+/** A long URL is folded. */
 function foldUrl(url: string): { readonly url: string; readonly lead: string } {
   return { url, lead: url.length <= urlLimit ? '' : shorten(url, urlLimit) }
 }
 
-function describeCaller(caller: StoredCall['caller'], directory: string): { call: string; location: string } {
-  const file = asText(caller.file)
+function viewCaller({ file = '', function: call = '', line }: StoredCall['caller'], directory: string) {
   const place = file.startsWith(directory + path.sep) ? path.relative(directory, file) : file
-  const line = asOptionalNumber(caller.line)
-  return { call: asText(caller.function), location: line === undefined ? place : `${place}:${line}` }
+  return { call, location: line === undefined ? place : `${place}:${line}` }
 }

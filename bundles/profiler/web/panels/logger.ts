@@ -8,42 +8,37 @@ import { groupBy } from '../../profile/group-by.ts'
 import { describeSubRequest, recordLink } from '../../profile/links.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog } from '../../profile/logs.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { asNumber, asObject, asText } from '../../profile/read-soft.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
-/** Creates the panel of what was logged, with what the event tree says of who was told of which event. */
-export function createLoggerPanel(): ProfilePanel {
-  return {
-    name: 'logger',
-    label: 'Logs',
-    template: 'profiler/panels/logger',
-    hasContent: profile => readLogs(profile).logs.length > 0,
-    badge({ summary }) {
-      const { errors, warnings } = asObject(summary)
-      if (asNumber(errors) > 0) return { text: String(errors), level: 'error' }
-      if (asNumber(warnings) > 0) return { text: String(warnings), level: 'warning' }
-      return { text: '', level: 'plain' }
-    },
-    toView,
-  }
+/** Shows the log messages, with the notifications of listeners that follow from the event tree. */
+export const loggerPanel: ProfilePanel = {
+  name: 'logger',
+  label: 'Logs',
+  template: 'profiler/panels/logger',
+  hasContent: profile => readLogs(profile).logs.length > 0,
+  badge({ summary: { errors, warnings } }) {
+    if (errors > 0) return { text: String(errors), level: 'error' }
+    return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
+  },
+  toView,
 }
 
 function toView({ children, profile, query }: PanelSubject): ViewModel {
   const { dropped, logs } = readLogs(profile)
   const tree = readEventTree(profile)
   const notifications = deriveNotifications(tree)
-  const { parent, time, token } = asObject(profile.summary)
+  const { parent, time, token } = profile.summary
   const filter = readLogFilter(query)
   const channels = [...new Set(logs.map(({ channel }) => channel))].filter(Boolean).sort()
-  const view = { clock: toClock(asNumber(time)), filter }
+  const view = { clock: toClock(time), filter }
   const lines = [
     ...toLogLines(logs, view),
     ...toEventLines(notifications, logs, view),
     ...toSubRequestLines(tree, children, view),
   ]
   return {
-    action: recordLink(asText(token)),
-    parent: typeof parent === 'string' ? parent : '',
+    action: recordLink(token),
+    parent: parent ?? '',
     levels: toLevels(profile, logs, filter),
     channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),
     text: filter.text,
@@ -56,18 +51,17 @@ function toView({ children, profile, query }: PanelSubject): ViewModel {
   }
 }
 
-/** How many records there are of each level and above; the summary knows also of those that were not kept. */
+/** The number of messages of each level and above. The summary also counts the messages that were dropped. */
 function toLevels({ summary }: Profile, logs: readonly StoredLog[], filter: LogFilter): ViewModel[] {
-  const { errors, warnings } = asObject(summary)
-  const told = { error: asNumber(errors), warning: asNumber(errors) + asNumber(warnings) }
+  const counted = { error: summary.errors, warning: summary.errors + summary.warnings }
   return logLevels.map(level => {
     const kept = logs.filter(log => levelsUpTo(log.level).includes(level)).length
-    const count = level === 'error' || level === 'warning' ? Math.max(kept, told[level]) : kept
+    const count = level === 'error' || level === 'warning' ? Math.max(kept, counted[level]) : kept
     return { level, value: level === 'debug' ? '' : level, count, isSelected: level === filter.level }
   })
 }
 
-/** Times of the pass as times of the day. */
+/** Turns a time of the request into a time of the day. */
 type Clock = (microseconds: number) => { readonly iso: string; readonly time: string; readonly offset: string }
 
 function toClock(begin: number): Clock {
@@ -86,7 +80,7 @@ interface LogView {
 
 interface Line extends ViewModel {
   readonly at: number
-  /** Decides between lines of one moment: what is told of an event follows what was logged in it. */
+  /** The order of lines of the same moment: log messages come before notifications. */
   readonly rank: number
 }
 
@@ -104,7 +98,7 @@ function toLine(at: number, rank: number, found: FilteredLine, { clock, filter }
   }
 }
 
-/** The same message logged again and again is one line. */
+/** A message that is repeated in a row is one line. */
 function toLogLines(logs: readonly StoredLog[], view: LogView): Line[] {
   const groups: { readonly log: StoredLog; readonly again: StoredLog[] }[] = []
   for (const log of logs) {
@@ -143,7 +137,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
 
 const namesLimit = 80
 
-/** What is told of events in a row, with nothing logged in between, stands together, to be folded. */
+/** Notifications without a log message between them are one line, which can be unfolded. */
 function toEventLines(notifications: readonly Notification[], logs: readonly StoredLog[], view: LogView): Line[] {
   const times = logs.map(({ at }) => at).sort((a, b) => a - b)
   const groups = groupBy(notifications, ({ at }) => String(times.filter(time => time <= at).length))
@@ -160,15 +154,14 @@ function toEventLines(notifications: readonly Notification[], logs: readonly Sto
   })
 }
 
-/** What a sub-request has logged stands in its own record; here stands when that was. */
+/** The messages of a sub-request are in its own profile. A line here shows when it ran. */
 function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[], view: LogView): Line[] {
   return tree.nodes
     .filter(({ kind }) => kind === 'request')
     .map(node => {
       const { name, token } = describeSubRequest(node, children)
-      const { errors, warnings } = asObject(children.find(child => child.token === token))
-      const [failed, warned] = [asNumber(errors), asNumber(warnings)]
-      const level = failed > 0 ? 'error' : warned > 0 ? 'warning' : 'debug'
+      const { errors = 0, warnings = 0 } = children.find(child => child.token === token) ?? {}
+      const level = errors > 0 ? 'error' : warnings > 0 ? 'warning' : 'debug'
       return {
         ...toLine(node.start, 0, { level, channel: '', text: name, isEvent: false }, view),
         isLog: false,
@@ -176,26 +169,26 @@ function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[],
         name,
         token,
         badges: [
-          ...(failed > 0 ? [{ text: formatCount(failed, 'error'), tone: 'error' }] : []),
-          ...(warned > 0 ? [{ text: formatCount(warned, 'warning'), tone: 'warning' }] : []),
+          ...(errors > 0 ? [{ text: formatCount(errors, 'error'), tone: 'error' }] : []),
+          ...(warnings > 0 ? [{ text: formatCount(warnings, 'warning'), tone: 'warning' }] : []),
         ],
       }
     })
 }
 
-/** Which lines of a log are asked for. */
+/** Which lines of the log are shown. */
 export interface LogFilter {
-  /** At least this. */
+  /** The lowest level. */
   readonly level: LogLevel
   /** Empty for all. */
   readonly channel: string
-  /** Words that have to occur. */
+  /** Words that a line must contain. */
   readonly text: string
-  /** Whether lines that follow from the event tree are shown as well. */
+  /** Whether notifications are shown as well. */
   readonly hasEvents: boolean
 }
 
-/** What a line is found by. */
+/** The parts of a line that the filter looks at. */
 export interface FilteredLine {
   readonly level: LogLevel
   readonly channel: string
@@ -213,7 +206,7 @@ export function readLogFilter(query: PanelSubject['query']): LogFilter {
   }
 }
 
-/** Decides as the script does, which shows and hides the same lines without asking the server. */
+/** Whether a line is shown. The client script filters by the same rules, without a request. */
 export function isShown(filter: LogFilter, line: FilteredLine): boolean {
   const text = line.text.toLowerCase()
   return (
@@ -227,7 +220,7 @@ export function isShown(filter: LogFilter, line: FilteredLine): boolean {
   )
 }
 
-/** The levels that a record meets when they are the least that is asked for. */
+/** The levels for which a message of this level is shown, when they are the lowest level of the filter. */
 export function levelsUpTo(level: LogLevel): readonly LogLevel[] {
   return logLevels.slice(0, logLevels.indexOf(level) + 1)
 }
@@ -235,15 +228,15 @@ export function levelsUpTo(level: LogLevel): readonly LogLevel[] {
 /** A part of a log message. */
 export interface MessagePart {
   readonly text: string
-  /** Whether it has filled a placeholder. */
+  /** Whether it is the value of a placeholder. */
   readonly isValue: boolean
 }
 
 const placeholder = /\{[\w.-]+\}/g
 
 /**
- * Tells the values of a log message from the constant sentence that they were filled into. Where both do not fit
- * together, because one was cut, the message is one part; an empty template has no placeholders.
+ * Splits a log message into its constant sentence and its values. If both do not match, because one was cut, the message
+ * is one part. An empty template has no placeholders.
  */
 export function splitMessage(message: string, template: string): MessagePart[] {
   const whole = [{ text: message, isValue: false }]

@@ -1,97 +1,89 @@
 import { formatBytes, formatDuration, formatShare } from '../../profile/format.ts'
-import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
-import { toSpan } from './bar.ts'
+import type { MemoryData } from '../../profile/process-data.ts'
+import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Shows what the process has used while a request went on, and how much of that time it has only waited. */
+/** Shows what the process used during a request, and how much of that time it only waited. */
 export const memoryPanel: ProfilePanel = {
   name: 'memory',
   label: 'Memory & Event Loop',
   template: 'profiler/panels/memory',
 
-  hasContent: ({ data }) => data.memory !== undefined,
+  hasContent: ({ collectors }) => collectors.memory !== undefined,
 
   toView({ profile }) {
-    const { data, summary } = profile
-    const { wall, cpu, loop, heap, requests, pauses } = asObject(data.memory)
-    const time = asNumber(wall)
+    const { memory } = profile.collectors
+    if (memory === undefined) return { isMissing: true, parent: profile.summary.parent ?? '' }
+    const { cpu, heap, loop, pauses, requests, wall } = memory
     return {
-      isMissing: data.memory === undefined,
-      parent: typeof summary.parent === 'string' ? summary.parent : '',
-      wall: formatDuration(time),
-      ...describeCpu(asObject(cpu), time),
-      ...describeLoop(asObject(loop), time),
-      ...describeHeap(asObject(heap)),
-      ...describePauses(asObject(pauses), time),
-      others: asNumber(asObject(requests).others),
-      most: asNumber(asObject(requests).most),
+      isMissing: false,
+      wall: formatDuration(wall),
+      ...viewCpu(cpu, wall),
+      ...viewLoop(loop, wall),
+      ...viewHeap(heap),
+      ...viewPauses(pauses, wall),
+      others: requests.others,
+      most: requests.most,
     }
   },
 }
 
-type Stored = Readonly<Record<string, unknown>>
-
-/** Another thread has worked as well, for the garbage collector say, when there is more than this of CPU time. */
+/** With more CPU time than this, other threads worked as well: those of the garbage collector, for example. */
 const oneThread = 1.1
 
-function describeCpu({ user, system }: Stored, wall: number) {
-  const [own, foreign] = [asNumber(user), asNumber(system)]
-  const sum = own + foreign
+function viewCpu({ system, user }: MemoryData['cpu'], wall: number) {
+  const sum = user + system
   const whole = { start: 0, duration: Math.max(wall, sum) }
   return {
     cpu: formatDuration(sum),
     cpuShare: formatShare(sum, wall),
-    user: formatDuration(own),
-    system: formatDuration(foreign),
-    userBar: toSpan({ start: 0, duration: own }, whole),
-    systemBar: toSpan({ start: 0, duration: foreign }, whole),
+    user: formatDuration(user),
+    system: formatDuration(system),
+    userBar: toBar({ start: 0, duration: user }, whole),
+    systemBar: toBar({ start: 0, duration: system }, whole),
     hasThreads: sum > wall * oneThread,
   }
 }
 
-/** From so many milliseconds on others notice that they wait. */
+/** Milliseconds from which on other requests notice that they wait. */
 const noticeable = 50
 
-function describeLoop({ active, idle }: Stored, wall: number) {
-  const [busy, waiting] = [asNumber(active), asNumber(idle)]
+function viewLoop({ active, idle }: MemoryData['loop'], wall: number) {
   return {
-    busy: formatDuration(busy),
-    busyShare: formatShare(busy, wall),
-    idle: formatDuration(waiting),
-    idleShare: formatShare(waiting, wall),
-    busyBar: toSpan({ start: 0, duration: busy }, { start: 0, duration: wall }),
-    isBlocking: busy >= noticeable && busy > waiting,
-    isWaiting: waiting > busy,
+    busy: formatDuration(active),
+    busyShare: formatShare(active, wall),
+    idle: formatDuration(idle),
+    idleShare: formatShare(idle, wall),
+    busyBar: toBar({ start: 0, duration: active }, { start: 0, duration: wall }),
+    isBlocking: active >= noticeable && active > idle,
+    isWaiting: idle > active,
   }
 }
 
-function describeHeap({ before, after, limit }: Stored) {
-  const [first, last, most] = [asNumber(before), asNumber(after), asNumber(limit)]
-  const grown = last - first
-  const whole = { start: 0, duration: most }
+function viewHeap({ after, before, limit }: MemoryData['heap']) {
+  const growth = after - before
   return {
-    before: formatBytes(first),
-    heap: formatBytes(last),
-    grown: `${grown > 0 ? '+' : ''}${formatBytes(grown)}`,
-    hasShrunk: grown < 0,
-    limit: formatBytes(most),
-    heapShare: formatShare(last, most),
-    heapBar: toSpan({ start: 0, duration: last }, whole),
+    before: formatBytes(before),
+    heap: formatBytes(after),
+    grown: `${growth > 0 ? '+' : ''}${formatBytes(growth)}`,
+    hasShrunk: growth < 0,
+    limit: formatBytes(limit),
+    heapShare: formatShare(after, limit),
+    heapBar: toBar({ start: 0, duration: after }, { start: 0, duration: limit }),
   }
 }
 
-function describePauses({ count, total, first }: Stored, wall: number) {
-  const runs = asObjects(first)
+function viewPauses({ count, first, total }: MemoryData['pauses'], wall: number) {
   const whole = { start: 0, duration: wall }
   return {
-    pauseCount: asNumber(count),
-    pauseTime: formatDuration(asNumber(total)),
-    pauses: runs.map(({ start, duration, kind }) => ({
-      start: formatDuration(asNumber(start)),
-      duration: formatDuration(asNumber(duration)),
-      kind: asText(kind),
-      bar: toSpan({ start: asNumber(start), duration: asNumber(duration) }, whole),
+    pauseCount: count,
+    pauseTime: formatDuration(total),
+    pauses: first.map(pause => ({
+      start: formatDuration(pause.start),
+      duration: formatDuration(pause.duration),
+      kind: pause.kind ?? '',
+      bar: toBar(pause, whole),
     })),
-    morePauses: Math.max(0, asNumber(count) - runs.length),
+    morePauses: Math.max(0, count - first.length),
   }
 }

@@ -1,24 +1,18 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import type { JsonObject } from '../../profile/schema.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
+import type { Profile } from '../../profile/profile.ts'
 
-/** What a panel is made of. */
-export interface PanelSubject {
-  readonly profile: Profile
-  readonly facts: JsonObject
-  /** The request that this sub-request was made by, when its profile is there. */
-  readonly parent: ProfileSummary | undefined
-  /** Its sub-requests whose profiles are there. */
-  readonly children: readonly ProfileSummary[]
-  /** The parameters of the page, for panels that can be filtered. */
+/** A profile that a panel shows, and the page around it. */
+export interface PanelSubject extends ShownProfile {
+  /** The parameters of the page, for panels with filters. */
   readonly query: URLSearchParams
-  /** Reads the profiles of the sub-requests of a profile, as far as they are there. */
+  /** Reads the stored profiles of the sub-requests of a profile. */
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
 }
 
 /**
- * One page of a profile. What it reads was on the disk, where anything may have happened to it: it takes data of any
- * shape for empty. When it throws nevertheless, the page says that the panel cannot be shown.
+ * One page of a profile. Profiles are read from the disk: damaged parts of `collectors` and `process` are `undefined`, other
+ * data has any shape. If a panel throws nevertheless, the page says that the panel cannot be shown.
  */
 export interface ProfilePanel {
   /** In the address: `?panel=request`. */
@@ -26,7 +20,7 @@ export interface ProfilePanel {
   /** In the menu. */
   readonly label: string
   readonly template: string
-  /** Whether there is anything to show; the menu says so. */
+  /** Whether there is something to show; the menu lists the other panels last. */
   hasContent(profile: Profile): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
   badge?(profile: Profile): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }

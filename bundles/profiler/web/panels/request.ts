@@ -1,32 +1,37 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { createCurl } from '../../export/curl.ts'
-import { outlineEvents } from '../../profile/event-outline.ts'
-import { readEventTree } from '../../profile/event-tree.ts'
+import type { ResponseData, SessionData, SessionUseData } from '../../profile/exchange-data.ts'
 import { formatDuration } from '../../profile/format.ts'
 import {
   formatMoment,
   formatSize,
-  formatText,
   type Row,
   toPairRows,
   toRows,
   toValueRow,
   type ValueRow,
 } from '../../profile/format-value.ts'
-import type { Outcome, ProfileSummary } from '../../profile/profile.ts'
-import { asList, asObject, asObjects } from '../../profile/read-soft.ts'
-import { viewBody } from './body.ts'
-import { createAttributeRows, createHeaderRows, findOrigins, findRemovedHeaders } from './origins.ts'
+import type { ServerProcessData } from '../../profile/process-data.ts'
+import type { Outcome, Profile, ProfileSummary } from '../../profile/profile.ts'
+import { type BodyView, viewBody } from './body.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
+import {
+  type ChangeOrigins,
+  createAttributeRows,
+  createHeaderRows,
+  findOrigins,
+  findRemovedHeaders,
+  type OriginRow,
+} from './value-origins.ts'
 
-/** The panel of what was asked and answered, with cookies, session and server parameters. */
+/** Shows the request and the response, with cookies, session and server parameters. */
 export const requestPanel: ProfilePanel = {
   name: 'request',
   label: 'Request / Response',
   template: 'profiler/panels/request',
   hasContent: () => true,
-  toView: viewExchange,
+  toView,
 }
 
 const outcomes: ReadonlyMap<Outcome, string> = new Map([
@@ -42,29 +47,19 @@ const outcomes: ReadonlyMap<Outcome, string> = new Map([
   ['unfinished', 'Recorded before the request was complete: the data below is from that time.'],
 ])
 
-/** What an exchange is known by. */
-export type Exchange = Pick<PanelSubject, 'children' | 'facts' | 'parent' | 'profile'>
-
-/** What the panel shows, and the error page as well. */
-export function viewExchange({ children, facts, parent, profile }: Exchange): ViewModel {
-  const data = asObject(profile.data)
-  const { summary } = profile
-  const request = asObject(data.request)
-  const response = asObject(data.response)
-  const responseHeaders = toPairRows(response.headers)
-  const isSubRequest = formatText(summary.parent) !== ''
-  const origins = findOrigins(
-    outlineEvents(readEventTree(profile), formatText(summary.controller)),
-    formatText(summary.token),
-  )
+function toView({ children, parent, profile }: PanelSubject): ViewModel {
+  const { collectors, process, summary } = profile
+  const responseHeaders = toPairRows(collectors.response?.headers)
+  const isSubRequest = summary.parent !== null
+  const origins = findOrigins(profile)
   const relativesLabel = isSubRequest
     ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
     : 'Sub Requests'
   const views = {
-    request: viewRequest(request, summary, createAttributeRows(request.attributes, origins, isSubRequest)),
-    response: viewResponse(response, responseHeaders, summary),
-    session: viewSession(asObject(data.session)),
-    server: viewServer(asObject(facts.server)),
+    request: viewRequest(profile, origins),
+    response: viewResponse(collectors.response, responseHeaders, summary),
+    session: viewSession(collectors.session),
+    server: viewServer(process.server),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
       ...children.map(child => viewRelative(child, 'Sub Request')),
@@ -78,34 +73,49 @@ export function viewExchange({ children, facts, parent, profile }: Exchange): Vi
     relativesLabel,
     curl: createCurl(profile),
     isSubRequest,
-    headers: createHeaderRows(responseHeaders, origins, !isSubRequest && response.isStreamed !== true),
+    headers: createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true),
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
   }
 }
 
-type Data = Readonly<Record<string, unknown>>
-
-function viewRequest(request: Data, { controller, method, route, url }: ProfileSummary, attributes: ValueRow[]) {
-  const headers = toPairRows(request.headers)
-  const body = viewBody(request.body)
+/** Makes the view of the request alone, which the error page shows as well. */
+export function viewRequest({ collectors, summary }: Profile, origins: ChangeOrigins): RequestView {
+  const { request } = collectors
+  const headers = toPairRows(request?.headers)
+  const body = viewBody(request?.body)
   const cookies = headers.filter(({ name }) => isNamed(name, 'cookie')).flatMap(({ value }) => viewCookies(value))
-  const query = toPairRows(request.query)
+  const query = toPairRows(request?.query)
   return {
-    method: formatText(method),
-    url: formatText(url),
-    controller: formatText(controller) || 'n/a',
-    route: formatText(route) || 'n/a',
-    httpVersion: formatText(request.httpVersion) || 'n/a',
+    method: summary.method,
+    url: summary.url,
+    controller: summary.controller || 'n/a',
+    route: summary.route || 'n/a',
+    httpVersion: request?.httpVersion || 'n/a',
     hasInput: query.length + body.form.length + body.files.length > 0,
     query: query.map(toValueRow),
-    attributes,
+    attributes: createAttributeRows(request?.attributes ?? [], origins, summary.parent !== null),
     headers: headers.map(toValueRow),
     cookies: cookies.map(toValueRow),
     files: body.files,
     form: body.form.map(toValueRow),
     content: body.content,
   }
+}
+
+/** The request as its template shows it. */
+export interface RequestView extends Omit<BodyView, 'form'> {
+  readonly method: string
+  readonly url: string
+  readonly controller: string
+  readonly route: string
+  readonly httpVersion: string
+  readonly hasInput: boolean
+  readonly query: readonly ValueRow[]
+  readonly attributes: readonly OriginRow[]
+  readonly headers: readonly ValueRow[]
+  readonly cookies: readonly ValueRow[]
+  readonly form: readonly ValueRow[]
 }
 
 function viewCookies(field: string): Row[] {
@@ -118,59 +128,57 @@ function viewCookies(field: string): Row[] {
     })
 }
 
-function viewResponse(response: Data, headers: readonly Row[], summary: ProfileSummary) {
+function viewResponse(response: ResponseData | undefined, headers: readonly Row[], summary: ProfileSummary) {
   const { contentType, status } = summary
   return {
     status: status > 0 ? `${status} ${statusText(status)}` : 'none',
-    contentType: formatText(contentType) || 'n/a',
+    contentType: contentType || 'n/a',
     size: viewSize(response, summary),
     cookies: headers.filter(({ name }) => isNamed(name, 'set-cookie')).map(({ value }) => readSetCookie(value)),
   }
 }
 
-function viewSize({ isStreamed, size }: Data, { method }: ProfileSummary): string {
-  const bytes = formatSize(size) || (isStreamed === true ? 'not known' : 'n/a')
-  const remarks = [isStreamed === true ? 'streamed' : '', method === 'HEAD' ? 'not sent: response to HEAD' : '']
-  const said = remarks.filter(remark => remark !== '')
-  return said.length === 0 ? bytes : `${bytes} (${said.join('; ')})`
+function viewSize(response: ResponseData | undefined, { method }: ProfileSummary): string {
+  const isStreamed = response?.isStreamed ?? false
+  const bytes = formatSize(response?.size) || (isStreamed ? 'not known' : 'n/a')
+  const remarks = [
+    ...(isStreamed ? ['streamed'] : []),
+    ...(method === 'HEAD' ? ['not sent: response to HEAD'] : []),
+  ]
+  return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }
 
-function viewSession(session: Data) {
-  const { createdAt, lastUsedAt, lifetime } = asObject(session.metadata)
+function viewSession(session: SessionData | undefined) {
+  const { createdAt, lastUsedAt, lifetime } = session?.metadata ?? {}
   const metadata: Row[] = [
     { name: 'Created', value: formatMoment(createdAt) },
     { name: 'Last used', value: formatMoment(lastUsedAt) },
-    { name: 'Lifetime', value: typeof lifetime === 'number' ? `${lifetime} seconds` : '' },
+    { name: 'Lifetime', value: lifetime === undefined ? '' : `${lifetime} seconds` },
   ]
   return {
-    useCount: formatText(session.useCount) || '0',
-    isStateless: session.isStateless === true,
-    isUsed: Object.keys(session).length > 0,
+    useCount: String(session?.useCount ?? 0),
+    isStateless: session?.isStateless ?? false,
+    isUsed: session !== undefined,
     metadata: metadata.filter(({ value }) => value !== '').map(toValueRow),
-    attributes: toRows(session.attributes).map(toValueRow),
-    flashes: toRows(session.flashes).map(toValueRow),
-    uses: asObjects(session.uses).map(viewUse),
+    attributes: toRows(session?.attributes).map(toValueRow),
+    flashes: toRows(session?.flashes).map(toValueRow),
+    uses: (session?.uses ?? []).map(viewUse),
   }
 }
 
-function viewUse({ at, method, trace }: Data): ViewModel {
-  const [site = '', ...callers] = asList(trace).map(formatText)
-  return {
-    method: formatText(method),
-    at: typeof at === 'number' ? formatDuration(at) : '',
-    site: site.replace(/^at /, ''),
-    callers: callers.join('\n'),
-  }
+function viewUse({ at, method, trace }: SessionUseData): ViewModel {
+  const [site = '', ...callers] = trace
+  return { method, at: formatDuration(at), site: site.replace(/^at /, ''), callers: callers.join('\n') }
 }
 
-function viewServer(server: Data): ViewModel {
-  const environment = toRows(server.environment).map(toValueRow)
-  const dotenvNames = new Set(asList(server.dotenvNames))
+function viewServer(server: ServerProcessData | undefined): ViewModel {
+  const environment = toRows(server?.environment).map(toValueRow)
+  const dotenvNames = new Set(server?.dotenvNames)
   return {
     dotenv: environment.filter(({ name }) => dotenvNames.has(name)),
     regular: environment.filter(({ name }) => !dotenvNames.has(name)),
-    process: toRows(server.process).map(toValueRow),
-    versions: toRows(server.versions).map(toValueRow),
+    process: toRows(server?.process).map(toValueRow),
+    versions: toRows(server?.versions).map(toValueRow),
   }
 }
 
@@ -180,15 +188,15 @@ function viewRelative(
 ): ViewModel {
   return {
     relation,
-    token: formatText(token),
-    status: formatText(status),
-    method: formatText(method),
-    target: formatText(controller) || formatText(url),
-    duration: typeof duration === 'number' ? formatDuration(duration) : '',
+    token,
+    status: String(status),
+    method,
+    target: controller || url,
+    duration: formatDuration(duration),
   }
 }
 
-/** The sections, with how much there is in those that are often empty. */
+/** The sections, with the number of entries of those that are often empty. */
 function createContents({ request, response, session, relatives }: Views, relativesLabel: string): ViewModel[] {
   const count = (id: string, label: string, of: number | undefined) => ({ id, label, count: of ? String(of) : '' })
   return [
@@ -203,26 +211,26 @@ function createContents({ request, response, session, relatives }: Views, relati
 }
 
 interface Views {
-  readonly request: ReturnType<typeof viewRequest>
+  readonly request: RequestView
   readonly response: ReturnType<typeof viewResponse>
   readonly session: ReturnType<typeof viewSession>
   readonly relatives: readonly ViewModel[]
 }
 
-/** The sub-request whose response became this one's: the response names it, or it has shown the error. */
+/** The sub-request whose response became the response: the response names it, or it rendered the error. */
 function viewForwarded(headers: readonly Row[], children: readonly ProfileSummary[]): ViewModel {
   const named = headers.find(({ name }) => isNamed(name, 'x-previous-debug-token'))?.value
   const child =
     children.find(({ token }) => token === named) ??
     children.find(({ controller }) => controller === 'error_controller')
-  return { token: formatText(child?.token), controller: formatText(child?.controller) || 'n/a' }
+  return { token: child?.token ?? '', controller: child?.controller || 'n/a' }
 }
 
 function isNamed(header: string, name: string): boolean {
   return header.toLowerCase() === name
 }
 
-/** A cookie as a response has set it; what was not said is empty. */
+/** A cookie that the response set. Attributes that are missing are empty. */
 export interface ResponseCookie {
   readonly name: string
   readonly value: string
@@ -230,11 +238,11 @@ export interface ResponseCookie {
   readonly domain: string
   /** `in 60 seconds`, `Wed, 21 Oct 2015 07:28:00 GMT`, or `with the browser's session`. */
   readonly expires: string
-  /** `Secure`, `HttpOnly` and whatever else has no column, as they were written. */
+  /** `Secure`, `HttpOnly` and other attributes without a column, as they were written. */
   readonly flags: string
 }
 
-/** Reads a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2); whatever it says, it is read somehow. */
+/** Parses a (masked) Set-Cookie field as browsers do (RFC 6265, section 5.2): no field is invalid. */
 export function readSetCookie(field: string): ResponseCookie {
   const [pair = '', ...attributes] = field.split(';').map(part => part.trim())
   const [name, value] = split(pair)

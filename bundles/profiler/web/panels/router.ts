@@ -5,48 +5,44 @@ import { NearestRoutes, type NearRoute } from '../../../../lib/routing/nearest-r
 import type { Route } from '../../../../lib/routing/route.ts'
 import { toRows, toValueRow } from '../../profile/format-value.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { asObject, asObjects, asText, asTexts } from '../../profile/read-soft.ts'
 import { maskNearRoute, type RouteLog, readRouteLog, shownRoutes, splitUrl } from '../../profile/routes.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
-/** What the panel works with. */
+/** What the panel computes routes with. */
 export interface RouterPanelServices {
   readonly routes: Iterable<Route>
   readonly redactor: Redactor
 }
 
 /**
- * Creates the panel that shows which route was found, and why no other was. Where none was found, that was recorded;
- * else it is computed, and says so: the routes may be others by now.
+ * Creates the panel that shows which route matched, and why the others did not. If no route matched, the reasons are
+ * recorded. Otherwise they are computed from the present routes, which may have changed; the panel says so.
  */
 export function createRouterPanel(services: RouterPanelServices): ProfilePanel {
   return {
     name: 'router',
     label: 'Routing',
     template: 'profiler/panels/router',
-    hasContent: ({ data }) => data.router !== undefined,
+    hasContent: ({ collectors }) => collectors.router !== undefined,
     toView: subject => toView(subject, services),
   }
 }
 
 const shownLimit = 100
 
-/** Of the nearest, routes whose paths do not match are worth a look while they are few. */
+/** Routes whose paths do not match are folded beyond this number. */
 const unfoldedLimit = 10
 
-function toView({ facts, profile }: PanelSubject, services: RouterPanelServices) {
+function toView({ profile }: PanelSubject, services: RouterPanelServices) {
   const { summary } = profile
-  const data = asObject(profile.data.router)
-  const route = asText(data.route)
-  const declared = asObjects(asObject(facts.router).routes)
+  const { router } = profile.collectors
+  const { location, parameters, route } = { ...noMatch, ...(router !== undefined && 'route' in router && router) }
+  const declared = profile.process.router?.routes ?? []
   const known = declared.find(({ name }) => name === route)
   const request = rebuildRequest(summary)
-  const log =
-    profile.collectors.router === undefined
-      ? noLog
-      : (readRouteLog(profile.collectors.router) ?? computeLog(profile, services))
-  const methods = new Map(declared.map(({ methods, name }) => [name, asTexts(methods).join(', ')]))
-  const rows = toLogRows(log, data.outcome === 'match' ? route : '').map(row => ({
+  const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, services))
+  const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
+  const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
     ...row,
     methods: methods.get(row.name) ?? '',
     link: '',
@@ -55,28 +51,28 @@ function toView({ facts, profile }: PanelSubject, services: RouterPanelServices)
   const [nearest] = rows
   return {
     method: summary.method,
-    isMissed: route === '' && profile.data.router !== undefined,
+    isMissed: route === '' && router !== undefined,
     nearest: nearest ?? false,
     route,
-    routePath: asText(known?.path),
+    routePath: known?.path ?? '',
     controller: summary.controller ?? '',
-    allow: asTexts(data.allow).join(', '),
-    location: asText(data.location),
+    allow: log.allow.join(', '),
+    location,
     pathToMatch: request?.path ?? '',
-    parameters: toRows(data.parameters).map(toValueRow),
-    requirements: asObjects(known?.requirements).map(({ name, text }) =>
-      toValueRow({ name: asText(name), value: asText(text) }),
-    ),
+    parameters: toRows(parameters).map(toValueRow),
+    requirements: (known?.requirements ?? []).map(({ name, text }) => toValueRow({ name, value: text })),
     rows: rows.slice(0, unfolded),
     folded: rows.slice(unfolded),
-    isRouted: profile.data.router !== undefined,
+    isRouted: router !== undefined,
     isRecorded: log.isRecorded,
     left: Math.max(0, log.total - rows.length),
-    isRouteGone: data.outcome === 'match' && !log.isRecorded && !rows.some(row => row.name === route && row.isTaken),
+    isRouteGone: router?.outcome === 'match' && !log.isRecorded && !rows.some(row => row.name === route && row.isTaken),
     hasConditions: !log.isRecorded && rows.some(({ reason }) => reason === 'condition'),
     isPathMasked: request?.path.includes(mask) ?? false,
   }
 }
+
+const noMatch = { route: '', location: '', parameters: undefined }
 
 const noLog: RouteLog = { routes: [], total: 0, isRecorded: false, allow: [] }
 
@@ -88,7 +84,7 @@ function computeLog({ summary }: Profile, { redactor, routes }: RouterPanelServi
   return { routes: found, total: nearest.size, isRecorded: false, allow: [] }
 }
 
-/** The route that was taken is known better than it could be computed: what its condition has seen is not there any more. */
+/** The recorded route wins over the computed one, because the request that its condition saw no longer exists. */
 function toLogRows({ routes }: RouteLog, taken: string) {
   const isTaken = ({ name, reason }: NearRoute) => name === taken && (reason === 'match' || reason === 'condition')
   const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
@@ -102,8 +98,8 @@ function toLogRows({ routes }: RouteLog, taken: string) {
 }
 
 /**
- * Makes a request again of what a summary says of it: method, URL and client. It has neither the other headers nor the
- * body, and of the URL what was not masked; `undefined` when what was recorded is no URL.
+ * Rebuilds a request from its summary: method, URL and client. It has no other headers and no body, and its URL may be
+ * masked. `undefined` when the summary has no valid URL.
  */
 export function rebuildRequest({
   ip,

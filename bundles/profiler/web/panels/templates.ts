@@ -1,6 +1,7 @@
 import { formatDuration, formatShare } from '../../profile/format.ts'
+import type { Period } from '../../profile/periods.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime } from '../../profile/renders.ts'
-import { toSpan, type Whole } from './bar.ts'
+import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Shows which templates were rendered, how often, how long, and what called what. */
@@ -61,14 +62,14 @@ function toTemplates(pages: readonly Render[], total: number) {
       own: formatDuration(own),
       time: formatDuration(time),
       share: formatShare(own, total),
-      bar: toSpan({ start: 0, duration: own }, { start: 0, duration: total }),
+      bar: toBar({ start: 0, duration: own }, { start: 0, duration: total }),
     }))
 }
 
 /** How deep the lines of the tree are drawn. */
 const branchLength = 90
 
-function toLine({ branch, render, repeated }: RenderLine, whole: Whole, total: number) {
+function toLine({ branch, render, repeated }: RenderLine, whole: Period, total: number) {
   const group = [render, ...repeated]
   const duration = group.reduce((sum, { duration }) => sum + duration, 0)
   const own = group.reduce((sum, render) => sum + renderOwnTime(render), 0)
@@ -82,7 +83,7 @@ function toLine({ branch, render, repeated }: RenderLine, whole: Whole, total: n
     own: formatDuration(own),
     time: formatDuration(duration),
     share: formatShare(duration, total),
-    bars: group.slice(0, barLimit).map(render => toSpan(render, whole)),
+    bars: group.slice(0, barLimit).map(render => toBar(render, whole)),
     // An error goes through all callers; it came from where no partial has failed.
     hasThrown: render.hasFailed && !render.partials.some(({ hasFailed }) => hasFailed),
     isUnfinished: render.hasFailed,

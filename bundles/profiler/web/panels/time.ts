@@ -3,31 +3,31 @@ import { readHandledTime } from '../../profile/event-outline.ts'
 import { formatBytes, formatMicroseconds, formatShare } from '../../profile/format.ts'
 import { recordLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
+import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/scale.ts'
-import { type Category, countDropped, createPassSpans } from './timeline/spans.ts'
+import { type Category, countDropped, createRequestSpans } from './timeline/spans.ts'
 import { createRows, createTimeline, type TimelineRow } from './timeline/timeline.ts'
 
-/** Shows what took how long, and when: of a request, of its sub-requests, and of what it has left for afterwards. */
+/** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
 export const timePanel: ProfilePanel = {
   name: 'time',
   label: 'Performance',
   template: 'profiler/panels/time',
   hasContent: () => true,
   async toView({ findChildren, parent, profile, query }) {
-    const { token } = asObject(profile.summary)
-    const { logs, root } = await createPassSpans(profile, findChildren)
+    const { token } = profile.summary
+    const { logs, root } = await createRequestSpans(profile, findChildren)
     const rows = createRows(root)
     const handled = findEnd(rows, readHandledTime(profile) * 1000)
     const filter = readFilter(query, handled)
     return {
       metrics: createMetrics(profile, rows),
       parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
-      timeline: createTimeline({ rows, logs, pauses: readPauses(profile), handled, filter }),
-      action: recordLink(asText(token)),
-      allLink: `${recordLink(asText(token), 'time')}&rows=all`,
+      timeline: createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), handled, filter }),
+      action: recordLink(token),
+      allLink: `${recordLink(token, 'time')}&rows=all`,
       hasAll: filter.hasAll,
       fitting: `${readFilter(new URLSearchParams(), handled).threshold / 1000}`,
       thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),
@@ -36,59 +36,57 @@ export const timePanel: ProfilePanel = {
   },
 }
 
-/** The response is out when the kernel tells that it is; as long as it does not, when it was handled. */
+/** The response is sent when the kernel dispatches `kernel.terminate`; without that event, when it was handled. */
 function findEnd(rows: readonly TimelineRow[], handled: number): number {
   const terminate = rows.find(({ depth, name }) => depth === 1 && name === 'kernel.terminate')
   return Math.max(handled, terminate?.start ?? handled)
 }
 
 function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewModel[] {
-  const { duration, memory, subRequests } = asObject(profile.summary)
-  const { peak } = asObject(asObject(profile.data).memory)
+  const { duration, memory, subRequests } = profile.summary
+  const usage = profile.collectors.memory
   const of = (category: Category) => rows.filter(row => row.category === category && row.depth > 0)
   const covered = (category: Category) => totalOf(joinPeriods(of(category).flatMap(({ covered }) => covered)))
-  const metric = (name: string, value: string) => ({ name, value })
   const part = (name: string, category: Category) =>
-    of(category).length === 0 ? [] : [metric(name, formatMicroseconds(covered(category)))]
+    of(category).length === 0 ? [] : [{ name, value: formatMicroseconds(covered(category)) }]
   const counted = (name: string, category: Category) => {
     const { length } = of(category)
-    return length === 0 ? [] : [metric(name, `${length} in ${formatMicroseconds(covered(category))}`)]
+    return length === 0 ? [] : [{ name, value: `${length} in ${formatMicroseconds(covered(category))}` }]
   }
   const hasSubRequests = of('request').length > 0
-  const hasNested = of('request').length > asNumber(subRequests)
+  const hasNested = of('request').length > subRequests
   return [
-    metric('Total execution time', toDuration(duration)),
-    metric('Response ready · last byte', `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`),
+    { name: 'Total execution time', value: toDuration(duration) },
+    {
+      name: 'Response ready · last byte',
+      value: `${toDuration(readHandledTime(profile))} · ${toDuration(duration)}`,
+    },
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
     ...counted('HTTP client calls', 'http'),
     ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
-    ...createUsageMetrics(profile),
-    metric('Heap at the end', formatBytes(asNumber(memory))),
-    ...(peak === undefined ? [] : [metric('Peak memory usage of the process', formatBytes(asNumber(peak)))]),
+    ...(usage === undefined ? [] : createUsageMetrics(usage)),
+    { name: 'Heap at the end', value: formatBytes(memory) },
+    ...(usage?.peak === undefined
+      ? []
+      : [{ name: 'Peak memory usage of the process', value: formatBytes(usage.peak) }]),
   ]
 }
 
-function createUsageMetrics({ data }: Profile): ViewModel[] {
-  const { cpu, loop, wall } = asObject(asObject(data).memory)
-  if (wall === undefined) return []
-  const { system, user } = asObject(cpu)
-  const toValue = (milliseconds: number) =>
-    `${toDuration(milliseconds)} (${formatShare(milliseconds, asNumber(wall))} of ${toDuration(wall)})`
+function createUsageMetrics({ cpu, loop, wall }: MemoryData): ViewModel[] {
+  const toValue = (time: number) => `${toDuration(time)} (${formatShare(time, wall)} of ${toDuration(wall)})`
   return [
-    { name: 'On CPU', value: toValue(asNumber(user) + asNumber(system)) },
-    { name: 'Waiting', value: toValue(asNumber(asObject(loop).idle)) },
+    { name: 'On CPU', value: toValue(cpu.user + cpu.system) },
+    { name: 'Waiting', value: toValue(loop.idle) },
   ]
 }
 
-function readPauses({ data }: Profile): Period[] {
-  const { pauses } = asObject(asObject(data).memory)
-  return asObjects(asObject(pauses).first).map(({ duration, start }) => ({
-    start: Math.max(0, asNumber(start) * 1000),
-    duration: Math.max(0, asNumber(duration) * 1000),
-  }))
+/** The runs of the garbage collector, in microseconds. */
+function toPauses(memory: MemoryData | undefined): Period[] {
+  const runs = memory?.pauses.first ?? []
+  return runs.map(({ duration, start }) => ({ start: Math.max(0, start * 1000), duration: duration * 1000 }))
 }
 
-function toDuration(milliseconds: unknown): string {
-  return formatMicroseconds(asNumber(milliseconds) * 1000)
+function toDuration(milliseconds: number): string {
+  return formatMicroseconds(milliseconds * 1000)
 }

@@ -1,83 +1,70 @@
-import type { Finding } from '../../insight/findings/finding.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { durationOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { recordLink } from '../../profile/links.ts'
-import type { Profile, ProfileSummary } from '../../profile/profile.ts'
-import { asNumber } from '../../profile/read-soft.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
-import type { JsonObject } from '../../profile/schema.ts'
 
-/** What a toolbar is about. */
-export interface ToolbarSubject {
-  readonly profile: Profile
-  readonly facts: JsonObject
-  /** Those sub-requests whose records are there. */
-  readonly children: readonly ProfileSummary[]
-  /** What could be better about it, the worst first. */
-  readonly findings: readonly Finding[]
-}
-
-/** A line of an item's details. */
+/** A line of the details of an item. */
 export interface ToolbarRow {
   readonly name: string
   readonly value: string
-  /** Empty where there is nothing to go to. */
+  /** Empty when it has no page of its own. */
   readonly link: string
   readonly tone: Tone
-  /** Which part of the bar above it this is about; mostly empty. */
+  /** The part of the bar above it that it belongs to; usually empty. */
   readonly category: string
 }
 
-/** One thing in the bar: a link to its panel, with details that unfold. */
+/** An item of the bar: a link to a panel, with details that unfold. */
 export interface ToolbarItem {
-  /** Of the panel it leads to, or of the thing itself: unique among the items. */
+  /** The name of its panel, or its own: unique among the items. */
   readonly id: string
-  /** What it is about, for those who do not see where it stands. */
+  /** Its name for screen readers. */
   readonly title: string
-  /** What stands out, such as the status; may be empty. */
+  /** A highlighted value such as the status; may be empty. */
   readonly pill: string
   readonly text: string
   readonly tone: Tone
   readonly link: string
-  /** Whether it is left away where there is little room. */
+  /** Whether it is hidden on narrow screens. */
   readonly isMinor: boolean
   readonly rows: readonly ToolbarRow[]
-  /** How a whole is divided, as a bar of 1,000 units; empty where it is not. */
+  /** The shares of a whole, as a bar of 1,000 units; empty without a bar. */
   readonly shares: readonly { readonly category: string; readonly x: number; readonly width: number }[]
 }
 
-/** What an item must be given. */
+/** The fields of an item; most have a default. */
 export type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
 
-/** Makes an item of what is special about it. */
+/** Creates an item. */
 export function item(id: string, title: string, init: ItemInit): ToolbarItem {
   return { id, title, pill: '', tone: 'plain', isMinor: false, shares: [], ...init }
 }
 
-/** Makes a row, a plain one unless told else. */
+/** Creates a row, by default a plain one. */
 export function row(name: string, value: string, init: Partial<ToolbarRow> = {}): ToolbarRow {
   return { name, value, link: '', tone: 'plain', category: '', ...init }
 }
 
 const textLimit = 300
 
-/** Cuts a long text: the bar has little room. */
+/** Cuts a long text. */
 export function cut(text: string): string {
   return shorten(text, textLimit)
 }
 
-/** Milliseconds from which on a page is slow, as Symfony sees it. */
+/** Milliseconds: longer requests are slow, as in Symfony. */
 const slow = 1000
 
-/** Milliseconds of sending that are worth a row. */
+/** Milliseconds: a shorter time of sending gets no row. */
 const leastSending = 1
 
-/** Tells what the time of a request went into. */
-export function toTimeItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem {
-  const total = asNumber(profile.summary.duration)
+/** Creates the item that divides the time of a request among its parts. */
+export function toTimeItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem {
+  const total = profile.summary.duration
   const handled = readHandledTime(profile)
   const controllers = controllerTimes(readEventTree(profile).roots, total * 1000)
   const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)

@@ -1,56 +1,52 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Finding, linkToFinding, tellProblem, toBadge, toneOf } from '../../insight/findings/finding.ts'
-import { findRelatives } from '../../insight/relatives.ts'
+import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView, type Tone, toSummaryView } from '../../insight/summary-view.ts'
 import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import type { RedirectData } from '../../profile/exchange-data.ts'
 import { formatBytes, formatCount, formatDuration, shorten, toTarget } from '../../profile/format.ts'
-import { formatText } from '../../profile/format-value.ts'
+import { readHeader } from '../../profile/format-value.ts'
 import { home, recordLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
-import type { Profile } from '../../profile/profile.ts'
-import { asList, asNumber, asObject, asObjects, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
+import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
-import { cut, item, row, type ToolbarItem, type ToolbarSubject, toTimeItem } from './toolbar-items.ts'
+import { cut, item, row, type ToolbarItem, toTimeItem } from './toolbar-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(
   token: string,
   request: Request,
-  { inspector, profiler, storage, view }: Pick<ProfilerApplication, 'inspector' | 'profiler' | 'storage' | 'view'>,
+  app: ProfileServices & Pick<ProfilerApplication, 'view'>,
 ): Promise<Response> {
-  // The page is there before its profile is made.
-  await profiler.whenWritten(token)
-  const found = await storage.find(token)
+  const found = await findProfile(token, app)
   if (found === undefined) return protect(new Response(null, { status: 404 }))
-  const { children } = await findRelatives(storage, found.profile)
-  const findings = (await inspector()).inspect(found.profile)
-  const html = await view.render('profiler/toolbar', toToolbarView({ ...found, children, findings }), request)
-  return protect(Response.html(html))
+  return protect(Response.html(await app.view.render('profiler/toolbar', toToolbarView(found), request)))
 }
 
-/** Longer lists end with a link to all of it. */
+/** The most rows of an item. */
 const listLimit = 5
 
-/** Makes what the template of the toolbar shows of a profile, which may be damaged: what cannot be read is left away. */
-export function toToolbarView(subject: ToolbarSubject): Readonly<Record<string, unknown>> {
-  const summary = toSummaryView(subject.profile.summary)
+/** Makes the view of the toolbar. Items without data are left out. */
+export function toToolbarView(shown: ShownProfile): ViewModel {
+  const summary = toSummaryView(shown.profile.summary)
   return {
     token: summary.token,
     status: summary.status,
     tone: summary.tone,
-    exception: subject.profile.summary.exception ?? '',
+    exception: shown.profile.summary.exception ?? '',
     method: summary.method,
     target: summary.target,
     home,
-    items: itemMakers.flatMap(make => make(subject, summary) ?? []),
-    record: toRecordItem(subject, summary),
+    items: itemMakers.flatMap(make => make(shown, summary) ?? []),
+    record: toRecordItem(shown, summary),
   }
 }
 
-type ItemMaker = (subject: ToolbarSubject, summary: SummaryView) => ToolbarItem | undefined
+type ItemMaker = (subject: ShownProfile, summary: SummaryView) => ToolbarItem | undefined
 
 /** In the order of the bar. */
 const itemMakers: readonly ItemMaker[] = [
@@ -66,9 +62,9 @@ const itemMakers: readonly ItemMaker[] = [
   toMemoryItem,
 ]
 
-function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryView): ToolbarItem {
+function toResponseItem({ children, profile }: ShownProfile, summary: SummaryView): ToolbarItem {
   const { contentType, outcome } = profile.summary
-  const forwarded = readHeader(profile, 'x-previous-debug-token')
+  const [forwarded = ''] = readHeader(profile.collectors.response, 'x-previous-debug-token')
   const child = children.find(({ token }) => token === forwarded)
   return item('request', 'Response', {
     pill: summary.status,
@@ -93,10 +89,10 @@ function toResponseItem({ children, profile }: ToolbarSubject, summary: SummaryV
   })
 }
 
-function toExceptionItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+function toExceptionItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const { exception } = profile.summary
   if (exception === null) return undefined
-  const thrown = asObjects(asObject(profile.data.exception).exceptions)
+  const thrown = profile.collectors.exception?.exceptions ?? []
   const link = recordLink(token, 'exception')
   return item('exception', 'Exception', {
     text: exception,
@@ -104,29 +100,26 @@ function toExceptionItem({ profile }: ToolbarSubject, { token }: SummaryView): T
     link,
     rows: thrown
       .slice(0, listLimit)
-      .map(({ message, name }) => row(asText(name) || 'Error', cut(asText(message)), { link, tone: 'error' })),
+      .map(({ message, name }) => row(name || 'Error', cut(message), { link, tone: 'error' })),
   })
 }
 
-function toRedirectItem({ profile }: ToolbarSubject): ToolbarItem | undefined {
-  const chain = asObjects(profile.data.redirects)
+function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
+  const chain = profile.collectors.redirects ?? []
   const last = chain.at(-1)
   if (last === undefined) return undefined
-  const describe = ({ method, status, token, url }: Readonly<Record<string, unknown>>) =>
-    row(`${asNumber(status)} ${asText(method)}`, `${cut(toTarget(asText(url)))} · ${asText(token)}`, {
-      link: recordLink(asText(token)),
-      tone: 'warning',
-    })
+  const toRow = ({ method, status, token, url }: RedirectData) =>
+    row(`${status} ${method}`, `${cut(toTarget(url))} · ${token}`, { link: recordLink(token), tone: 'warning' })
   return item('redirect', 'Redirected', {
-    pill: String(asNumber(last.status)),
-    text: `from ${shorten(toTarget(asText(last.url)), 40)}`,
+    pill: String(last.status),
+    text: `from ${shorten(toTarget(last.url), 40)}`,
     tone: 'warning',
-    link: recordLink(asText(last.token)),
-    rows: chain.map(describe),
+    link: recordLink(last.token),
+    rows: chain.map(toRow),
   })
 }
 
-function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const { errors, warnings } = profile.summary
   if (errors + warnings === 0) return undefined
   const link = recordLink(token, 'logger')
@@ -144,7 +137,7 @@ function toLogItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolbar
   })
 }
 
-function toFindingItem({ findings }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const badge = toBadge(findings)
   if (badge === undefined) return undefined
   const left = findings.length - listLimit
@@ -157,7 +150,7 @@ function toFindingItem({ findings }: ToolbarSubject, { token }: SummaryView): To
   })
 }
 
-function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const { calls, pages } = readRenders(profile)
   if (calls === 0) return undefined
   return item('templates', 'Templates', {
@@ -175,9 +168,9 @@ function toTemplateItem({ profile }: ToolbarSubject, { token }: SummaryView): To
   })
 }
 
-function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
+function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const calls = readCalls(profile).calls.map(call => ({ ...call, tone: toneOfCall(call) }))
-  const count = Math.max(asNumber(profile.summary.calls), calls.length)
+  const count = Math.max(profile.summary.calls, calls.length)
   if (count === 0) return undefined
   const link = recordLink(token, 'http')
   return item('http', 'HTTP client', {
@@ -193,8 +186,8 @@ function toCallItem({ profile }: ToolbarSubject, { token }: SummaryView): Toolba
   })
 }
 
-function toSubRequestItem({ children, profile }: ToolbarSubject, { token }: SummaryView): ToolbarItem | undefined {
-  const tokens = asList(profile.children).map(asText)
+function toSubRequestItem({ children, profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+  const tokens = profile.children
   if (tokens.length === 0) return undefined
   const describe = (token: string) => {
     const child = children.find(other => other.token === token)
@@ -210,42 +203,37 @@ function toSubRequestItem({ children, profile }: ToolbarSubject, { token }: Summ
   })
 }
 
-function toMemoryItem({ profile }: ToolbarSubject, { memory, token }: SummaryView): ToolbarItem {
-  const { heap, pauses } = asObject(profile.data.memory)
-  const { before, limit } = asObject(heap)
-  const { count, total } = asObject(pauses)
-  const optional = (name: string, bytes: unknown) =>
-    asOptionalNumber(bytes) === undefined ? [] : [row(name, formatBytes(asNumber(bytes)))]
+function toMemoryItem({ profile }: ShownProfile, { memory, token }: SummaryView): ToolbarItem {
+  const { heap, pauses } = profile.collectors.memory ?? {}
   return item('memory', 'Memory', {
     text: memory,
     link: recordLink(token, 'memory'),
     isMinor: true,
     rows: [
       row('Heap of the process', memory),
-      ...optional('Before', before),
-      ...optional('Limit', limit),
-      ...(asNumber(count) === 0
+      ...(heap === undefined ? [] : [row('Before', formatBytes(heap.before)), row('Limit', formatBytes(heap.limit))]),
+      ...(pauses === undefined || pauses.count === 0
         ? []
-        : [row('Garbage collection', `${formatCount(asNumber(count), 'run')}, ${formatDuration(asNumber(total))}`)]),
+        : [row('Garbage collection', `${formatCount(pauses.count, 'run')}, ${formatDuration(pauses.total)}`)]),
     ],
   })
 }
 
-/** What stands at the end: which record this is, and of which application. */
-function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryView): ToolbarItem {
-  const config = asObject(facts.config)
-  const versions = asObject(asObject(facts.server).versions)
-  const environment = formatText(config.environment)
+/** The last item: the profile itself and its application. */
+function toRecordItem({ profile }: ShownProfile, { link, time, token }: SummaryView): ToolbarItem {
+  const { config, server } = profile.process
+  const { environment = '', isDebug = false } = config ?? {}
+  const { node = '', sinfonietta = '' } = server?.versions ?? {}
   const known = (name: string, value: string) => (value === '' ? [] : [row(name, value)])
   return item('record', 'Profile', {
     pill: environment,
     text: token,
     link,
     rows: [
-      row('Record', `${token} · ${time.clock} UTC`, { link }),
-      ...known('Sinfonietta', formatText(versions.sinfonietta)),
-      ...known('Node.js', formatText(versions.node)),
-      ...known('Environment', [environment, config.isDebug === true ? 'debug' : ''].filter(Boolean).join(', ')),
+      row('Profile', `${token} · ${time.clock} UTC`, { link }),
+      ...known('Sinfonietta', sinfonietta),
+      ...known('Node.js', node),
+      ...known('Environment', [environment, isDebug ? 'debug' : ''].filter(Boolean).join(', ')),
       row('Profiler', 'All profiles', { link: home }),
     ],
   })
@@ -253,10 +241,4 @@ function toRecordItem({ facts }: ToolbarSubject, { link, time, token }: SummaryV
 
 function toneOfCall({ error, status }: StoredCall): Tone {
   return error !== '' || status >= 400 ? 'error' : 'plain'
-}
-
-function readHeader({ data }: Profile, wanted: string): string {
-  const pairs = asList(asObject(data.response).headers).map(asList)
-  const [, value] = pairs.find(([name]) => asText(name).toLowerCase() === wanted) ?? []
-  return asText(value)
 }

@@ -25,6 +25,7 @@ import { Response } from '#lib/http/response.ts'
 import type { Logger } from '#lib/log/logger.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createSignals } from '#lib/signals.ts'
+import { createSubject } from '#tests/support/create-profile.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProfiledKernel, type ProfiledInit, waitForProfile } from '#tests/support/profiled-kernel.ts'
 import { linkProject } from '#tests/support/project.ts'
@@ -237,7 +238,7 @@ t.test('a stream is complete when all of it was sent', async t => {
   t.hasStrict(profile.summary, { token, outcome: 'complete', status: 200 })
   t.ok(profile.summary.duration >= 29, 'its total ends with the last byte')
   t.ok(readHandledTime(profile) < profile.summary.duration - 20)
-  const { items } = toToolbarView({ profile, facts: {}, children: [], findings: [] })
+  const { items } = toToolbarView({ ...createSubject({}), profile })
   t.ok(JSON.stringify(items).includes('"Sending"'))
 })
 

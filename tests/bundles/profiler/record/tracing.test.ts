@@ -1,8 +1,8 @@
 import { t } from 'tap'
 import type { SpanRow } from '#bundles/profiler/profile/event-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
-import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
-import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { currentRequest, defineController } from '#kernel/controller.ts'
 import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
@@ -59,7 +59,7 @@ t.test('a failed request shows where its error page was made, which has a tree o
   t.equal(namesOf(sub).at(-1), 'kernel.finish_request')
   t.notOk(namesOf(sub).includes('kernel.exception'))
 
-  const events = await show(createEventsPanel(), main)
+  const events = await show(eventsPanel, main)
   for (const text of [
     'Dispatched Events',
     'Called Listeners',
@@ -78,11 +78,11 @@ t.test('a failed request shows where its error page was made, which has a tree o
   ]) {
     t.ok(events.includes(text), text)
   }
-  const logs = await show(createLoggerPanel(), main)
+  const logs = await show(loggerPanel, main)
   for (const text of ['Log Messages', 'Uncaught', 'Notified event', 'stopped propagation of the event']) {
     t.ok(logs.includes(text), text)
   }
-  t.notMatch(await show(createLoggerPanel(), sub), 'Uncaught')
+  t.notMatch(await show(loggerPanel, sub), 'Uncaught')
   const time = await show(timePanel, main)
   for (const text of [
     'Performance metrics',

@@ -6,24 +6,23 @@ import { describeSubRequest, recordLink } from '../../../profile/links.ts'
 import { readLogs, severityOf } from '../../../profile/logs.ts'
 import { endOf, type Period } from '../../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../../profile/profile.ts'
-import { asList, asNumber, asObject, asObjects, asText } from '../../../profile/read-soft.ts'
 import { type Render, readRenders } from '../../../profile/renders.ts'
 
-/** Something that took time, once or several times, and what happened within it. */
+/** Something that took time, once or several times, with the spans within it. */
 export interface TimelineSpan {
   readonly name: string
   readonly category: Category
   readonly periods: readonly Period[]
-  /** The page that tells more of it; empty when there is none. */
+  /** The page with its details; empty when there is none. */
   readonly link: string
-  /** A word that says more of its kind. */
+  /** A word about its kind, such as a status. */
   readonly note: string
-  /** What went wrong: `threw`, `failed`, `not finished`. */
+  /** `threw`, `failed`, `not finished`; empty when nothing went wrong. */
   readonly problem: string
   readonly children: TimelineSpan[]
 }
 
-/** Creates a span; what is not told is empty. */
+/** Creates a span. Fields that are not given are empty. */
 export function createSpan(
   { category, name, periods }: Pick<TimelineSpan, 'category' | 'name' | 'periods'>,
   { children = [], link = '', note = '', problem = '' }: Partial<TimelineSpan> = {},
@@ -31,16 +30,16 @@ export function createSpan(
   return { name, category, periods, link, note, problem, children }
 }
 
-/** Of a pass: where its times count from, and until when it was handled. */
-export interface PassFrame {
+/** The place of a request on the time axis. */
+export interface RequestFrame {
   readonly token: string
-  /** Microseconds from the begin of the main request to that of the pass. */
+  /** Microseconds from the start of the main request to the start of this one. */
   readonly offset: number
-  /** Microseconds since the pass began: what was not over then is shown as if it had ended. */
+  /** Microseconds until this request was handled. A span without an end is drawn until then. */
   readonly handled: number
 }
 
-/** What kinds of things take time, in the order of their lanes; the name is also a class and a parameter of the page. */
+/** The kinds of spans, in the order of their lanes. The name is also a class and a parameter of the page. */
 export const categories = [
   { name: 'kernel', label: 'Kernel', letter: 'K' },
   { name: 'event', label: 'Application events', letter: 'E' },
@@ -55,50 +54,54 @@ export const categories = [
 /** One of {@link categories}. */
 export type Category = (typeof categories)[number]['name']
 
-/** Finds the profiles of the sub-requests of a pass, as far as they are there. */
+/** Finds the stored profiles of the sub-requests of a profile. */
 export type ChildFinder = (profile: Profile) => Promise<readonly Profile[]>
 
-/** All that took time in a pass, and what it has warned of. */
-export interface PassSpans {
+/** The spans of a request, and its warnings. */
+export interface RequestSpans {
   readonly root: TimelineSpan
   readonly logs: readonly LogMark[]
 }
 
-/** More sub-requests than this are not looked into. */
-const passLimit = 50
+/** The spans of more requests than this are not shown. */
+const requestLimit = 50
 
-/** Makes spans of a pass, and of its sub-requests within it. */
-export async function createPassSpans(profile: Profile, findChildren: ChildFinder): Promise<PassSpans> {
-  const { duration, method, token, url } = asObject(profile.summary)
-  const handled = asNumber(duration) * 1000
+/** Creates the spans of a request, with those of its sub-requests. */
+export async function createRequestSpans(profile: Profile, findChildren: ChildFinder): Promise<RequestSpans> {
+  const { duration, method, token, url } = profile.summary
+  const handled = duration * 1000
   const root = createSpan({
-    name: `${asText(method)} ${toTarget(asText(url))}`,
+    name: `${method} ${toTarget(url)}`,
     category: 'request',
     periods: [{ start: 0, duration: handled }],
   })
   const logs: LogMark[] = []
-  const waiting: Trace[] = [{ profile, holder: root, frame: { token: asText(token), offset: 0, handled } }]
-  for (const trace of waiting) {
-    const children = new Map((await findChildren(trace.profile)).map(child => [child.summary.token, child]))
-    logs.push(...readLogMarks(trace.profile, trace.frame))
-    for (const [token, { span, start }] of fill(trace, children)) {
+  const waiting: WaitingRequest[] = [{ profile, holder: root, frame: { token, offset: 0, handled } }]
+  for (const request of waiting) {
+    const children = new Map((await findChildren(request.profile)).map(child => [child.summary.token, child]))
+    logs.push(...readLogMarks(request.profile, request.frame))
+    for (const [token, { span, start }] of fill(request, children)) {
       const child = children.get(token)
-      if (child === undefined || waiting.length === passLimit) continue
-      const handled = asNumber(child.summary.duration) * 1000
+      if (child === undefined || waiting.length === requestLimit) continue
+      const handled = child.summary.duration * 1000
       waiting.push({ profile: child, holder: span, frame: { token, offset: start, handled } })
     }
   }
   return { root, logs }
 }
 
-interface Trace {
+/** A request whose spans are not in the tree yet. */
+interface WaitingRequest {
   readonly profile: Profile
   readonly holder: TimelineSpan
-  readonly frame: PassFrame
+  readonly frame: RequestFrame
 }
 
-/** Puts what was recorded of a pass into its span; gives its sub-requests by their tokens. */
-function fill({ frame, holder, profile }: Trace, children: ReadonlyMap<string, Profile>): EventSpans['requests'] {
+/** Puts the spans of a request into its holder; gives its sub-requests by their tokens. */
+function fill(
+  { frame, holder, profile }: WaitingRequest,
+  children: ReadonlyMap<string, Profile>,
+): EventSpans['requests'] {
   const summaries = [...children.values()].map(({ summary }) => summary)
   const { requests, roots } = createEventSpans(readEventTree(profile), frame, summaries)
   holder.children.push(...roots)
@@ -117,33 +120,33 @@ function fill({ frame, holder, profile }: Trace, children: ReadonlyMap<string, P
 const holding: ReadonlySet<Category> = new Set(['kernel', 'event', 'listener', 'controller'])
 
 /**
- * What was recorded by itself lies where it began: in the innermost of what was under way, the latest of several. Where
- * listeners wait at the same time, that may be the other one; its own times are right nevertheless.
+ * A span without a recorded parent is put where it began: into the innermost span of that moment, the latest of several. If
+ * listeners wait at the same time, this may be the wrong one; the times of the span are right nevertheless.
  */
 function findHolder(holder: TimelineSpan, moment: number): TimelineSpan {
   const inner = holder.children.findLast(({ category, periods }) => holding.has(category) && holds(periods[0], moment))
   return inner === undefined ? holder : findHolder(inner, moment)
 }
 
-/** What of a pass the event tree tells. */
+/** The spans of an event tree. */
 export interface EventSpans {
-  /** What lies in nothing else. */
+  /** Spans without a parent. */
   readonly roots: readonly TimelineSpan[]
   /** The sub-requests, by their tokens. */
   readonly requests: ReadonlyMap<string, SubRequestSpan>
 }
 
-/** A sub-request, which its own profile tells more of. */
+/** A sub-request, whose own profile has its spans. */
 export interface SubRequestSpan {
   readonly span: TimelineSpan
   /** Microseconds since the main request began. */
   readonly start: number
 }
 
-/** Makes spans of dispatches, calls of listeners and sub-requests; and of the gaps between the kernel's events. */
+/** Creates the spans of dispatches, calls of listeners, sub-requests, and the gaps between the kernel's events. */
 export function createEventSpans(
   { nodes, roots }: EventTree,
-  frame: PassFrame,
+  frame: RequestFrame,
   children: readonly ProfileSummary[],
 ): EventSpans {
   const gaps = findKernelGaps(roots).map(gap => toGapSpan(gap, frame))
@@ -151,7 +154,7 @@ export function createEventSpans(
   const found: TimelineSpan[] = [...gaps]
   const requests = new Map<string, SubRequestSpan>()
   for (const node of nodes) {
-    const span = toSpan(node, frame, children)
+    const span = toEventSpan(node, frame, children)
     const start = frame.offset + node.start
     spans.set(node, span)
     if (node.kind === 'request') requests.set(node.name, { span, start })
@@ -163,12 +166,12 @@ export function createEventSpans(
   return { roots: found, requests }
 }
 
-/** Whether something began within a period. */
+/** Whether a moment lies within a period. */
 export function holds(period: Period | undefined, moment: number): boolean {
   return period !== undefined && period.start <= moment && moment < endOf(period)
 }
 
-function toSpan(node: EventNode, frame: PassFrame, children: readonly ProfileSummary[]): TimelineSpan {
+function toEventSpan(node: EventNode, frame: RequestFrame, children: readonly ProfileSummary[]): TimelineSpan {
   const { duration, hasThrown, index, kind, name, start } = node
   const lasted = duration ?? Math.max(0, frame.handled - start)
   const periods = [{ start: frame.offset + start, duration: lasted }]
@@ -187,7 +190,7 @@ function categoryOf(node: EventNode): Category {
   return isKernelDispatch(node) ? 'kernel' : 'event'
 }
 
-function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: PassFrame): TimelineSpan {
+function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: RequestFrame): TimelineSpan {
   const lasted = duration ?? Math.max(0, handled - start)
   return createSpan(
     {
@@ -199,8 +202,8 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Pa
   )
 }
 
-/** Makes spans of the outgoing requests; one that was not over is shown as if it had ended with the pass. */
-export function createCallSpans(profile: Profile, { handled, offset, token }: PassFrame): TimelineSpan[] {
+/** Creates the spans of the HTTP client calls; a call without an end is drawn until the request was handled. */
+export function createCallSpans(profile: Profile, { handled, offset, token }: RequestFrame): TimelineSpan[] {
   const link = recordLink(token, 'http')
   return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) => {
     const begin = Math.round(start * 1000)
@@ -220,8 +223,8 @@ export function createCallSpans(profile: Profile, { handled, offset, token }: Pa
   })
 }
 
-/** Makes spans of the templates that were rendered: of pages, with their partials within them. */
-export function createTemplateSpans(profile: Profile, { offset, token }: PassFrame): TimelineSpan[] {
+/** Creates the spans of the rendered templates: of pages, with their partials within them. */
+export function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
   const link = recordLink(token, 'templates')
   const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
     const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
@@ -237,33 +240,28 @@ function toMicroseconds(milliseconds: number): number {
   return Math.max(0, Math.round(milliseconds * 1000))
 }
 
-/** Makes spans of what the application has measured with the stopwatch of a request. */
-export function createStopwatchSpans({ data }: Profile, { offset }: PassFrame): TimelineSpan[] {
-  return asObjects(asObject(data.time).measured).map(({ category, isRunning, name, periods }) => {
-    const kind = asText(category)
-    return createSpan(
+/** Creates the spans that the application measured with the stopwatch of a request. */
+export function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame): TimelineSpan[] {
+  const measured = collectors.time?.measured ?? []
+  return measured.map(({ category, isRunning, name, periods }) =>
+    createSpan(
       {
-        name: asText(name),
+        name,
         category: 'stopwatch',
-        periods: asList(periods)
-          .map(asList)
-          .map(([start, duration]) => ({
-            start: offset + asNumber(start),
-            duration: Math.max(0, asNumber(duration)),
-          })),
+        periods: periods.map(([start, duration]) => ({ start: offset + start, duration })),
       },
-      { note: kind === 'default' ? '' : kind, problem: isRunning === true ? 'not stopped' : '' },
-    )
-  })
+      { note: category === 'default' ? '' : category, problem: isRunning ? 'not stopped' : '' },
+    ),
+  )
 }
 
-/** How many names and periods of a stopwatch there was no room for. */
-export function countDropped({ data }: Profile): number {
-  const { dropped, measured } = asObject(asObject(data).time)
-  return asObjects(measured).reduce((sum, event) => sum + asNumber(event.dropped), asNumber(dropped))
+/** How many names and periods of the stopwatch were not recorded because there were too many. */
+export function countDropped({ collectors }: Profile): number {
+  const { dropped = 0, measured = [] } = collectors.time ?? {}
+  return measured.reduce((sum, event) => sum + event.dropped, dropped)
 }
 
-/** A warning, or worse, as a mark on the time axis. */
+/** A log message of level warning or above, as a mark on the time axis. */
 export interface LogMark {
   /** Microseconds since the main request began. */
   readonly at: number
@@ -273,8 +271,8 @@ export interface LogMark {
   readonly link: string
 }
 
-/** Reads the log records of level warning and above. */
-export function readLogMarks(profile: Profile, { offset, token }: PassFrame): LogMark[] {
+/** Reads the log messages of level warning and above. */
+export function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMark[] {
   const link = recordLink(token, 'logger')
   return readLogs(profile).logs.flatMap(({ at, index, level, message }) => {
     const severity = severityOf(level)

@@ -1,5 +1,6 @@
 import { formatMicroseconds, shorten } from '../../../profile/format.ts'
 import { endOf, joinPeriods, type Period, subtractPeriods, totalOf } from '../../../profile/periods.ts'
+import type { Bar } from '../bar.ts'
 import { createScale, type Scale, type TimelineFilter } from './scale.ts'
 import { type Category, categories, type LogMark, type TimelineSpan } from './spans.ts'
 
@@ -159,12 +160,6 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
     duration: formatMicroseconds(duration),
     ownTime: hasInner ? formatMicroseconds(totalOf(own)) : '',
   }
-}
-
-/** A bar, in percent of the width of the chart. */
-export interface Bar {
-  readonly x: string
-  readonly width: string
 }
 
 /** Narrower bars are not seen. */

@@ -1,24 +1,17 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
-import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
 import { templatesPanel } from '#bundles/profiler/web/panels/templates.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
-import { createSubject } from '#tests/support/create-profile.ts'
+import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
   const { show } = await createProfiledKernel(t)
-  const panels = [
-    createEventsPanel(),
-    createLoggerPanel(),
-    timePanel,
-    createHttpPanel('/'),
-    memoryPanel,
-    templatesPanel,
-  ]
+  const panels = [eventsPanel, loggerPanel, timePanel, createHttpPanel('/'), memoryPanel, templatesPanel]
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,
@@ -46,9 +39,9 @@ t.test('whatever has become of a record on the disk, its panels can be shown', a
       fc.record({ measured: fc.array(fc.oneof(json, fc.record({ periods: json }))), dropped: json }),
     ),
   })
-  const facts = fc.record({ events: fc.oneof(json, fc.record({ listeners: fc.array(json) })) })
-  const property = fc.asyncProperty(data, facts, async (data, facts) => {
-    const subject = createSubject(data, { facts })
+  const processData = fc.record({ events: fc.oneof(json, fc.record({ listeners: fc.array(json) })) })
+  const property = fc.asyncProperty(data, processData, async (data, processData) => {
+    const subject = createSubject({}, { profile: createProfile(data, { processData }) })
     for (const panel of panels) {
       panel.hasContent(subject.profile)
       panel.badge?.(subject.profile)

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { controllerTimes } from '#bundles/profiler/profile/event-outline.ts'
 import { type EventNode, ownTime, readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { createEventsPanel } from '#bundles/profiler/web/panels/events.ts'
+import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -29,7 +29,7 @@ const spans = [
   [0, 'hanging', 20_010, null],
 ]
 
-const facts = {
+const processData = {
   events: {
     listeners: [
       { event: 'kernel.request', name: 'Early.onRequest', priority: 8, site: 'src/early.ts:7' },
@@ -44,10 +44,11 @@ const facts = {
   },
 }
 
-const subject = createSubject({ events: { spans, dropped: 7 } }, { facts })
+const profile = createProfile({ events: { spans, dropped: 7 } }, { processData })
+const subject = createSubject({}, { profile })
 
 t.test('the tree is told as it happened, with times, places, and what was done', async t => {
-  const view = await createEventsPanel().toView(subject)
+  const view = await eventsPanel.toView(subject)
   t.hasStrict(view.nodes, [
     {
       id: 'span-0',
@@ -93,7 +94,7 @@ t.test('the tree is told as it happened, with times, places, and what was done',
 
 t.test('the controller stands where it was called, with what it has dispatched, changed and thrown', async t => {
   const nodesOf = async (spans: unknown[], exceptions: unknown[] = []) =>
-    (await createEventsPanel().toView(createSubject({ events: { spans }, exception: { exceptions } }))).nodes
+    (await eventsPanel.toView(createSubject({ events: { spans }, exception: { exceptions } }))).nodes
   const before = [
     [null, 'kernel.controller', 0, 10],
     [null, 'kernel.controller_arguments', 20, 10, -1, 0, [], ['set attribute by-the-resolver']],
@@ -125,7 +126,7 @@ t.test('the controller stands where it was called, with what it has dispatched, 
   t.hasStrict(await nodesOf([thrower, answer]), [{ id: 'span-0' }, { id: 'span-1' }], 'it was never called')
   const { show } = await createProfiledKernel(t)
   const nameless = { ...subject.profile, summary: { ...subject.profile.summary, controller: null } }
-  const html = await show(createEventsPanel(), {
+  const html = await show(eventsPanel, {
     profile: toProfile({ ...nameless, data: { events: { spans: failed } } }),
   })
   t.match(html, 'the controller')
@@ -133,7 +134,7 @@ t.test('the controller stands where it was called, with what it has dispatched, 
 
 t.test('an event that was stopped before it was dispatched says whom that has skipped', async t => {
   const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
-  const view = await createEventsPanel().toView(createSubject({ events: { spans } }))
+  const view = await eventsPanel.toView(createSubject({ events: { spans } }))
   t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
 })
 
@@ -144,7 +145,7 @@ t.test('what repeats itself, short and without consequence, is one line', async 
   ]
   const spans = [0, 20, 40].flatMap(at => custom(at)).concat(custom(60, 'tick', 'Other.onTick'), custom(80, 'tock'))
   const slow = [100, 3000, 6000].flatMap(at => custom(at, 'slow', 'Slow.onSlow', 2000))
-  const { nodes } = await createEventsPanel().toView(createSubject({ events: { spans: [...spans, ...slow] } }))
+  const { nodes } = await eventsPanel.toView(createSubject({ events: { spans: [...spans, ...slow] } }))
   t.match(nodes, [
     { id: '', name: 'tick', times: '× 3', duration: '0.030 ms', own: '', isOpen: false, marks: /alike/ },
     { id: 'span-6', times: '' },
@@ -170,18 +171,18 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
   ]
   const { show } = await createProfiledKernel(t)
   const large = createSubject({ events: { spans } })
-  const html = await show(createEventsPanel(), large)
+  const html = await show(eventsPanel, large)
   t.ok(html.length < 60_000, `${html.length} characters`)
   t.match(html, /id="span-981".*etag/)
   t.match(html, '864 short calls without an effect are not listed')
   t.match(html, /href="\/_profiler\/\w+\?panel(=|&#x3D;)events&amp;spans(=|&#x3D;)all"/)
-  const all = await show(createEventsPanel(), { ...large, query: new URLSearchParams('spans=all') })
+  const all = await show(eventsPanel, { ...large, query: new URLSearchParams('spans=all') })
   t.match(all, 'id="span-982"')
   t.notMatch(all, 'left out')
 })
 
 t.test('called, not called with the reason, and orphaned', async t => {
-  const view = await createEventsPanel().toView(subject)
+  const view = await eventsPanel.toView(subject)
   t.hasStrict(view.called, [
     {
       event: 'kernel.request',
@@ -214,7 +215,7 @@ t.test('called, not called with the reason, and orphaned', async t => {
 t.test('a sub-request is named after its controller, or its path', async t => {
   const { summary } = subject.profile
   const nameIn = async (child: typeof summary) => {
-    const view = await createEventsPanel().toView({ ...subject, children: [child] })
+    const view = await eventsPanel.toView({ ...subject, children: [child] })
     const [{ children } = { children: [] }] = view.nodes as { children: { children: { name: string }[] }[] }[]
     return children[0]?.children[1]?.name
   }
@@ -224,7 +225,7 @@ t.test('a sub-request is named after its controller, or its path', async t => {
 
 t.test('the page escapes what it shows, and shows everything', async t => {
   const { show } = await createProfiledKernel(t)
-  const html = await show(createEventsPanel(), subject)
+  const html = await show(eventsPanel, subject)
   t.match(html, '/_profiler/abc123?panel&#x3D;events')
   t.match(html, '7 more events')
   const hostile = createSubject({
@@ -235,14 +236,14 @@ t.test('the page escapes what it shows, and shows everything', async t => {
       ],
     },
   })
-  const escaped = await show(createEventsPanel(), hostile)
+  const escaped = await show(eventsPanel, hostile)
   t.match(escaped, '&lt;script&gt;')
   t.notMatch(escaped, /<script|href="\/_profiler/)
 })
 
 t.test('an empty tree says so', async t => {
   const { show } = await createProfiledKernel(t)
-  const panel = createEventsPanel()
+  const panel = eventsPanel
   t.notOk(panel.hasContent(createSubject({}).profile))
   t.ok(panel.hasContent(subject.profile))
   const html = await show(panel, createSubject({}))
@@ -279,9 +280,9 @@ t.test('a tree of any depth is shown', async t => {
   )
   const { show } = await createProfiledKernel(t)
   const query = new URLSearchParams('spans=all')
-  const html = await show(createEventsPanel(), createSubject({ events: { spans: deep } }, { query }))
+  const html = await show(eventsPanel, createSubject({ events: { spans: deep } }, { query }))
   t.equal(html.match(/<li /g)?.length, 5000)
-  t.ok(await createEventsPanel().toView(createSubject({ events: { spans: deep } })))
+  t.ok(await eventsPanel.toView(createSubject({ events: { spans: deep } })))
 })
 
 t.test('the own time is what nothing within accounts for; what overlaps counts once', async t => {

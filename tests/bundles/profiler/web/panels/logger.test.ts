@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -36,7 +36,7 @@ function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
 }
 
 t.test('records stand in the order of time, between what follows from the event tree', async t => {
-  const { dropped, lines } = await createLoggerPanel().toView(createLogs())
+  const { dropped, lines } = await loggerPanel.toView(createLogs())
   t.hasStrict(lines, [
     { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
     {
@@ -80,7 +80,7 @@ t.test('records are counted by level and above; those of the summary are exact',
   const { profile } = createLogs()
   const countsOf = async (more: object) => {
     const summary = { ...profile.summary, ...more }
-    const { levels } = await createLoggerPanel().toView(createLogs({ profile: { ...profile, summary } }))
+    const { levels } = await loggerPanel.toView(createLogs({ profile: { ...profile, summary } }))
     return (levels as { level: string; count: number }[]).map(({ count, level }) => `${level} ${count}`)
   }
   t.strictSame(await countsOf({}), ['debug 6', 'info 5', 'warning 4', 'error 1', 'critical 0'])
@@ -96,13 +96,13 @@ t.test('records are counted by level and above; those of the summary are exact',
 t.test('of a context with many names the first are told', async t => {
   const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
   const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
-  const { lines } = await createLoggerPanel().toView(createSubject({ logger }))
+  const { lines } = await loggerPanel.toView(createSubject({ logger }))
   t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
 })
 
 t.test('the address filters: by level, channel and text, and shows event notifications', async t => {
   const shown = async (address: string) => {
-    const { lines } = await createLoggerPanel().toView(createLogs({ query: new URLSearchParams(address) }))
+    const { lines } = await loggerPanel.toView(createLogs({ query: new URLSearchParams(address) }))
     return (lines as { index?: number; isHidden: boolean }[])
       .filter(({ isHidden }) => !isHidden)
       .map(({ index }) => index)
@@ -125,26 +125,24 @@ t.test('a sub-request stands where it began, and leads to its own log', async t 
     data: { ...profile.data, events: { spans: [...spans.slice(0, 5), request] } },
   })
   const child = { ...profile.summary, token: 'fedcba', controller: 'error_controller', errors: 1, warnings: 2 }
-  const html = await show(createLoggerPanel(), createLogs({ profile: nested, children: [child] }))
+  const html = await show(loggerPanel, createLogs({ profile: nested, children: [child] }))
   t.match(
     html,
     /<a href="[^"]*\/_profiler\/fedcba\?panel&#x3D;logger">Sub-Request error_controller<\/a>\s+has its own log/,
   )
   t.match(html, '<span class="badge badge-error">1 error</span> <span class="badge badge-warning">2 warnings</span>')
   const levelOf = async (more: object) => {
-    const { lines } = await createLoggerPanel().toView(
-      createLogs({ profile: nested, children: [{ ...child, ...more }] }),
-    )
+    const { lines } = await loggerPanel.toView(createLogs({ profile: nested, children: [{ ...child, ...more }] }))
     return (lines as { isSubRequest?: boolean; level: string }[]).find(line => line.isSubRequest)?.level
   }
   t.equal(await levelOf({ errors: 0 }), 'warning')
   t.equal(await levelOf({ errors: 0, warnings: 0 }), 'debug')
   const sub = { ...profile, summary: { ...profile.summary, parent: 'aaaaaa' } }
-  t.match(await show(createLoggerPanel(), createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
+  t.match(await show(loggerPanel, createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
 
 t.test('the menu counts errors, else warnings', async t => {
-  const { badge } = createLoggerPanel()
+  const { badge } = loggerPanel
   const { profile } = createLogs()
   const badgeOf = (errors: number, warnings: number) =>
     badge?.({ ...profile, summary: { ...profile.summary, errors, warnings } })
@@ -155,7 +153,7 @@ t.test('the menu counts errors, else warnings', async t => {
 
 t.test('the page has every line, and escapes it', async t => {
   const { show } = await createProfiledKernel(t)
-  const html = await show(createLoggerPanel(), createLogs())
+  const html = await show(loggerPanel, createLogs())
   t.match(html, 'Log Messages')
   t.match(html, '<tr class="log log-error" id="log-1"')
   t.match(html, '<i id="log-3"></i>')
@@ -170,7 +168,7 @@ t.test('the page has every line, and escapes it', async t => {
 
 t.test('where nothing was logged the page says how to', async t => {
   const { show } = await createProfiledKernel(t)
-  const panel = createLoggerPanel()
+  const panel = loggerPanel
   const empty = createSubject({})
   t.notOk(panel.hasContent(empty.profile))
   t.ok(panel.hasContent(createLogs().profile))
@@ -183,7 +181,7 @@ t.test('records that make no sense are left out', async t => {
   const damaged = [null, 'text', { level: 'loud', message: 'x' }, { level: 'info' }, { level: 'info', message: 'kept' }]
   const data = { logger: { records: damaged, dropped: {} } }
   const summary = { ...profile.summary, time: Number.MAX_SAFE_INTEGER }
-  const view = await createLoggerPanel().toView(createLogs({ profile: toProfile({ ...profile, data, summary }) }))
+  const view = await loggerPanel.toView(createLogs({ profile: toProfile({ ...profile, data, summary }) }))
   t.hasStrict(view.lines, [
     { index: 0, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' },
   ])

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import { toValueRow } from '#bundles/profiler/profile/format-value.ts'
-import { toSpan } from '#bundles/profiler/web/panels/bar.ts'
+import { toBar } from '#bundles/profiler/web/panels/bar.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { splitMessage } from '#bundles/profiler/web/panels/logger.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
@@ -36,10 +36,10 @@ t.test('whatever was logged, no part of it is lost', async t => {
 })
 
 t.test('bars lie within their picture, and can be seen', async t => {
-  t.strictSame(toSpan({ start: 15, duration: 5 }, { start: 10, duration: 20 }), { x: '250', width: '250' })
-  t.strictSame(toSpan({ start: 30, duration: 0 }, { start: 10, duration: 20 }), { x: '996', width: '4' })
-  t.strictSame(toSpan({ start: 0, duration: 99 }, { start: 10, duration: 20 }), { x: '0', width: '1000' })
-  t.strictSame(toSpan({ start: 5, duration: 5 }, { start: 5, duration: 0 }), { x: '0', width: '4' })
+  t.strictSame(toBar({ start: 15, duration: 5 }, { start: 10, duration: 20 }), { x: '250', width: '250' })
+  t.strictSame(toBar({ start: 30, duration: 0 }, { start: 10, duration: 20 }), { x: '996', width: '4' })
+  t.strictSame(toBar({ start: 0, duration: 99 }, { start: 10, duration: 20 }), { x: '0', width: '1000' })
+  t.strictSame(toBar({ start: 5, duration: 5 }, { start: 5, duration: 0 }), { x: '0', width: '4' })
 })
 
 t.test('long values are folded', async t => {

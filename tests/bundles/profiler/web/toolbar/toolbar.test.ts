@@ -8,20 +8,17 @@ import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { createProfile, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 async function createFragments(t: Test) {
   const { app } = await createProfiledKernel(t)
-  return async (profile: Profile, children: readonly ProfileSummary[] = [], facts = {}) =>
-    plainEquals(
-      await app.view.render(
-        'profiler/toolbar',
-        toToolbarView({ profile, facts, children, findings: findFindings(profile) }),
-      ),
-    )
+  return async (profile: Profile, children: readonly ProfileSummary[] = []) => {
+    const shown = { ...createSubject({}), profile, children, findings: findFindings(profile) }
+    return plainEquals(await app.view.render('profiler/toolbar', toToolbarView(shown)))
+  }
 }
 
 t.test('the toolbar of a page says what became of it, and links to the panels', async t => {
@@ -160,7 +157,8 @@ t.test('everything that stands out is told', async t => {
     contentType: null,
   }
   const child = createProfile({}, { token: 'aaaaaa', parent: 'abc123', controller: null }).summary
-  const html = await show(createProfile(data, init), [child], { config: { environment: 'dev' } })
+  const processData = { config: { environment: 'dev' } }
+  const html = await show(createProfile(data, { ...init, processData }), [child])
   const text = toText(html)
   t.match(text, /no route/)
   t.match(text, /Outcome The client closed/)
@@ -216,8 +214,8 @@ t.test('whatever a record says stays text', async t => {
       exception: text,
       errors: 1,
     }
-    const facts = { config: { environment: text }, server: { versions: { node: text, sinfonietta: text } } }
-    return show(createProfile(data, { ...init, children: [text] }), [], facts)
+    const processData = { config: { environment: text }, server: { versions: { node: text, sinfonietta: text } } }
+    return show(createProfile(data, { ...init, children: [text], processData }), [])
   }
   t.strictSame(skeletonOf(await make(hostile)), skeletonOf(await make('plain')))
 })

@@ -1,0 +1,171 @@
+import { type OutlineNode, outlineEvents, walkOutline } from '../../profile/event-outline.ts'
+import { readEventTree } from '../../profile/event-tree.ts'
+import { type Row, toPairRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
+import { recordLink } from '../../profile/links.ts'
+import type { Profile } from '../../profile/profile.ts'
+import type { Pairs } from '../../profile/schema.ts'
+import { attributeLimit } from '../../record/change-watch.ts'
+
+/** A change of a value, and what made it. */
+export interface Origin {
+  /** The listener, the controller, or `the kernel`. */
+  readonly who: string
+  /** The id of its row in the events panel. */
+  readonly anchor: string
+  /** `came with`: the value was part of a new response. */
+  readonly how: 'set' | 'changed' | 'removed' | 'came with'
+  /** The token of its last sub-request, which may have made the response. Empty when there was none. */
+  readonly token: string
+}
+
+/** The changes of the headers of a response and of the attributes of a request, by name, in their order. */
+export interface ChangeOrigins {
+  /** Of the profile. */
+  readonly token: string
+  readonly headers: ReadonlyMap<string, readonly Origin[]>
+  readonly attributes: ReadonlyMap<string, readonly Origin[]>
+  /** What made the response: headers that were not set came with it. */
+  readonly response: Origin | undefined
+  /** Whether all changes are known. */
+  readonly isComplete: boolean
+}
+
+/** Derives from the changes of the event tree which listener set what. */
+export function findOrigins(profile: Profile): ChangeOrigins {
+  const { controller, token } = profile.summary
+  const headers = new Map<string, Origin[]>()
+  const attributes = new Map<string, Origin[]>()
+  let response: Origin | undefined
+  let isComplete = true
+  for (const node of walkOutline(outlineEvents(readEventTree(profile), controller ?? ''))) {
+    const maker = describeMaker(node)
+    if (node.kind === 'controller') response = { ...maker, how: 'came with' }
+    for (const { name, verb, what } of node.changes) {
+      if (what === '') isComplete = false
+      if (what === 'response') {
+        response = { ...maker, how: 'came with' }
+        headers.clear()
+      }
+      const how = verb === 'set' || verb === 'changed' || verb === 'removed' ? verb : undefined
+      if (how === undefined) continue
+      const origin: Origin = { ...maker, how }
+      // A header that is changed before it is set came with the response.
+      const first = response !== undefined && how !== 'set' ? [response] : []
+      if (what === 'header') headers.set(name, [...(headers.get(name) ?? first), origin])
+      if (what === 'attribute') attributes.set(name, [...(attributes.get(name) ?? []), origin])
+    }
+  }
+  return { token, headers, attributes, response, isComplete }
+}
+
+function describeMaker({ anchor, children, kind, name }: OutlineNode): Omit<Origin, 'how'> {
+  const token = children.findLast(child => child.kind === 'request')?.name ?? ''
+  if (kind === 'dispatch') return { who: 'the kernel', anchor, token }
+  return { who: kind === 'controller' && name !== '' ? `controller ${name}` : name || 'the controller', anchor, token }
+}
+
+/** A row with the origin of its value. */
+export interface OriginRow extends ValueRow {
+  readonly origin: OriginView | false
+}
+
+/** The origin of a value as a table shows it. */
+export interface OriginView {
+  /** The words before `who`, such as `changed by`; empty for `set by`, which is the heading. */
+  readonly how: string
+  readonly who: string
+  /** The address of its row in the events panel; empty when there is none. */
+  readonly link: string
+  /** The address of the same value in the sub-request that may have made the response; empty when there was none. */
+  readonly subLink: string
+  /** The changes before it, the latest first. */
+  readonly earlier: readonly OriginView[]
+}
+
+/** A header that was removed. */
+export interface RemovedRow {
+  readonly name: string
+  readonly by: OriginView
+}
+
+/** Creates the rows of a response's headers; `isMeasured`: the server computed the length of the body. */
+export function createHeaderRows(headers: readonly Row[], origins: ChangeOrigins, isMeasured: boolean): OriginRow[] {
+  return withIds(
+    'header',
+    headers.map(row => {
+      const name = row.name.toLowerCase()
+      const known = origins.headers.get(name)
+      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, rowId('header', name)))
+      if (name === 'content-length' && isMeasured) return withOrigin(row, viewOther('the server'))
+      const { isComplete, response } = origins
+      return withOrigin(
+        row,
+        isComplete && response !== undefined && viewOrigins([response], origins, rowId('header', name)),
+      )
+    }),
+  )
+}
+
+/** Creates the rows of a request's attributes. */
+export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubRequest: boolean): OriginRow[] {
+  const rows = toPairRows(pairs)
+  const others = viewOther(isSubRequest ? 'the caller of the sub-request' : 'there from the start')
+  const isComplete = origins.isComplete && rows.length <= attributeLimit
+  return withIds(
+    'attribute',
+    rows.map(row => {
+      const known = origins.attributes.get(row.name)
+      if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''))
+      return withOrigin(row, isComplete && others)
+    }),
+  )
+}
+
+/** Finds the headers that were removed and not set again. */
+export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
+  return [...origins.headers].flatMap(([name, changes]) =>
+    changes.at(-1)?.how === 'removed' ? [{ name, by: viewOrigins(changes, origins, '') }] : [],
+  )
+}
+
+function withOrigin(row: Row, origin: OriginView | false): OriginRow {
+  return { ...toValueRow(row), origin }
+}
+
+/** Only the first row of a name gets the id. */
+function withIds(what: 'header' | 'attribute', rows: readonly OriginRow[]): OriginRow[] {
+  const known = new Set<string>()
+  return rows.map(row => {
+    const id = rowId(what, row.name)
+    if (known.has(id)) return row
+    known.add(id)
+    return { ...row, id }
+  })
+}
+
+function viewOrigins(changes: readonly Origin[], { token }: ChangeOrigins, id: string): OriginView {
+  const events = recordLink(token, 'events')
+  const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id)).reverse()
+  return { ...(last as OriginView), earlier }
+}
+
+function viewOrigin({ anchor, how, token, who }: Origin, events: string, id: string): OriginView {
+  const isFromResponse = how === 'came with'
+  return {
+    how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
+    who,
+    link: `${events}#${anchor}`,
+    subLink: isFromResponse && token !== '' ? `${recordLink(token, 'request')}#${id}` : '',
+    earlier: [],
+  }
+}
+
+function viewOther(who: string): OriginView {
+  return { how: '', who, link: '', subLink: '', earlier: [] }
+}
+
+/** The id of the row of a header or an attribute in the request panel; empty for a name that cannot be an id. */
+export function rowId(what: 'header' | 'attribute', name: string): string {
+  const key = name.toLowerCase()
+  return /^[\w.-]+$/.test(key) ? `${what}-${key}` : ''
+}
