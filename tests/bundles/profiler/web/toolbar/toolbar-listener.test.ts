@@ -169,7 +169,7 @@ t.test('why a page has no toolbar stands in its log', async t => {
     handlers: { '/sandbox': html({ 'content-security-policy': 'sandbox' }) },
   })
   const { data } = await profileOf(await client.get('/sandbox'))
-  t.match(JSON.stringify(data.logger), 'The page has no toolbar: its policy puts the page in a sandbox.')
+  t.match(JSON.stringify(data.logger), 'The page has no toolbar: the policy of the page is a sandbox.')
 })
 
 t.test('the last end of a body is found from behind as from the front', async t => {

@@ -30,7 +30,7 @@ t.test('the toolbar of a page says what became of it, and links to the panels', 
   t.match(fragment.headers.get('content-security-policy'), "default-src 'none'")
   t.equal(fragment.headers.has('x-debug-token'), false, 'it is not recorded itself')
   const text = plainEquals(fragment.text)
-  t.match(toText(text), /Response 200 .*Time [\d.]+ m?s.*\d+ templates.*Memory [\d.]+ MiB.*Record/)
+  t.match(toText(text), /Response 200 .*Time [\d.]+ m?s.*\d+ templates.*Memory [\d.]+ MiB.*Profile/)
   for (const panel of ['request', 'time', 'templates', 'memory'])
     t.match(text, `href="/_profiler/${token}?panel=${panel}"`)
   t.match(text, `href="/_profiler/${token}"`)
