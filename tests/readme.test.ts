@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { helloBundle } from './fixtures/hello-bundle.ts'
-import { lifecycle } from './support/bare-kernel.ts'
+import { lifecycle } from './support/lifecycle.ts'
 
 const readme = readFileSync('README.md', 'utf8')
 

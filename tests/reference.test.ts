@@ -11,10 +11,10 @@ import * as factories from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { parseConfig } from '#lib/env/config.ts'
 import { Response } from '#lib/http/response.ts'
-import { lifecycle } from './support/bare-kernel.ts'
 import { runDocumented } from './support/documented-console.ts'
 import { readGuide } from './support/guide.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
+import { lifecycle } from './support/lifecycle.ts'
 import { readRows, readSections } from './support/reference.ts'
 
 const events = readSections('docs/reference/events.md')

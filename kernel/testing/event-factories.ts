@@ -1,5 +1,5 @@
 import { RequestBody } from '../../lib/body/request-body.ts'
-import { createEventDispatcher, type EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import { createEventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { Headers, type HeadersInit } from '../../lib/http/headers.ts'
 import { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
@@ -94,15 +94,6 @@ function createSession(attributes: Readonly<Record<string, unknown>>): Session {
   return new Session({ store, lifetime, id: 'test' })
 }
 
-/** Creates a kernel without any listener but those of the given dispatcher. */
-export function createBareKernel(
-  dispatcher: EventDispatcher = createEventDispatcher(),
-  controllers: ControllerResolver = new ControllerResolver(),
-  logger: Logger = silentLogger,
-): HttpKernel {
-  return new HttpKernel({ dispatcher, controllers, context: new RequestContext(), logger })
-}
-
 /** Creates the first event of a request. */
 export function createRequestEvent(init: EventInit = {}): RequestEvent {
   return new RequestEvent(...common(init))
@@ -152,8 +143,17 @@ export function createTerminateEvent(init: TerminateEventInit = {}): TerminateEv
   return new TerminateEvent(kernel, request, init.response ?? new Response(), init.isSent, init.streamError)
 }
 
-function common({ kernel = createBareKernel(), request = createRequest() }: EventInit): [RequestKernel, Request] {
+function common({ kernel = createKernel(), request = createRequest() }: EventInit): [RequestKernel, Request] {
   return [kernel, request]
+}
+
+function createKernel(): HttpKernel {
+  return new HttpKernel({
+    dispatcher: createEventDispatcher(),
+    controllers: new ControllerResolver(),
+    context: new RequestContext(),
+    logger: silentLogger,
+  })
 }
 
 function answer(): Response {

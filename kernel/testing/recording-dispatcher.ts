@@ -7,8 +7,8 @@ import {
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import {
   type DispatchTracer,
-  type TraceSpan,
   TraceableEventDispatcher,
+  type TraceSpan,
 } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { KernelEvent } from '../events.ts'
 

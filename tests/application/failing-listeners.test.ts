@@ -7,7 +7,7 @@ import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-k
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
-import { lifecycle } from '#tests/support/bare-kernel.ts'
+import { lifecycle } from '#tests/support/lifecycle.ts'
 
 const production = { APP_ENV: 'prod', APP_SECRET: 'of production, and long enough for it' }
 

@@ -19,7 +19,7 @@ import {
   throwableNames,
   valueNames,
 } from '#tests/application/faulty-bundle.ts'
-import { lifecycle } from '#tests/support/bare-kernel.ts'
+import { lifecycle } from '#tests/support/lifecycle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProject, linkProject } from '#tests/support/project.ts'
 

@@ -14,7 +14,7 @@ import type {
 import { HttpError } from '#lib/errors/http-error.ts'
 import type { Request } from '#lib/http/request.ts'
 import { type Body, Response } from '#lib/http/response.ts'
-import { lifecycle } from '../support/bare-kernel.ts'
+import { lifecycle } from '../support/lifecycle.ts'
 
 function refuse(): never {
   throw new Error('this is not to be touched')

@@ -6,13 +6,13 @@ import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
-import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { errorChain } from '#lib/errors/flat-error.ts'
 import { Response } from '#lib/http/response.ts'
 import type { LogError } from '#lib/log/record.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
 const page = [
@@ -127,7 +127,7 @@ t.test('what fails while an error is answered has that error as its last cause',
 
 t.test('the maker of a sub-request that cannot be answered learns the first error too', async t => {
   const first = new Error('first')
-  const { dispatcher, kernel, request } = createBare()
+  const { dispatcher, kernel, request } = createBareKernel()
   const fail = () => {
     throw first
   }
@@ -154,7 +154,7 @@ t.test('ten sub-requests may be within one another, and no more', async t => {
     let count = 0
     const descend: RequestHandler = request =>
       count < depth ? kernel.forward(request, descend, { count: ++count }) : new Response(`at ${count}`)
-    const { kernel, request } = createBare(descend)
+    const { kernel, request } = createBareKernel(descend)
     return kernel.handle(request, { catchErrors: false })
   }
   t.equal((await deepest(10)).body, 'at 10')
@@ -185,7 +185,7 @@ t.test('200 overlapping requests do not see anything of one another', async t =>
 })
 
 t.test('arguments that are waited for are waited for', async t => {
-  const { kernel, request } = createBare()
+  const { kernel, request } = createBareKernel()
   request.attributes.set('_controller', {
     name: 'waits',
     arguments: [async () => 'later'],
@@ -214,7 +214,7 @@ t.test('the current request can be followed through awaits, once somebody asks f
 })
 
 t.test('a request without a controller is answered, whoever listens', async t => {
-  t.equal((await createBareKernel().handle(createRequest())).status, 500)
+  t.equal((await createBareKernel().kernel.handle(createRequest())).status, 500)
 })
 
 t.test('a RecordingDispatcher records the events of an application with the profiler', async t => {

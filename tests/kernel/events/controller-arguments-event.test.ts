@@ -1,14 +1,14 @@
 import { t } from 'tap'
 import { defineController, queryValue, toController } from '#kernel/controller.ts'
 import { ControllerArgumentsEvent } from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 
 const greet = defineController('greet', [queryValue('name')], name => new Response(`hello ${name}`))
 
 t.test('listeners see the resolved arguments, by priority, and may replace them', async t => {
-  const { kernel, dispatcher } = createBare()
+  const { kernel, dispatcher } = createBareKernel()
   const request = createRequest('/?name=ada')
   request.attributes.set('_controller', greet)
   const heard: unknown[] = []
@@ -23,7 +23,7 @@ t.test('listeners see the resolved arguments, by priority, and may replace them'
 })
 
 t.test('a listener may still replace the controller', async t => {
-  const { kernel, dispatcher, request } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(ControllerArgumentsEvent, event => {
     event.controller = toController(() => new Response('instead'))
   })
@@ -31,21 +31,21 @@ t.test('a listener may still replace the controller', async t => {
 })
 
 t.test('stopPropagation keeps the rest from running, not the controller', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(ControllerArgumentsEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ControllerArgumentsEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'done')
 })
 
 t.test('a listener that throws keeps the controller from running', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request, sequence } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(ControllerArgumentsEvent, () => Promise.reject(new Error('not with these')))
   t.equal((await kernel.handle(request)).status, 500)
   t.strictSame(sequence.slice(-3), ['kernel.controller_arguments', 'kernel.exception', 'kernel.finish_request'])
 })
 
 t.test('arguments that cannot be resolved never reach the listeners', async t => {
-  const { kernel, dispatcher } = createBare()
+  const { kernel, dispatcher } = createBareKernel()
   const request = createRequest('/')
   request.attributes.set('_controller', greet)
   dispatcher.on(ControllerArgumentsEvent, () => t.fail('must not run'))

@@ -1,11 +1,11 @@
 import { t } from 'tap'
 import { toController } from '#kernel/controller.ts'
 import { ControllerEvent } from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners see the controller that was found, by priority', async t => {
-  const { kernel, dispatcher, request } = createBare(function home() {
+  const { kernel, dispatcher, request } = createBareKernel(function home() {
     return new Response()
   })
   const heard: string[] = []
@@ -16,7 +16,7 @@ t.test('listeners see the controller that was found, by priority', async t => {
 })
 
 t.test('a listener may put another controller in its place, also after an await', async t => {
-  const { kernel, dispatcher, request } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(ControllerEvent, async event => {
     await new Promise(setImmediate)
     event.controller = toController(({ path }) => new Response(`instead of ${path}`))
@@ -25,14 +25,14 @@ t.test('a listener may put another controller in its place, also after an await'
 })
 
 t.test('stopPropagation keeps the rest from running, not the controller', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(ControllerEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ControllerEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'done')
 })
 
 t.test('a listener that throws keeps the controller from running', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request, sequence } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(ControllerEvent, () => {
     throw new Error('not this one')
   })

@@ -1,13 +1,13 @@
 import { t } from 'tap'
 import { ExceptionEvent } from '#kernel/events.ts'
+import { type BareKernel, createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Response } from '#lib/http/response.ts'
-import { type Bare, createBare } from '#tests/support/bare-kernel.ts'
 
 const failure = new Error('lost')
 
-function createFailing(error: unknown = failure): Bare {
-  return createBare(() => {
+function createFailing(error: unknown = failure): BareKernel {
+  return createBareKernel(() => {
     throw error
   })
 }

@@ -1,9 +1,9 @@
 import { t } from 'tap'
 import { FinishRequestEvent } from '#kernel/events.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 
 t.test('it is dispatched after the response is complete, by priority, once', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare()
+  const { kernel, dispatcher, request, sequence } = createBareKernel()
   const heard: string[] = []
   dispatcher.on(FinishRequestEvent, () => void heard.push('second'), -1)
   dispatcher.on(FinishRequestEvent, async () => {
@@ -16,7 +16,7 @@ t.test('it is dispatched after the response is complete, by priority, once', asy
 })
 
 t.test('it is dispatched too when nobody answers an error', async t => {
-  const { kernel, request, sequence } = createBare(() => {
+  const { kernel, request, sequence } = createBareKernel(() => {
     throw new Error('lost')
   })
   await kernel.handle(request)
@@ -24,14 +24,14 @@ t.test('it is dispatched too when nobody answers an error', async t => {
 })
 
 t.test('stopPropagation keeps the rest from running', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(FinishRequestEvent, event => event.stopPropagation(), 1)
   dispatcher.on(FinishRequestEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'done')
 })
 
 t.test('a listener that throws still leaves the client with an answer', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare()
+  const { kernel, dispatcher, request, sequence } = createBareKernel()
   dispatcher.on(FinishRequestEvent, () => {
     throw new Error('not tidy')
   })

@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import { RequestEvent } from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners are called by priority before anything else, and may await', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare()
+  const { kernel, dispatcher, request, sequence } = createBareKernel()
   const heard: string[] = []
   dispatcher.on(RequestEvent, () => void heard.push('last'), -8)
   dispatcher.on(RequestEvent, async () => {
@@ -16,19 +16,21 @@ t.test('listeners are called by priority before anything else, and may await', a
 })
 
 t.test('what a listener attaches reaches the controller', async t => {
-  const { kernel, dispatcher, request } = createBare(request => new Response(String(request.attributes.get('user'))))
+  const { kernel, dispatcher, request } = createBareKernel(
+    request => new Response(String(request.attributes.get('user'))),
+  )
   dispatcher.on(RequestEvent, event => event.request.attributes.set('user', 'ada'))
   t.equal((await kernel.handle(request)).body, 'ada')
 })
 
 t.test('a listener may choose the controller', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(RequestEvent, event => event.request.attributes.set('_controller', () => new Response('chosen')))
   t.equal((await kernel.handle(request)).body, 'chosen')
 })
 
 t.test('respond() answers: no further listener, no controller, straight to kernel.response', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request, sequence } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(RequestEvent, event => event.respond(new Response('early')), 1)
   dispatcher.on(RequestEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'early')
@@ -36,14 +38,14 @@ t.test('respond() answers: no further listener, no controller, straight to kerne
 })
 
 t.test('stopPropagation without a response only keeps the other listeners from running', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(RequestEvent, event => event.stopPropagation(), 1)
   dispatcher.on(RequestEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'done')
 })
 
 t.test('a listener that throws leads to kernel.exception, and no controller runs', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(() => t.fail('must not run'))
+  const { kernel, dispatcher, request, sequence } = createBareKernel(() => t.fail('must not run'))
   dispatcher.on(RequestEvent, () => {
     throw new Error('refused')
   })

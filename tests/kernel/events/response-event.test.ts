@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import { ExceptionEvent, ResponseEvent } from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('listeners change headers and status by priority, and may await', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(ResponseEvent, ({ response }) => response.headers.append('x-order', 'second'), -1)
   dispatcher.on(ResponseEvent, async ({ response }) => {
     await new Promise(setImmediate)
@@ -17,7 +17,7 @@ t.test('listeners change headers and status by priority, and may await', async t
 })
 
 t.test('a listener may replace the response; later ones see the new one', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   dispatcher.on(ResponseEvent, event => {
     event.response = new Response('replaced')
   })
@@ -26,7 +26,7 @@ t.test('a listener may replace the response; later ones see the new one', async 
 })
 
 t.test('stopPropagation keeps the rest from running; the response is sent all the same', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare()
+  const { kernel, dispatcher, request, sequence } = createBareKernel()
   dispatcher.on(ResponseEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ResponseEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, 'done')
@@ -36,7 +36,7 @@ t.test('stopPropagation keeps the rest from running; the response is sent all th
 t.test(
   'a listener that throws leads to kernel.exception; on the response to the error it is skipped when it fails again',
   async t => {
-    const { kernel, dispatcher, request, sequence } = createBare()
+    const { kernel, dispatcher, request, sequence } = createBareKernel()
     dispatcher.on(ResponseEvent, () => {
       throw new Error('no headers today')
     })

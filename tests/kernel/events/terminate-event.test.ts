@@ -1,14 +1,12 @@
 import { t } from 'tap'
 import { ExceptionEvent, RequestEvent, TerminateEvent } from '#kernel/events.ts'
-import { createBareKernel, createRequest } from '#kernel/testing/event-factories.ts'
-import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
-import { createEventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 t.test('listeners are told request and response, by priority, and are waited for', async t => {
-  const dispatcher = createEventDispatcher()
-  const request = createRequest()
+  const { dispatcher, kernel, request } = createBareKernel()
   const response = new Response('sent')
   const heard: unknown[] = []
   dispatcher.on(TerminateEvent, event => void heard.push(event.response, event.isMainRequest), -1)
@@ -16,21 +14,21 @@ t.test('listeners are told request and response, by priority, and are waited for
     await new Promise(setImmediate)
     heard.push(event.request)
   })
-  await createBareKernel(dispatcher).terminate(request, response)
+  await kernel.terminate(request, response)
   t.strictSame(heard, [request, response, true])
 })
 
 t.test('stopPropagation keeps the rest from running', async t => {
-  const dispatcher = new RecordingDispatcher()
+  const { dispatcher, kernel, request } = createBareKernel()
   dispatcher.on(TerminateEvent, event => event.stopPropagation(), 1, 'stopper')
   dispatcher.on(TerminateEvent, () => t.fail('must not run'), 0, 'never called')
-  await createBareKernel(dispatcher).terminate(createRequest(), new Response())
+  await kernel.terminate(request, new Response())
   t.hasStrict(dispatcher.last(TerminateEvent), { stoppedBy: 'stopper', skipped: ['never called'] })
 })
 
 t.test('a listener that fails is logged by its name, and later ones are called', async t => {
-  const dispatcher = createEventDispatcher()
   const { logger, records } = createRecorder()
+  const { dispatcher, kernel, request } = createBareKernel(undefined, { logger })
   const called: string[] = []
   const fail = (message: string) => {
     throw new Error(message)
@@ -38,7 +36,7 @@ t.test('a listener that fails is logged by its name, and later ones are called',
   dispatcher.on(TerminateEvent, () => fail('too late'), 2, 'first')
   dispatcher.on(TerminateEvent, async () => fail('much too late'), 1, 'second')
   dispatcher.on(TerminateEvent, () => called.push('third'))
-  await createBareKernel(dispatcher, undefined, logger).terminate(createRequest(), new Response())
+  await kernel.terminate(request, new Response())
   t.hasStrict(records, [
     {
       level: 'critical',
@@ -55,9 +53,8 @@ t.test('a listener that fails is logged by its name, and later ones are called',
 })
 
 t.test('after an error was answered, what fails has no cause that is none', async t => {
-  const dispatcher = createEventDispatcher()
   const { logger, records } = createRecorder()
-  const kernel = createBareKernel(dispatcher, undefined, logger)
+  const { dispatcher, kernel } = createBareKernel(undefined, { logger })
   dispatcher.on(RequestEvent, () => {
     throw new Error('answered')
   })

@@ -1,17 +1,17 @@
 import assert from 'node:assert'
 import { t } from 'tap'
 import { ExceptionEvent, RequestEvent, ViewEvent } from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import { Response } from '#lib/http/response.ts'
-import { createBare } from '#tests/support/bare-kernel.ts'
 
 t.test('a controller that returns a response needs no view', async t => {
-  const { kernel, request, sequence } = createBare()
+  const { kernel, request, sequence } = createBareKernel()
   await kernel.handle(request)
   t.notOk(sequence.includes('kernel.view'))
 })
 
 t.test('listeners make a response of what the controller returned; the first to respond ends it', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(async () => ({ answer: 42 }))
+  const { kernel, dispatcher, request, sequence } = createBareKernel(async () => ({ answer: 42 }))
   dispatcher.on(ViewEvent, async event => event.respond(Response.json(event.result)), 1)
   dispatcher.on(ViewEvent, () => t.fail('must not run'))
   t.equal((await kernel.handle(request)).body, '{"answer":42}')
@@ -24,7 +24,7 @@ t.test('listeners make a response of what the controller returned; the first to 
 })
 
 t.test('stopPropagation without a response leaves nobody to respond', async t => {
-  const { kernel, dispatcher, request } = createBare(() => 'text')
+  const { kernel, dispatcher, request } = createBareKernel(() => 'text')
   dispatcher.on(ViewEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ViewEvent, event => event.respond(new Response()))
   t.equal((await kernel.handle(request)).status, 500)
@@ -53,7 +53,7 @@ t.test('what nobody makes a response of is an error that names it, and none of i
     [true, 'a boolean'],
   ]
   for (const [result, description] of messages) {
-    const { kernel, dispatcher, request } = createBare(() => result)
+    const { kernel, dispatcher, request } = createBareKernel(() => result)
     let error: unknown
     dispatcher.on(ExceptionEvent, event => {
       error = event.error
@@ -71,7 +71,7 @@ t.test('what nobody makes a response of is an error that names it, and none of i
 })
 
 t.test('a listener that throws leads to kernel.exception', async t => {
-  const { kernel, dispatcher, request, sequence } = createBare(() => 'text')
+  const { kernel, dispatcher, request, sequence } = createBareKernel(() => 'text')
   dispatcher.on(ViewEvent, () => {
     throw new Error('no view')
   })
@@ -80,7 +80,7 @@ t.test('a listener that throws leads to kernel.exception', async t => {
 })
 
 t.test('a listener that responds with the Response of the platform, or with none, fails where it does so', async t => {
-  const { kernel, dispatcher, request } = createBare()
+  const { kernel, dispatcher, request } = createBareKernel()
   const { respond } = RequestEvent.prototype
   dispatcher.on(RequestEvent, event => Reflect.apply(respond, event, [new globalThis.Response('text')]), 0, 'own')
   await kernel.handle(request)

@@ -1,6 +1,6 @@
 import { t } from 'tap'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
 import {
-  createBareKernel,
   createControllerArgumentsEvent,
   createControllerEvent,
   createExceptionEvent,
@@ -19,7 +19,7 @@ const handler = () => new Response('done')
 t.test('each event is made with what a test says, and the plainest of everything else', async t => {
   const main = createRequest('/here', { method: 'POST', headers: { host: 'a.test', 'x-a': '1' } })
   const request = main.duplicate()
-  const kernel = createBareKernel()
+  const { kernel } = createBareKernel()
   const response = new Response('given')
   const events = [
     createRequestEvent({ request, kernel }),

@@ -3,7 +3,8 @@ import { ErrorListener, type MissLevel } from '#bundles/framework/listeners/erro
 import { toController } from '#kernel/controller.ts'
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '#kernel/errors.ts'
-import { createBareKernel, createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { createExceptionEvent, createRequest } from '#kernel/testing/event-factories.ts'
 import { BODY_TOO_LARGE } from '#lib/body/errors.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { HTTP_HOST_FOREIGN, HTTP_METHOD_UNKNOWN, HTTP_VERSION_UNSUPPORTED } from '#lib/http/errors.ts'
@@ -28,7 +29,7 @@ t.test('an error is answered by a sub-request to the error controller: GET, with
   )
   const error = new Error('lost')
   const request = createRequest('/here', { method: 'POST', headers: { 'x-a': '1' } })
-  const event = createExceptionEvent(error, { request, kernel: createBareKernel(undefined, controllers) })
+  const event = createExceptionEvent(error, { request, kernel: createBareKernel(undefined, { controllers }).kernel })
   await createListener().listener.onException(event)
   t.equal(event.response?.body, 'sorry')
   t.ok(event.isPropagationStopped)
@@ -50,7 +51,7 @@ t.test('an error inside the error controller is thrown on', async t => {
       throw worse
     }),
   )
-  const event = createExceptionEvent(new Error(), { kernel: createBareKernel(undefined, controllers) })
+  const event = createExceptionEvent(new Error(), { kernel: createBareKernel(undefined, { controllers }).kernel })
   await t.rejects(createListener().listener.onException(event), worse)
   t.equal(event.response, undefined)
 })

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { defineController } from '#kernel/controller.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Response } from '#lib/http/response.ts'
-import { lifecycle } from '#tests/support/bare-kernel.ts'
+import { lifecycle } from '#tests/support/lifecycle.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 for (const type of lifecycle) {
