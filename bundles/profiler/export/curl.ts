@@ -1,22 +1,19 @@
 import { encodeMultipart, parseParameters } from '../../../lib/body/multipart.ts'
+import type { BodyData } from '../profile/exchange-data.ts'
 import { type FormPart, readFormParts, serializeForm } from '../profile/form-body.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
-import { asList, asObject, asObjects } from '../profile/read-soft.ts'
 
 /**
  * Writes the curl command that makes a recorded request again, an option a line. What was
  * masked stays masked, and has to be filled in by hand. Comments before the command say what it does not send.
  */
-export function createCurl({ data, summary }: Pick<Profile, 'data' | 'summary'>): string {
-  const method = formatText(asObject(summary).method)
-  const url = formatText(asObject(summary).url)
-  const request = asObject(asObject(data).request)
-  const fields = asList(request.headers)
-    .filter(field => Array.isArray(field))
-    .map(([name, value]): Field => [formatText(name), formatText(value)])
+export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
+  const { method, url } = summary
+  const { request } = collectors
+  const fields = (request?.headers ?? []).map(([name, value]): Field => [name, formatText(value)])
   const headers = fields.filter(isSendable)
-  const body = createCurlBody(asObject(request.body), method, contentTypeOf(headers))
+  const body = createCurlBody(request?.body, method, contentTypeOf(headers))
   const isSent = ([name]: Field) => !ownHeaders.has(name.toLowerCase()) && !(body.setsType && isContentType(name))
   const lines = [
     `curl ${writeMethod(method, body.options.length > 0)}${writeAddress(url)}`,
@@ -90,22 +87,19 @@ export interface CurlBody {
   readonly setsType: boolean
 }
 
-type Data = Readonly<Record<string, unknown>>
-
 /** Creates the options that send a recorded body; `contentType` is the header with its parameters. */
-export function createCurlBody(body: Data, method: string, contentType: string): CurlBody {
-  if (method === 'HEAD') return createNone(body, 'With HEAD, curl sends no body.')
-  const json = asList(body.json)
-  const form = asList(body.form)
-  if (json.length > 0) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }
+export function createCurlBody(body: BodyData | undefined, method: string, contentType: string): CurlBody {
+  if (body === undefined || method === 'HEAD') return createNone(body, 'With HEAD, curl sends no body.')
+  const { files = [], form = [], json } = body
+  if (json !== undefined) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }
   const isMultipart = body.type === 'multipart/form-data' && form.length > 0
-  if (isMultipart || asObjects(body.files).length > 0) return createForm(readFormParts(body), contentType)
+  if (isMultipart || files.length > 0) return createForm(readFormParts(body), contentType)
   if (form.length > 0) return { options: [writeData(serializeForm(form))], remarks: [], setsType: false }
   return createNone(body, 'The body is not recorded.')
 }
 
-function createNone(body: Data, remark: string): CurlBody {
-  const isEmpty = Object.keys(body).length === 0 || body.length === 0
+function createNone(body: BodyData | undefined, remark: string): CurlBody {
+  const isEmpty = body === undefined || body.length === 0
   return { options: [], remarks: isEmpty ? [] : [remark], setsType: false }
 }
 

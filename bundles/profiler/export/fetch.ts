@@ -1,28 +1,26 @@
+import type { BodyData } from '../profile/exchange-data.ts'
 import { serializeForm } from '../profile/form-body.ts'
 import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
-import { asList, asObject, asObjects } from '../profile/read-soft.ts'
 
 /**
  * Writes the JavaScript that makes a recorded request again with `fetch()`, for Node and for a browser's console. What
  * was masked stays masked, and has to be filled in by hand; files are named, and empty.
  */
-export function toFetch({ data, summary }: Pick<Profile, 'data' | 'summary'>): string {
-  const { method, url } = asObject(summary)
-  const request = asObject(asObject(data).request)
-  const body = asObject(request.body)
-  const name = formatText(method) || 'GET'
+export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
+  const { method, url } = summary
+  const { body, headers: fields = [] } = collectors.request ?? {}
+  const name = method || 'GET'
   const canHaveBody = name !== 'GET' && name !== 'HEAD'
-  const isMultipart = body.type === 'multipart/form-data' || asObjects(body.files).length > 0
-  const content = canHaveBody ? writeContent(body, isMultipart) : ''
-  const headers = asList(request.headers)
-    .filter(field => Array.isArray(field))
-    .map(([name, value]) => [formatText(name), formatText(value)] as const)
+  const isMultipart = body?.type === 'multipart/form-data' || (body?.files ?? []).length > 0
+  const content = canHaveBody && body !== undefined ? writeContent(body, isMultipart) : ''
+  const headers = fields
+    .map(([name, value]) => [name, formatText(value)] as const)
     .filter(([name, value]) => isSendable(name, value) && !(isMultipart && isContentType(name)))
   const lines = [
-    ...(canHaveBody && isMultipart ? writeForm(body) : []),
-    ...(!canHaveBody && hasContent(body) ? [`// With ${name}, fetch() sends no body.`] : []),
-    `const response = await fetch(${quote(formatText(url))}, {`,
+    ...(canHaveBody && isMultipart && body !== undefined ? writeForm(body) : []),
+    ...(!canHaveBody && body !== undefined && hasContent(body) ? [`// With ${name}, fetch() sends no body.`] : []),
+    `const response = await fetch(${quote(url)}, {`,
     `  method: ${quote(name)},`,
     ...(headers.length === 0
       ? []
@@ -48,25 +46,23 @@ function isContentType(name: string): boolean {
   return name.toLowerCase() === 'content-type'
 }
 
-function hasContent({ files, form, json }: Readonly<Record<string, unknown>>): boolean {
-  return asList(json).length + asList(form).length + asList(files).length > 0
+function hasContent({ files = [], form = [], json }: BodyData): boolean {
+  return json !== undefined || form.length + files.length > 0
 }
 
-function writeContent({ form, json }: Readonly<Record<string, unknown>>, isMultipart: boolean): string {
+function writeContent({ form = [], json }: BodyData, isMultipart: boolean): string {
   if (isMultipart) return 'form'
-  const value = asList(json)
-  if (value.length > 0) return quote(String(JSON.stringify(value[0])))
-  return asList(form).length > 0 ? quote(serializeForm(asList(form))) : ''
+  if (json !== undefined) return quote(String(JSON.stringify(json[0])))
+  return form.length > 0 ? quote(serializeForm(form)) : ''
 }
 
-function writeForm({ files, form }: Readonly<Record<string, unknown>>): string[] {
-  const fields = asList(form).filter(pair => Array.isArray(pair))
+function writeForm({ files = [], form = [] }: BodyData): string[] {
   return [
     'const form = new FormData()',
-    ...fields.map(([name, value]) => `form.append(${quote(formatText(name))}, ${quote(formatText(value))})`),
-    ...asObjects(files).map(({ field, name, type }) => {
-      const blob = `new Blob([], { type: ${quote(formatText(type))} })`
-      return `form.append(${quote(formatText(field))}, ${blob}, ${quote(formatText(name))})`
+    ...form.map(([name, value]) => `form.append(${quote(name)}, ${quote(formatText(value))})`),
+    ...files.map(({ field, name, type }) => {
+      const blob = `new Blob([], { type: ${quote(type)} })`
+      return `form.append(${quote(field)}, ${blob}, ${quote(name)})`
     }),
   ]
 }

@@ -1,10 +1,11 @@
 import { version } from '../../../kernel/version.ts'
 import { statusText } from '../../../lib/http/response.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
+import type { BodyData } from '../profile/exchange-data.ts'
 import { serializeForm } from '../profile/form-body.ts'
 import { formatMoment, formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
-import { asList, asObject, asObjects } from '../profile/read-soft.ts'
+import type { Pairs } from '../profile/schema.ts'
 
 /** An HTTP archive (HAR 1.2). */
 export interface Har {
@@ -88,14 +89,13 @@ const unknownTimings = { blocked: -1, dns: -1, connect: -1, ssl: -1, send: 0, wa
 
 const bodyless = { text: '', comment: 'The body is not recorded.' } as const
 
-function toEntry({ data, summary }: Profile): HarEntry {
+function toEntry({ collectors, summary }: Profile): HarEntry {
   const { contentType, duration, method, outcome, status, time, url } = summary
-  const request = asObject(data.request)
-  const response = asObject(data.response)
-  const httpVersion = `HTTP/${formatText(request.httpVersion) || '1.1'}`
-  const requestHeaders = toHeaders(request.headers)
-  const responseHeaders = toHeaders(response.headers)
-  const body = asObject(request.body)
+  const { request, response } = collectors
+  const httpVersion = `HTTP/${request?.httpVersion || '1.1'}`
+  const requestHeaders = toHeaders(request?.headers)
+  const responseHeaders = toHeaders(response?.headers)
+  const body = request?.body
   return {
     startedDateTime: formatMoment(time),
     time: duration,
@@ -105,10 +105,10 @@ function toEntry({ data, summary }: Profile): HarEntry {
       httpVersion,
       cookies: valuesOf(requestHeaders, 'cookie').flatMap(field => field.split(';').map(toCookie)),
       headers: requestHeaders,
-      queryString: toPairs(request.query),
-      ...toPostData(body),
+      queryString: toPairs(request?.query),
+      ...(body !== undefined && toPostData(body)),
       headersSize: -1,
-      bodySize: toSize(body.length) ?? (Object.keys(body).length === 0 ? 0 : -1),
+      bodySize: body === undefined ? 0 : (toSize(body.length) ?? -1),
     },
     response: {
       status,
@@ -116,10 +116,10 @@ function toEntry({ data, summary }: Profile): HarEntry {
       httpVersion,
       cookies: valuesOf(responseHeaders, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
       headers: responseHeaders,
-      content: { size: toSize(response.size) ?? 0, mimeType: contentType ?? '', ...bodyless },
+      content: { size: toSize(response?.size) ?? 0, mimeType: contentType ?? '', ...bodyless },
       redirectURL: valuesOf(responseHeaders, 'location').join(),
       headersSize: -1,
-      bodySize: toSize(response.size) ?? -1,
+      bodySize: toSize(response?.size) ?? -1,
     },
     cache: {},
     timings: { ...unknownTimings, wait: duration },
@@ -163,19 +163,17 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
 }
 
 /** A number of bytes: of a record that is damaged it may be any number. */
-function toSize(value: unknown): number | undefined {
+function toSize(value: number | null | undefined): number | undefined {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined
 }
 
 /** What was cut says so in a field that is none. */
-function toHeaders(fields: unknown): HarPair[] {
+function toHeaders(fields: Pairs | undefined): HarPair[] {
   return toPairs(fields).filter(({ name }) => /^[\w!#$%&'*+.^`|~-]+$/.test(name))
 }
 
-function toPairs(pairs: unknown): HarPair[] {
-  return asList(pairs)
-    .filter(pair => Array.isArray(pair))
-    .map(([name, value]) => ({ name: formatText(name), value: formatText(value) }))
+function toPairs(pairs: Pairs = []): HarPair[] {
+  return pairs.map(([name, value]) => ({ name, value: formatText(value) }))
 }
 
 function toQuery(url: string): HarPair[] {
@@ -192,15 +190,10 @@ function toCookie(pair: string): HarPair {
   return { name, value: value.join('=') }
 }
 
-function toPostData({ files, form, json, type }: Readonly<Record<string, unknown>>): Pick<HarRequest, 'postData'> {
-  const value = asList(json)
-  const uploads = asObjects(files).map(({ field, name, type }) => ({
-    name: formatText(field),
-    fileName: formatText(name),
-    contentType: formatText(type),
-  }))
+function toPostData({ files = [], form = [], json, type }: BodyData): Pick<HarRequest, 'postData'> {
+  const uploads = files.map(({ field, name, type }) => ({ name: field, fileName: name, contentType: type }))
   const params = [...toPairs(form), ...uploads]
-  if (value.length + params.length === 0) return {}
-  const text = value.length > 0 ? String(JSON.stringify(value[0])) : serializeForm(asList(form))
-  return { postData: { mimeType: formatText(type), params, text: uploads.length > 0 ? '' : text } }
+  if (json === undefined && params.length === 0) return {}
+  const text = json === undefined ? serializeForm(form) : String(JSON.stringify(json[0]))
+  return { postData: { mimeType: type, params, text: uploads.length > 0 ? '' : text } }
 }

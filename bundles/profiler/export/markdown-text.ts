@@ -1,5 +1,4 @@
 import type { ShownProfile } from '../insight/relatives.ts'
-import { asText } from '../profile/read-soft.ts'
 
 /** What a reader does not see, or sees elsewhere than it stands: control characters and those that turn the direction. */
 const invisible = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
@@ -22,7 +21,7 @@ export function toSpan(text: string): string {
 
 /** Writes a recorded value as a code span: texts as they are, everything else as JSON. */
 export function toValueSpan(value: unknown): string {
-  return toSpan(typeof value === 'string' ? value : asText(JSON.stringify(value)))
+  return toSpan(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 }
 
 /** Writes a recorded text of many lines as a fenced code block (CommonMark 0.31, section 4.5). Long ones are cut. */
@@ -36,7 +35,7 @@ export function toBlock(text: string, language = 'text'): string {
 
 /** Writes a recorded value as a block of indented JSON. */
 export function toJsonBlock(value: unknown): string {
-  return toBlock(asText(JSON.stringify(value, undefined, 2)), 'json')
+  return toBlock(JSON.stringify(value, undefined, 2) ?? '', 'json')
 }
 
 /** Writes items of a list, one a line, as far as there is room for them. */

@@ -1,128 +1,136 @@
 import { type Finding, linkToFinding, splitProblem } from '../insight/findings/finding.ts'
 import type { RecordedFrame } from '../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
+import type {
+  BodyData,
+  FoundRouteData,
+  MissingRouteData,
+  RedirectData,
+  RedirectRouteData,
+  SessionData,
+  SessionUseData,
+} from '../profile/exchange-data.ts'
 import { formatDuration } from '../profile/format.ts'
 import { formatMoment, formatSize } from '../profile/format-value.ts'
-import { asList, asNumber, asObject, asObjects, asText, asTexts } from '../profile/read-soft.ts'
-import { readRouteLog } from '../profile/routes.ts'
-import type { Excerpt } from '../profile/schema.ts'
+import { type Excerpt, isObject, type Pairs } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
 /** What was asked and answered, the session, and the redirects that led here. */
 export const exchangeSection: Section = {
   panel: 'request',
-  write({ profile: { data } }, limit) {
-    const request = asObject(data.request)
-    const response = asObject(data.response)
+  write({ profile }, limit) {
+    const { redirects = [], request, response, session } = profile.collectors
     return [
       '## Request',
-      ...writePairs('Query', request.query, limit),
-      ...writePairs('Headers', request.headers, limit),
-      ...writeBody(asObject(request.body), limit),
-      ...writePairs('Attributes', request.attributes, limit),
-      ...writeRedirects(data.redirects, limit),
+      ...writePairs('Query', request?.query, limit),
+      ...writePairs('Headers', request?.headers, limit),
+      ...writeBody(request?.body, limit),
+      ...writePairs('Attributes', request?.attributes, limit),
+      ...writeRedirects(redirects, limit),
       '## Response',
-      `Body: ${formatSize(response.size) || 'size not known'}${response.isStreamed === true ? ', streamed' : ''}`,
-      ...writePairs('Headers', response.headers, limit),
-      ...writeSession(asObject(data.session), limit),
+      `Body: ${formatSize(response?.size) || 'size not known'}${response?.isStreamed ? ', streamed' : ''}`,
+      ...writePairs('Headers', response?.headers, limit),
+      ...writeSession(session, limit),
     ]
   },
 }
 
-type Data = Readonly<Record<string, unknown>>
-
-function writePairs(title: string, pairs: unknown, limit: number): string[] {
-  const known = asList(pairs).filter(pair => Array.isArray(pair))
-  if (known.length === 0) return []
-  return [`### ${title}`, toList(known, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
+function writePairs(title: string, pairs: Pairs = [], limit: number): string[] {
+  if (pairs.length === 0) return []
+  return [`### ${title}`, toList(pairs, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
 }
 
-function writeBody(body: Data, limit: number): string[] {
-  if (Object.keys(body).length === 0) return []
-  const { files, form, json, length, note, state, type } = body
-  const facts = [toSpan(asText(type)), formatSize(length) || 'of unknown length', `state ${toValueSpan(state)}`]
-  const uploads = asObjects(files)
-  const [value] = asList(json)
+function writeBody(body: BodyData | undefined, limit: number): string[] {
+  if (body === undefined) return []
+  const { files = [], form, json, length, note, state, type } = body
+  const facts = [toSpan(type), formatSize(length) || 'of unknown length', `state ${toSpan(state)}`]
   return [
     '### Body',
     facts.join(', '),
-    ...(note === undefined ? [] : [toValueSpan(note)]),
-    ...(asList(json).length === 0 ? [] : [toJsonBlock(value)]),
+    ...(note === undefined ? [] : [toSpan(note)]),
+    ...(json === undefined ? [] : [toJsonBlock(json[0])]),
     ...writePairs('Form', form, limit),
-    ...(uploads.length === 0
+    ...(files.length === 0
       ? []
       : [
           '### Files',
-          toList(uploads, limit, ({ field, name, size, type }) =>
-            [toValueSpan(field), toValueSpan(name), toValueSpan(type), formatSize(size)].join(', '),
+          toList(files, limit, ({ field, name, size, type }) =>
+            [toSpan(field), toSpan(name), toSpan(type), formatSize(size)].join(', '),
           ),
         ]),
   ]
 }
 
-function writeRedirects(data: unknown, limit: number): string[] {
-  const redirects = asObjects(data)
+function writeRedirects(redirects: readonly RedirectData[], limit: number): string[] {
   if (redirects.length === 0) return []
   const list = toList(
     redirects,
     limit,
-    ({ method, status, token, url }) =>
-      `${asNumber(status)} ${toValueSpan(method)} ${toValueSpan(url)}, profile ${toValueSpan(token)}`,
+    ({ method, status, token, url }) => `${status} ${toSpan(method)} ${toSpan(url)}, profile ${toSpan(token)}`,
   )
   return ['### Redirects before this request', list]
 }
 
-function writeSession(session: Data, limit: number): string[] {
-  if (Object.keys(session).length === 0) return []
-  const { createdAt, lastUsedAt, lifetime } = asObject(session.metadata)
+function writeSession(session: SessionData | undefined, limit: number): string[] {
+  if (session === undefined) return []
+  const { attributes = {}, flashes = {}, isStateless, metadata, useCount, uses } = session
   const facts = [
-    `- Uses: ${asNumber(session.useCount)}`,
-    `- Stateless: ${session.isStateless === true ? 'yes' : 'no'}`,
-    ...(formatMoment(createdAt) === '' ? [] : [`- Created: ${formatMoment(createdAt)}`]),
-    ...(formatMoment(lastUsedAt) === '' ? [] : [`- Last used: ${formatMoment(lastUsedAt)}`]),
-    ...(typeof lifetime === 'number' ? [`- Lifetime: ${lifetime} seconds`] : []),
+    `- Uses: ${useCount}`,
+    `- Stateless: ${isStateless ? 'yes' : 'no'}`,
+    ...(metadata === undefined
+      ? []
+      : [
+          `- Created: ${formatMoment(metadata.createdAt)}`,
+          `- Last used: ${formatMoment(metadata.lastUsedAt)}`,
+          `- Lifetime: ${metadata.lifetime} seconds`,
+        ]),
   ]
-  const uses = asObjects(session.uses)
   return [
     '## Session',
     facts.join('\n'),
-    ...writePairs('Session attributes', Object.entries(asObject(session.attributes)), limit),
-    ...writePairs('Flashes', Object.entries(asObject(session.flashes)), limit),
+    ...writePairs('Session attributes', Object.entries(attributes), limit),
+    ...writePairs('Flashes', Object.entries(flashes), limit),
     ...(uses.length === 0 ? [] : ['### Session uses', toList(uses, limit, writeUse)]),
   ]
 }
 
-function writeUse({ at, method, trace }: Data): string {
-  const [site = ''] = asTexts(trace)
-  return `+${formatDuration(asNumber(at))} ${toValueSpan(method)} ${toSpan(site)}`
+function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
+  return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
 }
 
 /** The route that was found, or those that came nearest. */
 export const routingSection: Section = {
   panel: 'router',
   write({ profile }, limit) {
-    const data = asObject(profile.data.router)
-    if (Object.keys(data).length === 0) return []
-    const log = readRouteLog(profile.collectors.router)
-    const route = asText(data.route)
-    const allow = asTexts(data.allow)
-    const parameters = Object.entries(asObject(data.parameters))
-    return [
-      '## Routing',
-      log === undefined ? `Matched ${toSpan(route)}.` : `None of ${log.total} routes matched.`,
-      ...(data.location === undefined ? [] : [`Redirected to ${toValueSpan(data.location)}.`]),
-      ...(parameters.length === 0
-        ? []
-        : ['### Parameters', toList(parameters, limit, ([name, value]) => `${toSpan(name)}: ${toValueSpan(value)}`)]),
-      ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),
-      ...(log === undefined || log.routes.length === 0
-        ? []
-        : [
-            '### Nearest routes',
-            toList(log.routes, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),
-          ]),
-    ]
+    const { router } = profile.collectors
+    if (router === undefined) return []
+    const isFound = router.outcome === 'match' || router.outcome === 'redirect'
+    return ['## Routing', ...(isFound ? writeFoundRoute(router, limit) : writeNearestRoutes(router, limit))]
   },
+}
+
+function writeFoundRoute(found: FoundRouteData | RedirectRouteData, limit: number): string[] {
+  const parameters = isObject(found.parameters) ? Object.entries(found.parameters) : []
+  return [
+    `Matched ${toSpan(found.route)}.`,
+    ...(found.outcome === 'redirect' ? [`Redirected to ${toSpan(found.location)}.`] : []),
+    ...(parameters.length === 0
+      ? []
+      : ['### Parameters', toList(parameters, limit, ([name, value]) => `${toSpan(name)}: ${toValueSpan(value)}`)]),
+  ]
+}
+
+function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, limit: number): string[] {
+  return [
+    `None of ${total} routes matched.`,
+    ...(allow.length === 0 ? [] : [`Allowed methods: ${allow.map(toSpan).join(', ')}`]),
+    ...(nearest.length === 0
+      ? []
+      : [
+          '### Nearest routes',
+          toList(nearest, limit, ({ name, path, text }) => `${toSpan(path)} (${toSpan(name)}): ${toSpan(text)}`),
+        ]),
+  ]
 }
 
 /** So many sources are enough to know where it comes from. */

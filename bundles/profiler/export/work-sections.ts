@@ -4,7 +4,6 @@ import { type EventNode, ownTime, readEventTree } from '../profile/event-tree.ts
 import { formatBytes, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
 import { formatSize } from '../profile/format-value.ts'
 import { readLogs, type StoredLog } from '../profile/logs.ts'
-import { asList, asNumber, asObject, asObjects, asText } from '../profile/read-soft.ts'
 import { flattenRenders, type RenderLine, readRenders, renderOwnTime } from '../profile/renders.ts'
 import { type Section, toBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
@@ -12,12 +11,11 @@ import { type Section, toBlock, toList, toSpan, toValueSpan } from './markdown-t
 export const timeSection: Section = {
   panel: 'time',
   write({ profile }, limit) {
-    const measured = asObjects(asObject(profile.data.time).measured)
+    const { measured = [] } = profile.collectors.time ?? {}
     if (measured.length === 0) return []
     const list = toList(measured, limit, ({ category, duration, name, periods }) => {
-      const times = asList(periods).length
-      const often = times > 1 ? `, ${times} times` : ''
-      return `${toValueSpan(name)} (${toValueSpan(category)}) ${formatMicroseconds(asNumber(duration))}${often}`
+      const often = periods.length > 1 ? `, ${periods.length} times` : ''
+      return `${toSpan(name)} (${toSpan(category)}) ${formatMicroseconds(duration)}${often}`
     })
     return ['## Stopwatch', list]
   },
@@ -27,18 +25,16 @@ export const timeSection: Section = {
 export const memorySection: Section = {
   panel: 'memory',
   write({ profile }) {
-    const data = asObject(profile.data.memory)
-    if (Object.keys(data).length === 0) return []
-    const [cpu, heap, loop, pauses, requests] = [data.cpu, data.heap, data.loop, data.pauses, data.requests].map(
-      asObject,
-    )
+    const { memory } = profile.collectors
+    if (memory === undefined) return []
+    const { cpu, heap, loop, pauses, requests, wall } = memory
     const lines = [
-      `- Until the response was sent: ${formatDuration(asNumber(data.wall))}`,
-      `- CPU of the process: ${formatDuration(asNumber(cpu?.user))} user, ${formatDuration(asNumber(cpu?.system))} system`,
-      `- Event loop: ${formatDuration(asNumber(loop?.active))} active, ${formatDuration(asNumber(loop?.idle))} idle`,
-      `- Heap: ${formatBytes(asNumber(heap?.before))} before, ${formatBytes(asNumber(heap?.after))} after`,
-      `- Garbage collection: ${asNumber(pauses?.count)} runs, ${formatDuration(asNumber(pauses?.total))}`,
-      `- Concurrent requests: at most ${asNumber(requests?.most)}`,
+      `- Until the response was sent: ${formatDuration(wall)}`,
+      `- CPU of the process: ${formatDuration(cpu.user)} user, ${formatDuration(cpu.system)} system`,
+      `- Event loop: ${formatDuration(loop.active)} active, ${formatDuration(loop.idle)} idle`,
+      `- Heap: ${formatBytes(heap.before)} before, ${formatBytes(heap.after)} after`,
+      `- Garbage collection: ${pauses.count} runs, ${formatDuration(pauses.total)}`,
+      `- Concurrent requests: at most ${requests.most}`,
     ]
     return ['## Process', lines.join('\n')]
   },
@@ -111,7 +107,7 @@ function writeCall(call: StoredCall): string {
     ...(error === '' ? [] : [toSpan(error)]),
     ...(caller.file === undefined
       ? []
-      : [`by ${toSpan(asText(caller.function))} at ${toSpan(`${asText(caller.file)}:${asNumber(caller.line)}`)}`]),
+      : [`by ${toSpan(caller.function ?? '')} at ${toSpan(`${caller.file}:${caller.line ?? 0}`)}`]),
     ...(twin === undefined ? [] : ['repeated']),
   ]
   return facts.join('; ')

@@ -79,7 +79,7 @@ t.test('methods and addresses are taken as they are', async t => {
   t.strictSame(wordsOf(t, curlOf({}, { url: 'http://localhost/../a' })), ['http://localhost/../a', '--path-as-is'])
   t.strictSame(wordsOf(t, curlOf({}, { url: 'http://a/.%2E/b' })), ['http://a/.%2E/b', '--path-as-is'])
   t.strictSame(wordsOf(t, curlOf({}, { url: '-o' })), ['--url', '-o'], 'an address is no option')
-  t.equal(createCurl({ data: {}, summary: null } as never), "curl ''")
+  t.equal(createCurl(createProfile({}, { method: '', url: '' })), "curl ''")
 })
 
 t.test('bodies are sent as they were kept', async t => {

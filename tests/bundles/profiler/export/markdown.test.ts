@@ -230,12 +230,14 @@ t.test('what is unusual is told', async t => {
     '`the cause is the error itself`',
     '- `query` (`sql`) 0.009 ms, 2 times',
     'Redirected to `/slash/`.',
-    'Allowed methods: `GET`',
     '- `page` 9.000 ms (own 7.000 ms); failed; model `title`',
     '  - `row` 2.000 ms (own 1.000 ms); 2 times',
   ]) {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
+  const refused = createProfile({ router: { outcome: 'method-not-allowed', allow: ['GET'], nearest: [], total: 3 } })
+  const routing = { profile: refused, facts: {}, isPinned: false, parent: undefined, children: [], findings: [] }
+  t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
   const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
   t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')

@@ -107,7 +107,7 @@ t.test('what was masked stays masked, and what cannot be sent is left out', asyn
     ].join('\n'),
   )
   t.match(snippet({ type: 'multipart/form-data', form: [['a', 'b']] }, 'POST'), 'form.append("a", "b")')
-  t.match(toFetch({ data: {}, summary: null } as never), 'await fetch("", {')
+  t.match(toFetch(createProfile({}, { method: '', url: '' })), 'await fetch("", {')
   t.notMatch(snippet({ state: 'unread' }, 'POST'), 'body')
   t.match(createCurl(createProfile({ request: { headers } })), 'a=******')
 })
