@@ -112,7 +112,7 @@ export class Pins {
 
 /** The version of a profile that a copy contains. */
 export function toVersion({ line: { facts, profile, summary }, path }: Pin): StoredVersion {
-  return { summary, place: { ...profile, file: path, facts } }
+  return { summary, place: { file: path, profile, facts } }
 }
 
 function isCopy({ line, writer }: Pin, entry: IndexEntry): boolean {

@@ -113,7 +113,7 @@ export class SegmentReader {
   #add(time: number, summary: ProfileSummary, span: Span): void {
     const { newest, path, writer } = this.#segment
     this.#time = time
-    const place = { ...span, file: path, facts: this.#facts }
+    const place = { file: path, profile: span, facts: this.#facts }
     this.#entries.push(new IndexEntry(writer, time, { summary, place }))
     this.#segment.newest = Math.max(newest, time)
   }

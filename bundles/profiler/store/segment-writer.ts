@@ -12,8 +12,9 @@ import type { IndexEntry, WaitingVersion } from './profile-index.ts'
 import { formatFacts, formatIndexLine, type Place, Segment } from './segment.ts'
 
 /** A version of a profile to be written. */
-export interface WriteItem extends WaitingVersion {
+export interface WriteItem {
   readonly entry: IndexEntry
+  readonly version: WaitingVersion
 }
 
 /** When a segment is full. */
@@ -113,8 +114,8 @@ export class SegmentWriter {
     const isOld = segment.time <= this.#left || Math.abs(clock() - segment.time) >= size.age
     if (isBroken || (isOld && segment.profiles > 0)) return []
     let { bytes, profiles } = segment
-    const end = items.findIndex(({ text }) => {
-      bytes += text.length
+    const end = items.findIndex(({ version }) => {
+      bytes += version.text.length
       profiles++
       return profiles > 1 && (bytes > size.bytes || profiles > size.profiles)
     })
@@ -212,12 +213,12 @@ function encode(segment: Segment, items: readonly WriteItem[], start: number, la
     end += span.length + 1
     return span
   }
-  const places = items.map((item): Place => {
-    if (facts?.text !== item.facts) facts = { text: item.facts, span: add(formatFacts(item.facts)) }
-    const profile = add(item.text)
-    index += formatIndexLine({ time: item.entry.time, profile, facts: facts.span, summary: item.summary })
-    segment.newest = Math.max(segment.newest, item.entry.time)
-    return { ...profile, file: segment.path, facts: facts.span }
+  const places = items.map(({ entry, version }): Place => {
+    if (facts?.text !== version.facts) facts = { text: version.facts, span: add(formatFacts(version.facts)) }
+    const profile = add(version.text)
+    index += formatIndexLine({ time: entry.time, profile, facts: facts.span, summary: version.summary })
+    segment.newest = Math.max(segment.newest, entry.time)
+    return { file: segment.path, profile, facts: facts.span }
   })
   // Line by line: one text of all would be copied once more.
   const data = Buffer.allocUnsafe(end - start)

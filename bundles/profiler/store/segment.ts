@@ -51,9 +51,10 @@ export const lineLimits: { readonly profile: number; readonly index: number } = 
 }
 
 /** Where a profile is, and the facts of its process. */
-export interface Place extends Span {
+export interface Place {
   /** The path of the file. */
   readonly file: string
+  readonly profile: Span
   readonly facts: Span
 }
 
@@ -116,7 +117,7 @@ const head = '{"facts":'
 /** Reads a profile; `undefined` when it is no longer there. Facts that cannot be read are an empty text. */
 export function readTexts(fileSystem: FileSystem, place: Place): Promise<StoredTexts | undefined> {
   return readFile(fileSystem, place.file, async file => {
-    const text = await readSpan(file, place)
+    const text = await readSpan(file, place.profile)
     const facts = await readSpan(file, place.facts)
     return text === '' ? undefined : { text, facts: isFactsLine(facts) ? facts.slice(head.length, -1) : '' }
   })

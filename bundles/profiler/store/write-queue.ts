@@ -68,11 +68,10 @@ export class WriteQueue {
     const version = { summary, text, facts }
     const known = index.find(summary.token, writer.id)
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
-    const item = { ...version, entry, isSettled: false, callbacks: [] }
-    entry.update(item)
     if (known === undefined) index.push(entry)
+    else known.update(version)
     this.length += text.length
-    this.#waiting.push(item)
+    this.#waiting.push({ entry, version, isSettled: false, callbacks: [] })
     this.#timer?.ref()
     if (!this.#isRunning) void this.#run()
     return true
@@ -155,8 +154,8 @@ export class WriteQueue {
   #settle(item: QueueItem | undefined, place?: Place): void {
     if (item === undefined || item.isSettled) return
     item.isSettled = true
-    this.length -= item.text.length
-    if (place !== undefined) item.entry.settle(item, place)
+    this.length -= item.version.text.length
+    if (place !== undefined) item.entry.settle(item.version, place)
     for (const callback of item.callbacks) callback()
   }
 
@@ -164,7 +163,7 @@ export class WriteQueue {
     const gone = new Set<IndexEntry>()
     for (const item of items.filter(({ isSettled }) => !isSettled)) {
       this.#drop('Profiles are dropped because they cannot be written.', error)
-      if (!item.entry.drop(item)) gone.add(item.entry)
+      if (!item.entry.drop(item.version)) gone.add(item.entry)
       this.#settle(item)
     }
     this.#options.index.remove(entry => gone.has(entry))
