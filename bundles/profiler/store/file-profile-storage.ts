@@ -4,8 +4,8 @@ import { parseProfile } from '../profile/parse-profile.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { isToken } from '../profile/schema.ts'
 import { type FileSystem, nodeFileSystem } from './file-system.ts'
-import { Pins, toVersion } from './pins.ts'
-import { type IndexEntry, ProfileIndex, type StoredVersion } from './profile-index.ts'
+import { Pins } from './pins.ts'
+import { type IndexEntry, ProfileIndex } from './profile-index.ts'
 import type {
   ProfileQuery,
   ProfileSearchResult,
@@ -124,7 +124,7 @@ export class FileProfileStorage implements ProfileStorage {
 
   async pinned(): Promise<ReadonlySet<string>> {
     await within(timeouts.disk, this.#refresh())
-    return new Set(this.#pins.all.map(({ line }) => line.summary.token))
+    return new Set(this.#pins.all.map(({ version }) => version.summary.token))
   }
 
   has(token: string): boolean {
@@ -165,7 +165,7 @@ export class FileProfileStorage implements ProfileStorage {
     const end = this.#queue.discard()
     this.#index.remove(entry => {
       entry.waiting = undefined
-      return !entry.replaceStored(this.#copyOf(entry))
+      return !entry.replaceStored(this.#pins.find(entry)?.version)
     })
     // The profiles that are being written are removed with their segment.
     await this.#queue.flush()
@@ -287,12 +287,7 @@ export class FileProfileStorage implements ProfileStorage {
     if (files.length === 0) return
     const gone = new Set(files.map(({ path }) => path))
     const isIn = ({ stored }: IndexEntry) => stored !== undefined && gone.has(stored.place.file)
-    const isGone = (entry: IndexEntry) => isIn(entry) && !entry.replaceStored(this.#copyOf(entry))
+    const isGone = (entry: IndexEntry) => isIn(entry) && !entry.replaceStored(this.#pins.find(entry)?.version)
     this.#index.remove(isGone, Math.max(...files.map(({ newest }) => newest)))
-  }
-
-  #copyOf(entry: IndexEntry): StoredVersion | undefined {
-    const pin = this.#pins.find(entry)
-    return pin && toVersion(pin)
   }
 }

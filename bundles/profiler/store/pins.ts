@@ -1,15 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { createFile, type FileSystem, listDirectory, readFile, readLines, removeFile, writeAll } from './file-system.ts'
-import { IndexEntry, type StoredVersion } from './profile-index.ts'
-import {
-  formatFacts,
-  formatIndexLine,
-  type IndexLine,
-  lineLimits,
-  parseIndexLine,
-  type StoredTexts,
-} from './segment.ts'
+import { IndexEntry } from './profile-index.ts'
+import { encode, lineLimits, parseIndexLine, type StoredTexts, type StoredVersion } from './segment.ts'
 
 /**
  * A copy of a profile, in a file of its own: a line of facts, the profile, and its line of an index. A copy without that last
@@ -18,10 +11,10 @@ import {
 export interface Pin {
   readonly path: string
   readonly writer: string
-  readonly line: IndexLine
-  readonly bytes: number
   /** When the profile was appended. */
   readonly newest: number
+  readonly version: StoredVersion
+  readonly bytes: number
 }
 
 /** The pinned profiles: copies in a directory that retention and purges leave alone. */
@@ -48,17 +41,10 @@ export class Pins {
   async add(entry: IndexEntry, { facts, text }: StoredTexts): Promise<void> {
     const { summary, time, token, writer } = entry
     const earlier = this.all.filter(pin => isCopy(pin, entry))
-    const head = Buffer.from(`${formatFacts(facts)}\n`)
-    const body = Buffer.from(`${text}\n`)
-    const line = {
-      time,
-      facts: { offset: 0, length: head.length - 1 },
-      profile: { offset: head.length, length: body.length - 1 },
-      summary,
-    }
-    const bytes = Buffer.concat([head, body, Buffer.from(formatIndexLine(line))])
     const name = `${token}-${writer}-${randomBytes(4).toString('hex')}.json`
     const file = path.join(this.#directory, name)
+    const { data, index, places } = encode(file, [{ entry, version: { summary, text, facts } }], 0)
+    const bytes = Buffer.concat([data, index])
     const opened = await createFile(this.#fileSystem, this.#directory, file)
     try {
       await writeAll(opened, bytes).finally(() => opened.close())
@@ -66,7 +52,9 @@ export class Pins {
       await this.#fileSystem.unlink(file).catch(() => undefined)
       throw error
     }
-    this.#pins.set(name, { path: file, writer, line, bytes: bytes.length, newest: time })
+    for (const place of places) {
+      this.#pins.set(name, { path: file, writer, newest: time, version: { summary, place }, bytes: bytes.length })
+    }
     for (const pin of earlier) await this.remove(pin)
   }
 
@@ -87,7 +75,7 @@ export class Pins {
       const pin = this.#pins.has(file) ? undefined : await this.#read(file)
       if (pin === undefined) continue
       this.#pins.set(file, pin)
-      added.push(new IndexEntry(pin.writer, pin.line.time, toVersion(pin)))
+      added.push(new IndexEntry(pin.writer, pin.newest, pin.version))
     }
     return { added, removed: removed.map(([, pin]) => pin) }
   }
@@ -106,17 +94,13 @@ export class Pins {
     })
     const line = parseIndexLine(last)
     if (line === undefined || line.summary.token !== token || bytes === undefined) return undefined
-    return { path: file, writer, line, bytes, newest: line.time }
+    const { facts, profile, summary, time } = line
+    return { path: file, writer, newest: time, version: { summary, place: { file, profile, facts } }, bytes }
   }
 }
 
-/** The version of a profile that a copy contains. */
-export function toVersion({ line: { facts, profile, summary }, path }: Pin): StoredVersion {
-  return { summary, place: { file: path, profile, facts } }
-}
-
-function isCopy({ line, writer }: Pin, entry: IndexEntry): boolean {
-  return line.summary.token === entry.token && writer === entry.writer
+function isCopy({ version, writer }: Pin, entry: IndexEntry): boolean {
+  return version.summary.token === entry.token && writer === entry.writer
 }
 
 const pinFile = /^([0-9a-f]{6})-([1-9]\d{0,8}-[0-9a-f]{8})-[0-9a-f]{8}\.json$/

@@ -1,16 +1,5 @@
 import type { ProfileSummary } from '../profile/profile.ts'
-import type { Place, StoredTexts } from './segment.ts'
-
-/** A version of a profile that is not written yet. */
-export interface WaitingVersion extends StoredTexts {
-  readonly summary: ProfileSummary
-}
-
-/** A version of a profile that is in a file. */
-export interface StoredVersion {
-  readonly summary: ProfileSummary
-  readonly place: Place
-}
+import type { Place, StoredVersion, WaitingVersion } from './segment.ts'
 
 /** A profile in the index. Its token alone does not identify it: two processes may draw the same token. */
 export class IndexEntry {

@@ -55,16 +55,16 @@ function compareBy({ direction, field }: NonNullable<ProfileQuery['sort']>): Com
   }
 }
 
-/** The first summaries of a sorted list. Sorting only the best ones so far takes a fraction of the time for a page of many. */
+/** The first summaries of a sorted list. Sorting all of 100,000 would take longer than a search may. */
 function selectFirst(summaries: readonly ProfileSummary[], count: number, compare: Compare): ProfileSummary[] {
-  let best: ProfileSummary[] = []
+  let first: ProfileSummary[] = []
   let last: ProfileSummary | undefined
   for (const summary of summaries) {
     if (last !== undefined && compare(summary, last) >= 0) continue
-    best.push(summary)
-    if (best.length < 2 * count) continue
-    best = best.sort(compare).slice(0, count)
-    last = best.at(-1)
+    first.push(summary)
+    if (first.length < count + 1000) continue
+    first = first.sort(compare).slice(0, count)
+    last = first.at(-1)
   }
-  return best.sort(compare).slice(0, count)
+  return first.sort(compare).slice(0, count)
 }

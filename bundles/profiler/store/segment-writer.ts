@@ -1,21 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import {
-  createFile,
-  createFileNow,
-  directoryMode,
-  type FileSystem,
-  type OpenFile,
-  type Span,
-  writeAll,
-} from './file-system.ts'
-import type { IndexEntry, WaitingVersion } from './profile-index.ts'
-import { formatFacts, formatIndexLine, type Place, Segment } from './segment.ts'
-
-/** A version of a profile to be written. */
-export interface WriteItem {
-  readonly entry: IndexEntry
-  readonly version: WaitingVersion
-}
+import { createFile, createFileNow, directoryMode, type FileSystem, type OpenFile, writeAll } from './file-system.ts'
+import { encode, type Place, Segment, type WriteItem, type WrittenFacts } from './segment.ts'
 
 /** When a segment is full. */
 export interface SegmentSize {
@@ -84,12 +69,11 @@ export class SegmentWriter {
     // Other processes expect that only the last segment of a process grows.
     this.leave()
     const segment = this.#createSegment()
-    const { data, index, places } = encode(segment, items, 0)
+    const { data, index, places } = encode(segment.path, items, 0)
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
     createFileNow(fileSystem, segment.path, data)
     createFileNow(fileSystem, segment.indexPath, index)
-    segment.bytes = data.length + index.length
-    segment.profiles = items.length
+    segment.grow(data.length + index.length, items)
     onBegin(segment)
     return places
   }
@@ -167,7 +151,7 @@ class OpenSegment {
   /** Writes a group. Rejects when its items are not safe in the file. */
   async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
     const { segment } = this
-    const { data, facts, index, places } = encode(segment, items, this.#dataSize, this.#facts)
+    const { data, facts, index, places } = encode(segment.path, items, this.#dataSize, this.#facts)
     this.#facts = facts
     try {
       this.#dataSize = await append(this.#data, data, this.#dataSize)
@@ -181,8 +165,7 @@ class OpenSegment {
       // The lines of an index can be made again from the segment, but the next lines must not follow a gap.
       this.isBroken = true
     }
-    segment.bytes = this.#dataSize + this.#indexSize
-    segment.profiles += items.length
+    segment.grow(data.length + index.length, items)
     return places
   }
 
@@ -193,38 +176,6 @@ class OpenSegment {
     await Promise.allSettled([this.#data.close(), this.#index.close()])
     if (profiles === 0) await Promise.allSettled([this.#fileSystem.unlink(path), this.#fileSystem.unlink(indexPath)])
   }
-}
-
-/** Facts that the next profiles refer to. */
-interface WrittenFacts {
-  readonly text: string
-  readonly span: Span
-}
-
-/** Makes what a group adds to the files of a segment, whose data has `start` bytes so far. */
-function encode(segment: Segment, items: readonly WriteItem[], start: number, lastFacts?: WrittenFacts) {
-  const lines: string[] = []
-  let index = ''
-  let facts = lastFacts
-  let end = start
-  const add = (line: string): Span => {
-    const span = { offset: end, length: Buffer.byteLength(line) }
-    lines.push(line, '\n')
-    end += span.length + 1
-    return span
-  }
-  const places = items.map(({ entry, version }): Place => {
-    if (facts?.text !== version.facts) facts = { text: version.facts, span: add(formatFacts(version.facts)) }
-    const profile = add(version.text)
-    index += formatIndexLine({ time: entry.time, profile, facts: facts.span, summary: version.summary })
-    segment.newest = Math.max(segment.newest, entry.time)
-    return { file: segment.path, profile, facts: facts.span }
-  })
-  // Line by line: one text of all would be copied once more.
-  const data = Buffer.allocUnsafe(end - start)
-  let written = 0
-  for (const line of lines) written += data.write(line, written)
-  return { data, index: Buffer.from(index), places, facts }
 }
 
 /** Appends to a file of this size; gives its new size. Rejects when the file was removed or changed by others meanwhile. */

@@ -37,6 +37,13 @@ export class Segment {
     this.newest = time
   }
 
+  /** A group was written. */
+  grow(bytes: number, items: readonly WriteItem[]): void {
+    this.bytes += bytes
+    this.profiles += items.length
+    for (const { entry } of items) this.newest = Math.max(this.newest, entry.time)
+  }
+
   /** The segment that a file belongs to; `undefined` when the file is not one of the store. */
   static fromFile(directory: string, file: string): Segment | undefined {
     const [, time, writer] = /^(\d{16})-([1-9]\d{0,8}-[0-9a-f]{8})\.jsonl$/.exec(file) ?? []
@@ -64,6 +71,23 @@ export interface StoredTexts {
   readonly facts: string
 }
 
+/** A version of a profile that is not written yet. */
+export interface WaitingVersion extends StoredTexts {
+  readonly summary: ProfileSummary
+}
+
+/** A version of a profile that is in a file. */
+export interface StoredVersion {
+  readonly summary: ProfileSummary
+  readonly place: Place
+}
+
+/** A version of a profile to be written. */
+export interface WriteItem {
+  readonly entry: { readonly time: number }
+  readonly version: WaitingVersion
+}
+
 /** A line of an index. */
 export interface IndexLine {
   /** When the profile was appended, in milliseconds since 1970. */
@@ -74,7 +98,7 @@ export interface IndexLine {
 }
 
 /** Formats a line of an index, with its end. */
-export function formatIndexLine({ facts, profile, summary, time }: IndexLine): string {
+function formatIndexLine({ facts, profile, summary, time }: IndexLine): string {
   const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]`
   return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
 }
@@ -103,7 +127,7 @@ function isWhole(value: unknown): value is number {
 }
 
 /** Formats the line of facts, which cannot be confused with a profile. */
-export function formatFacts(facts: string): string {
+function formatFacts(facts: string): string {
   return `${head}${facts}}`
 }
 
@@ -113,6 +137,50 @@ export function isFactsLine(line: string): boolean {
 }
 
 const head = '{"facts":'
+
+/** Facts that the next profiles refer to. */
+export interface WrittenFacts {
+  readonly text: string
+  readonly span: Span
+}
+
+/** The bytes that a group adds to the two files of a segment, and the places of its items. */
+export interface EncodedGroup {
+  readonly data: Buffer
+  readonly index: Buffer
+  readonly places: readonly Place[]
+  readonly facts: WrittenFacts | undefined
+}
+
+/** Encodes a group for a file that has `start` bytes so far. */
+export function encode(
+  file: string,
+  items: readonly WriteItem[],
+  start: number,
+  lastFacts?: WrittenFacts,
+): EncodedGroup {
+  const lines: string[] = []
+  let index = ''
+  let facts = lastFacts
+  let end = start
+  const add = (line: string): Span => {
+    const span = { offset: end, length: Buffer.byteLength(line) }
+    lines.push(line, '\n')
+    end += span.length + 1
+    return span
+  }
+  const places = items.map(({ entry, version }): Place => {
+    if (facts?.text !== version.facts) facts = { text: version.facts, span: add(formatFacts(version.facts)) }
+    const profile = add(version.text)
+    index += formatIndexLine({ time: entry.time, profile, facts: facts.span, summary: version.summary })
+    return { file, profile, facts: facts.span }
+  })
+  // Line by line: one text of all would be copied once more.
+  const data = Buffer.allocUnsafe(end - start)
+  let written = 0
+  for (const line of lines) written += data.write(line, written)
+  return { data, index: Buffer.from(index), places, facts }
+}
 
 /** Reads a profile; `undefined` when it is no longer there. Facts that cannot be read are an empty text. */
 export function readTexts(fileSystem: FileSystem, place: Place): Promise<StoredTexts | undefined> {

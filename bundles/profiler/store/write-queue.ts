@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { IndexEntry, type ProfileIndex } from './profile-index.ts'
 import type { SerializedProfile } from './profile-storage.ts'
-import { lineLimits, type Place } from './segment.ts'
-import type { SegmentWriter, WriteItem } from './segment-writer.ts'
+import { lineLimits, type Place, type WriteItem } from './segment.ts'
+import type { SegmentWriter } from './segment-writer.ts'
 
 /** A version of a profile in the queue. */
 interface QueueItem extends WriteItem {
+  readonly entry: IndexEntry
   /** Whether it was written, dropped or discarded. */
   isSettled: boolean
   /** Called when it is settled. */

@@ -54,7 +54,7 @@ async function findAll(t: Test, directory: string, fileSystem = nodeFileSystem) 
 
 const all = [0, 1, 2, 3, 4].map(tokenOf)
 
-/** A test for each way to change an index; what it tells no more is read from the segment itself. */
+/** A test for each way to change an index; lines that are missing there are read from the segment itself. */
 function testIndexes(claim: string, changes: Readonly<Record<string, (index: string) => void>>): void {
   for (const [name, change] of Object.entries(changes)) {
     t.test(`${name}: ${claim}`, async t => {
@@ -135,7 +135,7 @@ t.test('ix-url-html, ix-url-js, ix-url-formula: whatever a URL says is only text
   t.strictSame(readable, all)
 })
 
-t.test('ix-time-future: a profile of the year 9999 is listed, and makes nobody remove others', async t => {
+t.test('ix-time-future: a profile of the year 9999 is listed, and no other profile is removed for it', async t => {
   const { directory, index } = await leaveSegment(t)
   const future = Date.UTC(9999, 0)
   changeLines((line, number) =>
@@ -174,7 +174,7 @@ t.test('ix-dup-token: a line that is repeated is one row, and the last version o
 })
 
 t.test(
-  'ix-orphan, pf-missing, pf-empty, pf-trunc-half: what an index tells of but is not there is not listed',
+  'ix-orphan, pf-missing, pf-empty, pf-trunc-half: a line of an index without its profile is not listed',
   async t => {
     const damages: Readonly<Record<string, readonly [damage: (data: string) => void, left: readonly string[]]>> = {
       'pf-missing': [unlinkSync, []],
@@ -311,7 +311,7 @@ t.test('pf-symlink, pf-hardlink, pf-dir: a segment that is no file of the store 
 const isRoot = process.getuid?.() === 0
 
 t.test(
-  'pf-wrong-owner: what belongs to somebody else and anybody can write is not believed',
+  'pf-wrong-owner: a file of another user that all users can write is not trusted',
   { skip: !isRoot && 'only root can give files away' },
   async t => {
     const { directory, data, index } = await leaveSegment(t)
@@ -338,7 +338,7 @@ t.test('files that are not the store’s are left alone', async t => {
   t.strictSame(listFiles(path.join(directory, 'pinned')).length, 1)
 })
 
-/** A disk that tells the longest piece that was read at once, and all of it together. */
+/** A disk that measures the longest read, and all reads together. */
 function createMeter(): { fileSystem: FileSystem; read: { most: number; bytes: number } } {
   const read = { most: 0, bytes: 0 }
   const fileSystem: FileSystem = {

@@ -214,7 +214,7 @@ t.test(
   },
 )
 
-t.test('fs-slow-shim: nobody waits for a slow disk, and what waits for it is bounded', async t => {
+t.test('fs-slow-shim: no caller waits for a slow disk, and the queue is bounded', async t => {
   const { storage, problems } = createFileStorage(t, {
     queueBytes: 20_000,
     fileSystem: createDisk({ before: () => pause(2) }),
@@ -233,7 +233,7 @@ t.test('fs-slow-shim: nobody waits for a slow disk, and what waits for it is bou
   t.strictSame((await readable(storage)).length, kept + 1)
 })
 
-t.test('fs-hang-shim: a disk that never answers costs nobody more than two seconds', async t => {
+t.test('fs-hang-shim: a disk that never answers costs no caller more than two seconds', async t => {
   const { storage } = createFileStorage(t, {
     queueBytes: 20_000,
     fileSystem: createDisk({ before: () => new Promise(() => undefined) }),
@@ -319,7 +319,7 @@ t.test('fs-enotdir: a file in the place of the directory drops profiles until it
 })
 
 t.test(
-  'ix-missing, ix-empty, ix-torn-last: whoever writes a segment that is damaged meanwhile begins another',
+  'ix-missing, ix-empty, ix-torn-last: the writer of a segment that is damaged meanwhile begins another',
   async t => {
     const damages: Readonly<Record<string, readonly [damage: (directory: string) => void, left: readonly number[]]>> = {
       'index removed': [directory => unlinkSync(String(listFiles(directory, '.index')[0])), [0, 1, 2]],

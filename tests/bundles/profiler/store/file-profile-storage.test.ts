@@ -101,7 +101,7 @@ t.test('a token that another process is about to write is waited for, and only t
   const { storage: alone } = createFileStorage(t, { directory, fileSystem })
   looks = 0
   t.equal(await alone.find('00000b'), undefined)
-  t.equal(looks, 1, 'nobody else writes')
+  t.equal(looks, 1, 'no other process writes')
   t.equal(await alone.find('nothing'), undefined)
   t.equal(looks, 1, 'this is no token')
 })
@@ -178,7 +178,7 @@ t.test('a copy that is damaged, or that a process was killed over, does not exis
   t.strictSame(await list(other), [])
 })
 
-t.test('what cannot be pinned or unpinned is told', async t => {
+t.test('a failure to pin or unpin is reported', async t => {
   let failing = ''
   const fileSystem = createDisk({
     before({ file, name }) {
@@ -204,27 +204,27 @@ t.test('what cannot be pinned or unpinned is told', async t => {
   t.strictSame(await list(storage), [0])
 })
 
-t.test('whoever listens is told of what other processes write, and not of the past', async t => {
+t.test('a listener gets what other processes write, and nothing of the past', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 2)
   await pause(2)
   const { storage: other, problems } = createFileStorage(t, { directory })
-  const told: string[] = []
-  const stop = other.tail(({ token }) => told.push(token))
+  const tokens: string[] = []
+  const stop = other.tail(({ token }) => tokens.push(token))
   other.tail(() => {
-    throw new Error('This listener hurts nobody.')
+    throw new Error('This listener fails.')
   })
   await append(storage, 1, 10)
-  await until(() => told.length > 0)
+  await until(() => tokens.length > 0)
   await append(other, 1, 20)
   await append(storage, 1, 11)
-  await until(() => told.length === 3)
-  t.strictSame(told, [tokenOf(10), tokenOf(20), tokenOf(11)])
+  await until(() => tokens.length === 3)
+  t.strictSame(tokens, [tokenOf(10), tokenOf(20), tokenOf(11)])
   t.hasStrict(problems, [{ message: 'A listener to new profiles has failed.' }])
   stop()
   await append(storage, 1, 12)
   await list(other)
-  t.equal(told.length, 3)
+  t.equal(tokens.length, 3)
 })
 
 t.test('a listener gets the profiles of other processes at the latest with the next search', async t => {
@@ -252,22 +252,22 @@ t.test('a listener gets profiles also where there was no directory yet', async t
   t.strictSame(summaries, [tokenOf(10), tokenOf(11)])
 })
 
-t.test('what another process writes at that moment is no past, though its index does not tell of it yet', async t => {
+t.test('what another process writes at that moment is not past, although its index has no line for it yet', async t => {
   const { directory, storage: other } = createFileStorage(t)
   await append(other, 1)
   await pause(50)
   // The first look waits until the record is there.
   const before = ({ name }: Operation) => (name === 'readdir' ? pause(50) : undefined)
   const { storage } = createFileStorage(t, { directory, fileSystem: createDisk({ before }) })
-  const told: string[] = []
-  storage.tail(({ token }) => told.push(token))
+  const tokens: string[] = []
+  storage.tail(({ token }) => tokens.push(token))
   const indexes = listFiles(directory, '.index')
   // Its time, of the year 2023, says nothing of when it was kept.
   other.append(createRecord({ token: tokenOf(10) }), facts)
   other.flushNow()
   for (const file of listFiles(directory, '.index')) if (!indexes.includes(file)) unlinkSync(file)
-  await until(() => told.length > 0)
-  t.strictSame(told, [tokenOf(10)])
+  await until(() => tokens.length > 0)
+  t.strictSame(tokens, [tokenOf(10)])
 })
 
 t.test('the directory is looked at until the last listener is removed, or the storage is closed', async t => {

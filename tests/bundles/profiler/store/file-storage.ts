@@ -3,13 +3,13 @@ import path from 'node:path'
 import type { Test } from 'tap'
 import { FileProfileStorage, type FileProfileStorageOptions } from '#bundles/profiler/store/file-profile-storage.ts'
 
-/** What a storage has told of its problems. */
+/** A problem that a storage has reported. */
 export interface Problem {
   readonly message: string
   readonly error: unknown
 }
 
-/** Makes a storage, in a directory of its own unless told else; it is closed when the test ends. */
+/** Makes a storage, in a directory of its own by default; it is closed when the test ends. */
 export function createFileStorage(
   t: Test,
   options: Partial<FileProfileStorageOptions> = {},

@@ -18,12 +18,12 @@ function startWriter(t: Test, directory: string, ...rest: (string | number)[]) {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => child.kill('SIGKILL'))
-  let told = ''
+  let printed = ''
   child.stdout.on('data', chunk => {
-    told += chunk
+    printed += chunk
   })
   // A last line that was cut is none.
-  return { child, ended: ended(child), told: () => told.split('\n').slice(0, -1) }
+  return { child, ended: ended(child), printed: () => printed.split('\n').slice(0, -1) }
 }
 
 async function ended(child: ChildProcess): Promise<unknown> {
@@ -81,34 +81,39 @@ t.test('a process ends by itself once everything is written', async t => {
   t.equal((await storage.search({ limit: 1 })).total, 50)
 })
 
-t.test('kl-9: of processes that are killed fifty times at full load, everything they told of is there', async t => {
-  let acknowledged = 0
-  for (let round = 0; round < 10; round++) {
-    const directory = path.join(createDirectory(t), 'profiler')
-    const writers = Array.from({ length: 5 }, (_, number) => startWriter(t, directory, number * 10_000, 1_000_000, 20))
-    for (const { child } of writers) {
-      child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
-    }
-    t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
+t.test(
+  'kl-9: of processes that are killed fifty times at full load, every profile that they reported is there',
+  async t => {
+    let acknowledged = 0
+    for (let round = 0; round < 10; round++) {
+      const directory = path.join(createDirectory(t), 'profiler')
+      const writers = Array.from({ length: 5 }, (_, number) =>
+        startWriter(t, directory, number * 10_000, 1_000_000, 20),
+      )
+      for (const { child } of writers) {
+        child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), Math.random() * 20))
+      }
+      t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), Array(5).fill('SIGKILL'))
 
-    const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
-    const { summaries, total } = await storage.search({ limit: 1_000_000 })
-    const listed = new Set(tokensOf({ summaries }))
-    const told = writers.flatMap(({ told }) => told())
-    const missing = told.filter(token => !listed.has(token))
-    for (const token of told.filter((_, index) => index % 50 === 0)) {
-      if ((await storage.find(token)) === undefined) missing.push(token)
+      const { storage } = createFileStorage(t, { directory, limits: { count: 1_000_000 } })
+      const { summaries, total } = await storage.search({ limit: 1_000_000 })
+      const listed = new Set(tokensOf({ summaries }))
+      const printed = writers.flatMap(({ printed }) => printed())
+      const missing = printed.filter(token => !listed.has(token))
+      for (const token of printed.filter((_, index) => index % 50 === 0)) {
+        if ((await storage.find(token)) === undefined) missing.push(token)
+      }
+      t.strictSame(missing, [])
+      for (const record of createRecords(10, 0xf00000)) storage.append(record, facts)
+      await storage.flush()
+      t.equal((await storage.search({ limit: 1 })).total, total + 10)
+      acknowledged += printed.length
     }
-    t.strictSame(missing, [])
-    for (const record of createRecords(10, 0xf00000)) storage.append(record, facts)
-    await storage.flush()
-    t.equal((await storage.search({ limit: 1 })).total, total + 10)
-    acknowledged += told.length
-  }
-  t.ok(acknowledged >= 1000)
-})
+    t.ok(acknowledged >= 1000)
+  },
+)
 
-t.test('a process runs, is gone, or is somebody else’s', async t => {
+t.test('a process runs, is gone, or belongs to another user', async t => {
   t.equal(isRunning(process.pid), true)
   t.equal(isRunning(missingPid), false)
   t.equal(isRunning(1), true)
@@ -131,9 +136,9 @@ const unshared = ['unshare', '-rm']
 const canMount =
   spawnSync(unshared[0] ?? '', [...unshared.slice(1), 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0
 const withoutMount = !canMount && 'no file system can be mounted here'
-const withoutRoot = !isRoot && 'only root can become somebody else'
+const withoutRoot = !isRoot && 'only root can become another user'
 
-/** Somebody else need not be let into the folders above. */
+/** Another user may have no access to the folders above. */
 const withinReach = 'chmod 755 "$ROOT"; cd "$ROOT"; ROOT=.'
 
 const faults: Readonly<

@@ -216,7 +216,7 @@ t.test('half a removal, which a process was killed in, is completed', async t =>
   t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
 })
 
-t.test('a segment that cannot be removed stays, which is told once, and keeps nobody from writing', async t => {
+t.test('a segment that cannot be removed stays, which is reported once, and writing goes on', async t => {
   const fileSystem = createDisk({
     before({ name }) {
       if (name === 'unlink') throw createError('EACCES')

@@ -172,26 +172,26 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.ok(await storage.find(tokenOf(9)))
   },
 
-  'whoever listens is told of each profile at once, until it stops': async (t, createStorage) => {
+  'a listener gets each profile at once, until it is removed': async (t, createStorage) => {
     const storage = createStorage(t)
     storage.append(createRecord({ token: '000001' }), facts)
-    const told: string[] = []
+    const summaries: string[] = []
     storage.tail(() => {
-      throw new Error('This listener hurts nobody.')
+      throw new Error('This listener fails.')
     })
-    const stop = storage.tail(({ status, token }) => told.push(`${token} ${status}`))
-    const stopOther = storage.tail(({ token }) => told.push(token))
+    const stop = storage.tail(({ status, token }) => summaries.push(`${token} ${status}`))
+    const stopOther = storage.tail(({ token }) => summaries.push(token))
     storage.append(createRecord({ token: '000002' }), facts)
-    t.strictSame(told, ['000002 200', '000002'])
+    t.strictSame(summaries, ['000002 200', '000002'])
     stopOther()
     storage.append(createRecord({ token: '000002', status: 500 }), facts)
     stop()
     storage.append(createRecord({ token: '000003' }), facts)
-    t.strictSame(told, ['000002 200', '000002', '000002 500'])
+    t.strictSame(summaries, ['000002 200', '000002', '000002 500'])
     t.ok(storage.has('000003'))
   },
 
-  'it tells what it holds': async (t, createStorage) => {
+  'its usage is known': async (t, createStorage) => {
     const storage = createStorage(t)
     t.strictSame(await storage.usage(), { profiles: 0, bytes: 0, dropped: 0, problem: undefined })
     for (const record of createRecords(3)) storage.append(record, facts)

@@ -10,7 +10,7 @@ const storage = new FileProfileStorage({
   limits: { count: mode === 'few' ? 200 : 1_000_000, bytes: 1_000_000_000 },
 })
 
-/** A group at a time; each is told of when it is safe. */
+/** A group at a time; its tokens are printed when it is safe. */
 for (let next = 0; next < Number(count); next += Number(group)) {
   const records = createRecords(Math.min(Number(group), Number(count) - next), Number(first) + next)
   for (const record of records) storage.append(record, facts)
