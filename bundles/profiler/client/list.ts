@@ -13,14 +13,13 @@ export function enhanceList(): void {
   const search = document.getElementById('search')
   const results = document.getElementById('results')
   if (!(search instanceof HTMLFormElement) || results === null) return
-  const list = new ListLoader(results)
-  const live = new LiveList(results, list)
-  list.onLoad = () => live.onLoad()
-  list.onShown = () => {
+  const onShown = () => {
     live.onShown()
     limitSelection(results)
   }
-  list.onShown()
+  const list = new ListLoader(results, { onLoad: () => live.onLoad(), onShown })
+  const live = new LiveList(results, list)
+  onShown()
 
   let timer = 0
   search.addEventListener('input', ({ target }) => {
@@ -47,23 +46,28 @@ function urlOf(search: HTMLFormElement): string {
 }
 
 /** How a loaded list is shown. */
-export interface LoadOptions {
+interface LoadOptions {
   /** Whether the URL of the page changes to the loaded one. */
   readonly changesUrl?: boolean
   /** Whether rows that were not in the list before are marked. */
   readonly marksNew?: boolean
 }
 
+/** Called when a request begins, and when its results are shown. */
+interface ListCallbacks {
+  readonly onLoad: () => void
+  readonly onShown: () => void
+}
+
 /** Loads the list from the server and replaces the shown one. */
-export class ListLoader {
-  /** Called when a request begins, and when its results are shown. */
-  onLoad: () => void = () => {}
-  onShown: () => void = () => {}
+class ListLoader {
   readonly #results: HTMLElement
+  readonly #callbacks: ListCallbacks
   #loading: AbortController | undefined
 
-  constructor(results: HTMLElement) {
+  constructor(results: HTMLElement, callbacks: ListCallbacks) {
     this.#results = results
+    this.#callbacks = callbacks
   }
 
   /** Whether a request is in progress. */
@@ -76,16 +80,16 @@ export class ListLoader {
     this.#loading?.abort()
     const loading = new AbortController()
     this.#loading = loading
-    this.onLoad()
+    this.#callbacks.onLoad()
+    let isShown = false
     try {
       const page = await fetchPage(url, { ...init, signal: loading.signal })
-      return this.#loading === loading && this.#show(page, options)
+      isShown = this.#loading === loading && this.#show(page, options)
     } catch {
       // The server may be restarting: the live list retries.
-      return false
-    } finally {
-      if (this.#loading === loading) this.#loading = undefined
     }
+    if (this.#loading === loading) this.#loading = undefined
+    return isShown
   }
 
   /** Sends the form of a button in a row, shows the list again, and gives the focus back to the button. */
@@ -112,7 +116,7 @@ export class ListLoader {
     results.dataset.live = fresh.dataset.live
     document.title = page.title
     if (changesUrl) history.replaceState(null, '', url)
-    this.onShown()
+    this.#callbacks.onShown()
     return true
   }
 }

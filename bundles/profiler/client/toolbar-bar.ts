@@ -106,9 +106,14 @@ export class Bar {
   }
 }
 
-function undismiss({ target }: Event, next: EventTarget | null): void {
-  const item = target instanceof Element ? target.closest('.toolbar-item') : null
+function undismiss(event: Event, next: EventTarget | null): void {
+  const item = itemOf(event)
   if (!(next instanceof Node && item?.contains(next))) item?.removeAttribute('data-dismissed')
+}
+
+function itemOf({ target }: Event): Element | null {
+  // The pointer and the focus are in an element.
+  return (target as Element).closest('.toolbar-item')
 }
 
 /** By default the toolbar is open, and folded for automated browsers. */
@@ -118,10 +123,9 @@ function readIsFolded(): boolean {
 }
 
 /** Aligns details with their item, and moves them to the left where they would exceed the page. */
-function keepInside({ target }: Event): void {
-  const item = target instanceof Element ? target.closest('.toolbar-item') : null
-  const details = item?.querySelector<HTMLElement>('.toolbar-details')
-  if (!details || details.contains(target as Node)) return
+function keepInside(event: Event): void {
+  const details = itemOf(event)?.querySelector<HTMLElement>('.toolbar-details')
+  if (!details || event.composedPath().includes(details)) return
   details.style.translate = 'none'
   const { right } = details.getBoundingClientRect()
   const excess = Math.ceil(right - document.documentElement.clientWidth + 8)

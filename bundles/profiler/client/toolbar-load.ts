@@ -36,9 +36,9 @@ function loadDocument(path: string): Promise<Loaded> {
     request.responseType = 'document'
     request.timeout = 10_000
     request.addEventListener('loadend', () => {
-      const { response, status } = request
-      const toolbar = status === 200 && response instanceof Document ? response.querySelector('.toolbar') : null
-      resolve({ status, body: toolbar instanceof HTMLElement ? document.importNode(toolbar, true) : undefined })
+      const { responseXML, status } = request
+      const toolbar = status === 200 && responseXML?.querySelector<HTMLElement>('.toolbar')
+      resolve({ status, body: toolbar ? document.importNode(toolbar, true) : undefined })
     })
     request.send()
   })

@@ -18,8 +18,10 @@ const names = [
   'navigator',
   'localStorage',
   'addEventListener',
+  'dispatchEvent',
   'getSelection',
   'getComputedStyle',
+  'CSSStyleSheet',
   'DOMParser',
   'Document',
   'Element',
@@ -32,6 +34,7 @@ const names = [
   'HTMLInputElement',
   'HTMLSelectElement',
   'KeyboardEvent',
+  'MouseEvent',
   'MutationObserver',
   'Node',
 ] as const
@@ -62,7 +65,10 @@ export function openPage(t: Test, body: string, url = 'http://localhost/_profile
   }
   for (const name of names) {
     const value = window[name]
-    replace(name, name === 'addEventListener' || /^get/.test(name) ? (value as () => unknown).bind(window) : value)
+    replace(
+      name,
+      /^get|Event(?:Listener)?$/.test(name) && /^[a-z]/.test(name) ? (value as () => unknown).bind(window) : value,
+    )
   }
   const { pass, settle } = installClock(replace)
   window.document.body.innerHTML = body
@@ -107,6 +113,7 @@ function installClock(replace: Page['replace']): Pick<Page, 'pass' | 'settle'> {
   replace('setInterval', (callback: () => void, delay = 0) => add(callback, delay, delay))
   replace('clearTimeout', (id: number) => timers.delete(id))
   const pass = async (milliseconds: number) => {
+    await settle()
     const end = now + milliseconds
     for (;;) {
       const [next] = [...timers].filter(([, { due }]) => due <= end).sort(([, a], [, b]) => a.due - b.due)
