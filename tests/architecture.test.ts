@@ -17,6 +17,7 @@ const places: Readonly<Record<string, string>> = {
   commander: 'bin/console',
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
+  zod: 'bundles/profiler/cli/mcp/',
 }
 
 /** Whether a package may be imported in a file: its places are separated by spaces. */

@@ -38,7 +38,7 @@ t.test('an agent reads the profiles of a running server on stdin and stdout', as
   const strange: Error[] = []
   client.onerror = error => strange.push(error)
   t.ok((await client.listTools()).tools.length > 5)
-  const { text: list } = await ask('find_records', { status: '500', limit: 1 })
+  const { text: list } = await ask('find_profiles', { status: '500', limit: 1 })
   const [, token = ''] = /^- `([\da-f]{6})` 500 `GET \S+\/order\/1/m.exec(list) ?? []
   const { text } = await ask('read_panel', { token, panel: 'exception' })
   t.match(text, /Source of `bundles\/site\/site-bundle\.ts:\d+`:/)
@@ -50,14 +50,14 @@ t.test('an agent reads the profiles of a running server on stdin and stdout', as
   await fetch(`${url}/order/2`)
   await until(async () => (await ask('last_exception')).text.includes('/order/2'))
   const all = await Promise.all(
-    [{ token: 'latest' }, { token, format: 'json' }].map(async given => (await ask('read_record', given)).text),
+    [{ token: 'latest' }, { token, format: 'json' }].map(async given => (await ask('read_profile', given)).text),
   )
   t.notMatch(list + text + all.join(), 'hunter2')
   t.strictSame(strange, [], 'stdout has messages only')
 
   const online = await connectAgent(t, new StreamableHTTPClientTransport(new URL(`${url}/_profiler/mcp`)))
   t.equal((await online.ask('read_panel', { token, panel: 'exception' })).text, text)
-  t.notMatch((await online.ask('find_records')).text, '/_profiler')
+  t.notMatch((await online.ask('find_profiles')).text, '/_profiler')
 
   const { pid } = transport
   await client.close()

@@ -1,28 +1,29 @@
 import type { Controller } from '../../../../kernel/controller.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
 import type { ProfilerApplication } from '../../web/profiler-application.ts'
-import { createMcpRoute } from './create-mcp-route.ts'
 import { loadSdk } from './load-sdk.ts'
+import { createMcpRoute } from './mcp-route.ts'
 
-/** Adds the two ways for agents to read records (MCP): a command, and a route whose controller it gives. */
+/** Adds the two ways for coding agents to read profiles (MCP): a command, and a route, whose controller it returns. */
 export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu'>): Controller {
-  const services = { ...app, loadSdk, logger: app.logger.channel('profiler') }
+  const { profiler, storage } = app
+  const logger = app.logger.channel('profiler')
   const load = async (replayer?: Replayer) => {
-    const [{ createTools }, panels, inspector] = await Promise.all([
-      import('./create-tools.ts'),
+    const [{ openServer }, sdk, panels, inspector] = await Promise.all([
+      import('./open-server.ts'),
+      loadSdk(),
       app.panels(),
       app.inspector(),
     ])
-    const { profiler, storage } = app
-    return createTools({ inspector, profiler, storage, replayer, panels: () => panels })
+    return { sdk, open: () => openServer(sdk, { inspector, profiler, storage, replayer, panels }, logger) }
   }
-  // A command runs the code that was there when the agent began: only a server can tell what a change has done.
+  // Without replay: a command runs the code of its start, and only a server can show the effect of a change.
   app.commands.push(async () => {
-    const { createMcpCommand } = await import('./create-mcp-command.ts')
-    return [createMcpCommand({ ...services, tools: () => load() })]
+    const { createMcpCommand } = await import('./mcp-command.ts')
+    return [createMcpCommand({ storage, load })]
   })
-  const tools = () => load(app.config.isMcpReplayOn ? app.replayer : undefined)
-  const route = createMcpRoute({ ...services, tools, isOn: app.config.isMcpOn })
+  const replayer = app.config.isMcpReplayOn ? app.replayer : undefined
+  const route = createMcpRoute({ ...app, isOn: app.config.isMcpOn, load: () => load(replayer) })
   app.routes.add(route)
   return route.controller
 }

@@ -1,19 +1,16 @@
 import { PROFILER_MCP_PACKAGE_MISSING } from './errors.ts'
 
-/** What is used of the SDK of MCP. */
-export type McpSdk = Pick<typeof import('@modelcontextprotocol/sdk/server/index.js'), 'Server'> &
+/** The parts of the SDK of MCP that are used, and zod, in which its tools are described. */
+export type McpSdk = Pick<typeof import('@modelcontextprotocol/sdk/server/mcp.js'), 'McpServer'> &
   Pick<typeof import('@modelcontextprotocol/sdk/server/stdio.js'), 'StdioServerTransport'> &
   Pick<
     typeof import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
     'WebStandardStreamableHTTPServerTransport'
   > &
-  Pick<
-    typeof import('@modelcontextprotocol/sdk/types.js'),
-    'CallToolRequestSchema' | 'ErrorCode' | 'ListToolsRequestSchema' | 'McpError'
-  >
+  Pick<typeof import('zod'), 'z'>
 
 /**
- * Loads the SDK, an optional package of some megabytes: only those pay for it who have an agent.
+ * Loads the SDK, an optional package of some megabytes, when the first agent asks.
  *
  * @throws PROFILER_MCP_PACKAGE_MISSING
  */
@@ -29,11 +26,11 @@ export async function loadSdk(load: () => Promise<McpSdk> = importSdk): Promise<
 }
 
 async function importSdk(): Promise<McpSdk> {
-  const [server, stdio, http, types] = await Promise.all([
-    import('@modelcontextprotocol/sdk/server/index.js'),
+  const [mcp, stdio, http, zod] = await Promise.all([
+    import('@modelcontextprotocol/sdk/server/mcp.js'),
     import('@modelcontextprotocol/sdk/server/stdio.js'),
     import('@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'),
-    import('@modelcontextprotocol/sdk/types.js'),
+    import('zod'),
   ])
-  return { ...server, ...stdio, ...http, ...types }
+  return { ...mcp, ...stdio, ...http, z: zod.z }
 }

@@ -1,42 +1,72 @@
-import { type Parameters, readArguments, type Values } from './read-arguments.ts'
+import type { z } from 'zod'
+import type { Inspector } from '../../insight/findings/inspector.ts'
+import { findRelatives, type ShownProfile } from '../../insight/relatives.ts'
+import type { Replayer } from '../../insight/replay/replayer.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { isToken } from '../../profile/schema.ts'
+import type { Profiler } from '../../record/profiler.ts'
+import type { ProfileStorage, StoredProfile } from '../../store/profile-storage.ts'
+import type { ProfilePanel } from '../../web/panels/panel.ts'
+import { hasContent } from '../../web/panels/render-panel.ts'
+import { findRecord, missing } from '../find-profile.ts'
 
-/** What agents are told of the effects of a tool, by the words of MCP. */
-export interface ToolAnnotations {
-  readonly readOnlyHint: boolean
-  readonly destructiveHint: boolean
-  readonly idempotentHint: boolean
-  readonly openWorldHint: boolean
+/** What the tools work with. */
+export interface ToolServices {
+  readonly storage: ProfileStorage
+  readonly profiler: Pick<Profiler, 'whenWritten'>
+  readonly inspector: Inspector
+  /** In the order of the menu. */
+  readonly panels: readonly ProfilePanel[]
+  /** Replays requests; without it there is no tool for that. */
+  readonly replayer?: Pick<Replayer, 'replay'> | undefined
 }
 
-/** Of tools that only read records. */
-export const readsRecords: ToolAnnotations = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: false,
-}
+/** The texts of an answer. */
+export type ToolAnswer = Promise<readonly string[]>
 
-/** What an agent can be told of. */
-export interface Tool {
-  readonly name: string
-  /** For people who are asked whether an agent may use it. */
+/** A question that cannot be answered. The message names what the agent can ask instead. */
+export class ToolError extends Error {}
+
+/** How a tool is described to agents and to the people who allow it. */
+export interface ToolDefinition<Input extends z.ZodRawShape> {
+  /** For people. */
   readonly title: string
   /** For the agent. */
   readonly description: string
-  readonly parameters: Parameters
-  readonly annotations: ToolAnnotations
-  /** Answers with one text or several. @throws ToolError */
-  readonly call: (given: Readonly<Record<string, unknown>>) => Promise<readonly string[]>
+  readonly input: Input
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: boolean
+  }
 }
 
-/** How a tool is declared: what it is given has the types that its parameters say. */
-export interface ToolDefinition<parameters extends Parameters> extends Omit<Tool, 'parameters' | 'call'> {
-  readonly parameters: parameters
-  readonly answer: (values: Values<parameters>) => Promise<readonly string[]>
+/** Adds one tool. @throws ToolError by its answer */
+export type AddTool = <Input extends z.ZodRawShape>(
+  name: string,
+  definition: ToolDefinition<Input>,
+  answer: (values: z.output<z.ZodObject<Input>>) => ToolAnswer,
+) => void
+
+/** Finds a profile by its token, or the latest. @throws ToolError */
+export async function findStored(word: string, { profiler, storage }: ToolServices): Promise<StoredProfile> {
+  // An agent may have the token of a response whose profile is not written yet.
+  if (isToken(word)) await profiler.whenWritten(word)
+  const found = await findRecord(storage, word)
+  if (found === undefined) throw new ToolError(`${missing(word)} find_profiles lists what is stored.`)
+  return found
 }
 
-/** Declares a tool. */
-export function defineTool<parameters extends Parameters>(definition: ToolDefinition<parameters>): Tool {
-  const { answer, ...tool } = definition
-  return { ...tool, call: async given => answer(readArguments(definition.parameters, given)) }
+/** Finds a profile with its relatives and its findings. @throws ToolError */
+export async function findShown(word: string, services: ToolServices): Promise<ShownProfile> {
+  const found = await findStored(word, services)
+  const findings = services.inspector.inspect(found.profile)
+  return { ...found, findings, ...(await findRelatives(services.storage, found.profile)) }
+}
+
+/** The names of the panels that have content. */
+export function panelsOf(profile: Profile, panels: readonly ProfilePanel[]): string {
+  const filled = panels.filter(panel => hasContent(panel, profile))
+  return filled.map(({ name }) => name).join(', ')
 }

@@ -1,8 +1,10 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { type Test, t } from 'tap'
-import { createMcpRoute } from '#bundles/profiler/cli/mcp/create-mcp-route.ts'
-import { loadSdk } from '#bundles/profiler/cli/mcp/load-sdk.ts'
-import { defineTool, readsRecords } from '#bundles/profiler/cli/mcp/tool.ts'
+import { loadSdk, type McpSdk } from '#bundles/profiler/cli/mcp/load-sdk.ts'
+import { createMcpRoute } from '#bundles/profiler/cli/mcp/mcp-route.ts'
+import { openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import type { ClientRequestInit } from '#kernel/testing/client.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -62,7 +64,7 @@ t.test('an agent lists the tools, finds the last 500 and reads its exception wit
     t.hasStrict(annotations, { readOnlyHint: true })
     t.hasStrict(inputSchema, { type: 'object', additionalProperties: false })
   }
-  const found = await ask('find_records', { status: '500' })
+  const found = await ask('find_profiles', { status: '500' })
   const [, token = ''] = /^- `([\da-f]{6})` 500 `POST /m.exec(found.text) ?? []
   const { text } = await ask('read_panel', { token, panel: 'exception' })
   t.match(text, 'TypeError')
@@ -79,7 +81,7 @@ t.test('no answer has a secret in it', async t => {
   await fetch(`${url}/fine`, { headers: { referer: `https://me:${canary}-user@host/?sid=${canary}-sid` } })
   await fetch(`${url}/missing?password=${canary}-missing`)
   const { ask, client } = await connect()
-  const { text: list } = await ask('find_records', { limit: 100 })
+  const { text: list } = await ask('find_profiles', { limit: 100 })
   const tokens = [...list.matchAll(/^- `([\da-f]{6})`/gm)].map(([, token]) => String(token))
   t.ok(tokens.length >= 7)
   const answers = [list]
@@ -87,9 +89,9 @@ t.test('no answer has a secret in it', async t => {
     const form = { format, max_length: 200_000 }
     answers.push((await ask('last_exception', form)).text, (await ask('route_statistics', form)).text)
     for (const token of tokens) {
-      const record = await ask('read_record', { token, ...form })
-      const [, panels = ''] = /For read_panel there are: (.*)\.$/.exec(record.text) ?? []
-      answers.push(record.text, (await ask('compare_records', { token, with: tokens.at(-1), ...form })).text)
+      const record = await ask('read_profile', { token, ...form })
+      const [, panels = ''] = /Panels for read_panel: (.*)\.$/.exec(record.text) ?? []
+      answers.push(record.text, (await ask('compare_profiles', { token, with: tokens.at(-1), ...form })).text)
       for (const panel of panels.split(', ')) {
         answers.push((await ask('read_panel', { token, panel, ...form })).text)
       }
@@ -99,15 +101,6 @@ t.test('no answer has a secret in it', async t => {
   t.ok(answers.length > 100)
   t.ok(answers.some(answer => answer.includes('******')))
   for (const answer of answers) t.strictSame([...answer.matchAll(/.{40}(?:canary-|7q2x).*/g)].map(String), [])
-})
-
-t.test('the agent is told of its mistakes, and of those of a tool', async t => {
-  const { connect } = await serve(t)
-  const { ask } = await connect()
-  const wrong = await ask('read_panel', { token: 'nope' })
-  t.ok(wrong.isError)
-  t.match(wrong.text, /^"token" must be a token .*\n"panel" is missing/)
-  await t.rejects(ask('purge'), { message: /There is no tool "purge"; there are last_exception, find_records/ })
 })
 
 /** Asks as programs do that say nothing of where they come from. */
@@ -190,35 +183,30 @@ t.test('messages are JSON, one at a time, of a bounded length; nothing of it is 
 t.test('without the package it says what to install; a tool that fails is logged', async t => {
   const { app, close, records } = await createTestKernel({ bundles: [] })
   t.teardown(close)
-  const broken = defineTool({
-    name: 'break_down',
-    title: 'Break',
-    description: 'Breaks',
-    parameters: {},
-    annotations: readsRecords,
-    answer: async () => {
+  // A store whose search fails.
+  const storage = {
+    search: async () => {
       throw new Error(canary)
     },
-  })
-  const createKernel = async (load: typeof loadSdk) => {
-    const services = {
-      ...app,
-      loadSdk: load,
-      tools: async () => [broken],
-      profiler: { whenIdle: async () => {} },
-      isOn: true,
+  } as unknown as ProfileStorage
+  const tools = { storage, inspector: new Inspector([]), profiler: { whenWritten: async () => {} }, panels: [] }
+  const createKernel = async (loadSdk: () => Promise<McpSdk>) => {
+    const load = async () => {
+      const sdk = await loadSdk()
+      return { sdk, open: () => openServer(sdk, tools, app.logger) }
     }
+    const services = { ...app, load, profiler: { whenIdle: async () => {} }, isOn: true }
     return createProfiledKernel(t, {
       register: ({ routes }) => void routes.add({ ...createMcpRoute(services), name: 'own', priority: 2 }),
     })
   }
-  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'break_down' } }
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'find_profiles', arguments: {} } }
   const { result } = JSON.parse((await post(await createKernel(loadSdk), { json: message })).text)
   t.strictSame(result, {
-    content: [{ type: 'text', text: 'The tool has failed; the log of the server says why.' }],
+    content: [{ type: 'text', text: 'The tool failed; the log of the server says why.' }],
     isError: true,
   })
-  t.hasStrict(records.at(-1), { level: 'error', message: 'The tool "break_down" has failed.' })
+  t.hasStrict(records.at(-1), { level: 'error', message: 'The tool "find_profiles" failed.' })
 
   const missing = Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' })
   const { status, text } = await post(await createKernel(() => loadSdk(() => Promise.reject(missing))))
@@ -246,7 +234,7 @@ t.test('where it is allowed, an agent has safe requests replayed', async t => {
   const refused = await ask('replay_request', { token: sold })
   t.ok(refused.isError)
   t.match(refused.text, 'POST may change data. This runs the request for real.')
-  const { text } = await ask('find_records', { method: 'POST', limit: 100 })
+  const { text } = await ask('find_profiles', { method: 'POST', limit: 100 })
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })
 

@@ -1,11 +1,14 @@
-import { t } from 'tap'
-import { createTools } from '#bundles/profiler/cli/mcp/create-tools.ts'
-import { createReplayRequest } from '#bundles/profiler/cli/mcp/tools/replay-request.ts'
+import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js'
+import { type Test, t } from 'tap'
+import { loadSdk } from '#bundles/profiler/cli/mcp/load-sdk.ts'
+import { openServer } from '#bundles/profiler/cli/mcp/open-server.ts'
+import type { ToolServices } from '#bundles/profiler/cli/mcp/tool.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/search-options.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { connectAgent } from '#tests/support/agent.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 
 const hour = 3_600_000
@@ -41,23 +44,23 @@ const records: readonly RecordInit[] = [
   { token: '00000e', time: noon + 3 * hour, status: 404, route: null, parent: '00000d' },
 ]
 
-async function createToolset(init: readonly RecordInit[] = records) {
+async function createToolset(t: Test, init: readonly RecordInit[] = records, more: Partial<ToolServices> = {}) {
   const storage = new MemoryProfileStorage()
   for (const record of init) storage.append(createRecord(record), '{}')
   const { app, close } = await createTestKernel({ bundles: [] })
   await close()
   const awaited: string[] = []
-  const panels = createPanels(app)
-  const tools = createTools({
-    storage,
-    inspector: new Inspector([]),
-    profiler: { whenWritten: async token => void awaited.push(token) },
-    panels: () => panels,
-  })
-  const call = (name: string, given: Readonly<Record<string, unknown>> = {}) => {
-    const tool = tools.find(tool => tool.name === name)
-    if (tool === undefined) throw new TypeError(`There is no tool ${name}.`)
-    return tool.call(given)
+  const profiler = { whenWritten: async (token: string) => void awaited.push(token) }
+  const services = { storage, inspector: new Inspector([]), profiler, panels: createPanels(app), ...more }
+  const { server } = openServer(await loadSdk(), services, app.logger)
+  const [near, far] = InMemoryTransport.createLinkedPair()
+  await server.connect(far)
+  const agent = await connectAgent(t, near)
+  const { tools } = await agent.client.listTools()
+  const call = async (name: string, given?: Readonly<Record<string, unknown>>) => {
+    const { isError, text, texts } = await agent.ask(name, given)
+    if (isError) throw new Error(text)
+    return texts
   }
   const ask = async (name: string, given?: Readonly<Record<string, unknown>>) => (await call(name, given)).join('\n\n')
   return { storage, tools, call, ask, awaited }
@@ -66,22 +69,24 @@ async function createToolset(init: readonly RecordInit[] = records) {
 const tokensOf = (text: string) => [...text.matchAll(/^- `(00000\w)`/gm)].map(([, token]) => token)
 
 t.test('every tool says what it is for and what it takes, and only reads', async t => {
-  const { tools } = await createToolset()
-  for (const { annotations, description, name, parameters, title } of tools) {
+  const { tools } = await createToolset(t)
+  for (const { annotations, description = '', inputSchema, name, title = '' } of tools) {
     t.match(name, /^[a-z_]+$/)
-    t.ok(title.length < 40)
-    t.ok(description.length < 250, name)
-    t.hasStrict(annotations, { readOnlyHint: true, destructiveHint: false, openWorldHint: false })
-    for (const { schema } of Object.values(parameters)) t.type(schema.description, 'string')
-    t.ok('max_length' in parameters && 'format' in parameters)
+    t.ok(title.length > 0 && title.length < 40)
+    t.ok(description.length > 0 && description.length < 250, name)
+    t.hasStrict(annotations, { title, readOnlyHint: true, destructiveHint: false, openWorldHint: false })
+    const properties: Readonly<Record<string, { readonly description?: unknown }>> = inputSchema.properties ?? {}
+    for (const property of Object.values(properties)) t.type(property.description, 'string')
+    t.ok('max_length' in properties && 'format' in properties)
+    t.equal(inputSchema.additionalProperties, false)
   }
 })
 
-t.test('find_records has every filter of the console and the web', async t => {
-  const { ask, storage, tools } = await createToolset()
-  const { parameters = {} } = tools.find(({ name }) => name === 'find_records') ?? {}
-  for (const { name } of [...filterOptions, ...pagingOptions]) t.ok(name in parameters, name)
-  const find = async (given: Record<string, unknown>) => tokensOf(await ask('find_records', given))
+t.test('find_profiles has every filter of the console and the web', async t => {
+  const { ask, storage, tools } = await createToolset(t)
+  const { inputSchema } = tools.find(({ name }) => name === 'find_profiles') ?? {}
+  for (const { name } of [...filterOptions, ...pagingOptions]) t.ok(name in (inputSchema?.properties ?? {}), name)
+  const find = async (given: Record<string, unknown>) => tokensOf(await ask('find_profiles', given))
   t.strictSame(await find({}), ['00000e', '00000d', '00000c', '00000b', '00000a'])
   t.strictSame(await find({ ip: '10.0' }), ['00000c'])
   t.strictSame(await find({ method: 'post' }), ['00000c'])
@@ -89,27 +94,27 @@ t.test('find_records has every filter of the console and the web', async t => {
   t.strictSame(await find({ route: 'shop', order: 'asc', sort: 'time' }), ['00000a', '00000b'])
   t.strictSame(await find({ from: '2026-11-20T13:00', until: '2026-11-20T14:00' }), ['00000c', '00000b'])
   t.strictSame(await find({ sort: 'duration', limit: '1' }), ['00000c'])
-  t.strictSame(await find({ limit: 2, page: 2, pinned: false, url: '', type: null }), ['00000c', '00000b'])
+  t.strictSame(await find({ limit: 2, page: 2, pinned: false, url: '' }), ['00000c', '00000b'])
   await storage.pin('00000b', true)
   t.strictSame(await find({ pinned: true }), ['00000b'])
-  t.match(await ask('find_records', { limit: 2 }), /\n\nThere are more: ask for page 2\.$/)
-  t.hasStrict(JSON.parse(await ask('find_records', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
+  t.match(await ask('find_profiles', { limit: 2 }), /\n\nThere are more: ask for page 2\.$/)
+  t.hasStrict(JSON.parse(await ask('find_profiles', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
 })
 
 t.test('a record is read as Markdown or as JSON, and says which panels it has', async t => {
-  const { ask, awaited, call } = await createToolset()
-  const [markdown = '', panels] = await call('read_record', { token: '00000c' })
+  const { ask, awaited, call } = await createToolset(t)
+  const [markdown = '', panels] = await call('read_profile', { token: '00000c' })
   t.match(markdown, '# 500 Internal Server Error')
   t.match(markdown, 'Nothing is left.')
-  t.equal(panels, 'For read_panel there are: request, time, exception, config.')
+  t.equal(panels, 'Panels for read_panel: request, time, exception, config.')
   t.strictSame(awaited, ['00000c'], 'what is about to be kept is waited for')
-  const [json = ''] = await call('read_record', { token: '00000c', format: 'json' })
+  const [json = ''] = await call('read_profile', { token: '00000c', format: 'json' })
   t.hasStrict(JSON.parse(json), { summary: { token: '00000c' }, data: { demo: { a: 1 } } })
-  t.match(await ask('read_record', { token: 'latest' }), 'Token: `00000d`', 'sub-requests are not the latest request')
+  t.match(await ask('read_profile', { token: 'latest' }), 'Token: `00000d`', 'sub-requests are not the latest request')
 })
 
 t.test('a panel is read as Markdown or as JSON', async t => {
-  const { ask } = await createToolset()
+  const { ask } = await createToolset(t)
   const panel = await ask('read_panel', { token: '00000c', panel: 'exception' })
   t.match(panel, '> ')
   t.match(panel, '   2 | two')
@@ -120,38 +125,40 @@ t.test('a panel is read as Markdown or as JSON', async t => {
 })
 
 t.test('the last exception is that of the last failure, or of the last of a status', async t => {
-  const { ask } = await createToolset()
+  const { ask } = await createToolset(t)
   const failure = await ask('last_exception')
   t.match(failure, 'Token: `00000c`')
   t.match(failure, '>    2 | two')
-  t.match(failure, /For read_panel there are: request, time, exception, config\.$/)
+  t.match(failure, /Panels for read_panel: request, time, exception, config\.$/)
   t.match(await ask('last_exception', { status: '404' }), 'Token: `00000d`')
   t.match(await ask('last_exception', { route: 'buy', format: 'json' }), '"token":"00000c"')
-  t.equal(await ask('last_exception', { url: 'nowhere' }), 'No such exception is on record.')
-  const other = await createToolset([{ token: '00000d', status: 404, exception: 'HttpError' }])
+  t.equal(await ask('last_exception', { url: 'nowhere' }), 'No such exception is stored.')
+  const other = await createToolset(t, [{ token: '00000d', status: 404, exception: 'HttpError' }])
   t.equal(
     await other.ask('last_exception'),
-    'No such failure is on record; the latest exception was answered with 404: ask with status "404".',
+    'No such failure is stored; the latest exception was answered with 404: ask with status "404".',
   )
-  const crashed = await createToolset([{ token: '00000f', status: 0, outcome: 'crashed', exception: 'Error' }])
+  const crashed = await createToolset(t, [{ token: '00000f', status: 0, outcome: 'crashed', exception: 'Error' }])
   t.match(await crashed.ask('last_exception'), 'Token: `00000f`')
 })
 
 t.test('two records are compared: one that is named, or the one before that asked for the same', async t => {
-  const { ask } = await createToolset()
-  const before = await ask('compare_records', { token: '00000b' })
+  const { ask } = await createToolset(t)
+  const before = await ask('compare_profiles', { token: '00000b' })
   t.match(before, '- A: 00000a')
   t.match(before, '- B: 00000b')
   t.match(before, '| page | 1 | 2 |')
-  t.equal(await ask('compare_records', { token: '00000b', with: '00000a' }), before)
-  t.hasStrict(JSON.parse(await ask('compare_records', { token: '00000b', format: 'json' })), {
+  t.equal(await ask('compare_profiles', { token: '00000b', with: '00000a' }), before)
+  t.hasStrict(JSON.parse(await ask('compare_profiles', { token: '00000b', format: 'json' })), {
     second: { token: '00000b' },
   })
-  await t.rejects(ask('compare_records', { token: '00000a' }), { message: /no record before "00000a"/ })
+  await t.rejects(ask('compare_profiles', { token: '00000a' }), {
+    message: /no earlier profile of the same request as "00000a"/,
+  })
 })
 
-t.test('statistics tell of main requests by route', async t => {
-  const { ask } = await createToolset()
+t.test('statistics count main requests by route', async t => {
+  const { ask } = await createToolset(t)
   t.equal(
     await ask('route_statistics'),
     [
@@ -168,54 +175,55 @@ t.test('statistics tell of main requests by route', async t => {
   t.equal(json.routes.length, 1)
 })
 
-t.test('what is wrong is told all at once, with what would be right', async t => {
-  const { ask } = await createToolset()
-  const cases: [tool: string, given: Record<string, unknown>, message: string][] = [
+t.test('all mistakes of a question are named at once, with what would be right', async t => {
+  const { ask } = await createToolset(t)
+  const cases: [tool: string, given: Record<string, unknown>, messages: readonly string[]][] = [
     [
-      'find_records',
+      'find_profiles',
       { limit: 0, page: 1.5, pinned: 'maybe', sort: 'beauty', from: 'yesterday', url: {} },
       [
-        '"url" must be a text, not {}.',
-        '"from" must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970, not "yesterday".',
-        '"pinned" must be true or false, not "maybe".',
-        '"sort" must be one of status, ip, method, url, route, duration, time, not "beauty".',
-        '"limit" must be a whole number from 1 to 100, not 0.',
-        '"page" must be a whole number from 1 to 1000000, not 1.5.',
-      ].join('\n'),
+        'must be a text at url',
+        'must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970 at from',
+        'must be true or false at pinned',
+        'must be one of status, ip, method, url, route, duration, time at sort',
+        'must be a whole number from 1 to 100 at limit',
+        'must be a whole number from 1 to 1000000 at page',
+      ],
     ],
-    ['read_record', {}, '"token" is missing: it must be a token (six hexadecimal digits) or "latest".'],
-    ['read_record', { token: 'last' }, '"token" must be a token (six hexadecimal digits) or "latest", not "last".'],
-    [
-      'read_record',
-      { token: 'ffffff' },
-      'Nothing is kept of "ffffff": expired, deleted, or never there. find_records tells what there is.',
-    ],
+    ['read_profile', {}, ['must be a token (six hexadecimal digits) or "latest" at token']],
+    ['read_profile', { token: 'last' }, ['must be a token (six hexadecimal digits) or "latest" at token']],
+    ['read_profile', { token: 'ffffff' }, ['"ffffff"', 'find_profiles lists what is stored.']],
     [
       'read_panel',
       { token: '00000c', panel: 'x' },
-      'The record has no panel "x"; it has request, time, exception, config.',
+      ['The profile has no panel "x"; it has request, time, exception, config.'],
     ],
     [
       'read_panel',
       { token: '00000c', panel: 'http', form: 'json' },
-      'There is no argument "form"; there are token, panel, format, max_length.',
+      ['There is no argument form; there are token, panel, format, max_length.'],
     ],
-    ['compare_records', { token: '00000b', with: '0' }, /^"with" must be a token/.source],
-    ['read_record', { token: 'x'.repeat(200) }, `not "${'x'.repeat(99)}….`],
+    [
+      'compare_profiles',
+      { token: '00000b', with: '0' },
+      ['must be a token (six hexadecimal digits) or "latest" at with'],
+    ],
+    ['purge', {}, ['purge not found']],
   ]
-  for (const [tool, given, message] of cases) {
+  const unnamed: string[] = []
+  for (const [tool, given, messages] of cases) {
     const error: unknown = await ask(tool, given).catch((error: unknown) => error)
-    t.ok(error instanceof Error)
-    const told = (error as Error).message
-    t.ok(message.startsWith('^') ? new RegExp(message).test(told) : told.endsWith(message), told)
+    const text = error instanceof Error ? error.message : 'no error'
+    unnamed.push(...messages.filter(message => !text.includes(message)).map(message => `${tool}: ${message}; ${text}`))
   }
-  const none = await createToolset([])
-  await t.rejects(none.ask('read_record', { token: 'latest' }), { message: /^There are no records\./ })
+  t.strictSame(unnamed, [])
+  const none = await createToolset(t, [])
+  await t.rejects(none.ask('read_profile', { token: 'latest' }), { message: /find_profiles lists/ })
 })
 
 t.test('an answer is not longer than was asked for, and says apart from it that it was cut', async t => {
   const long = Array.from({ length: 300 }, (_, index) => ({ level: 'info', message: `Line ${index} of 😀😀😀` }))
-  const { call } = await createToolset([
+  const { call } = await createToolset(t, [
     { token: '00000a', data: { logger: { records: long }, emoji: '😀'.repeat(500) } },
   ])
   for (const panel of ['logger', 'emoji']) {
@@ -228,26 +236,19 @@ t.test('an answer is not longer than was asked for, and says apart from it that 
   }
   const whole = await call('read_panel', { token: '00000a', panel: 'logger' })
   t.equal(whole.length, 1)
-  const [list = '', notes = ''] = await call('find_records', { max_length: 500 })
+  const [list = '', notes = ''] = await call('find_profiles', { max_length: 500 })
   t.ok(list.length <= 500)
   t.equal(notes, '')
 })
 
-t.test('a replay says why there is none', async t => {
-  const { storage } = await createToolset()
+t.test('a replay that is not possible says why', async t => {
   const problem = 'It was not answered in time.'
-  const services = {
-    storage,
-    inspector: new Inspector([]),
-    profiler: { whenWritten: async () => undefined },
-    panels: () => [],
-  }
-  const tool = createReplayRequest(services, { replay: async () => ({ problem }) })
-  await t.rejects(tool.call({ token: '00000a' }), { message: problem })
-  await t.rejects(tool.call({ token: '00000e' }), { message: /^A sub-request is a part .* 00000d$/ })
+  const { ask } = await createToolset(t, records, { replayer: { replay: async () => ({ problem }) } })
+  await t.rejects(ask('replay_request', { token: '00000a' }), { message: problem })
+  await t.rejects(ask('replay_request', { token: '00000e' }), { message: /^A sub-request is a part .* 00000d$/ })
 })
 
-t.test('what could be better is told rule by rule', async t => {
+t.test('findings are listed rule by rule', async t => {
   const calls = Array.from({ length: 5 }, (_, index) => ({
     method: 'GET',
     url: 'http://stock/1',
@@ -256,14 +257,14 @@ t.test('what could be better is told rule by rule', async t => {
     status: 200,
   }))
   const flawed = ['0000a1', '0000a2'].map(token => ({ token, time: noon, duration: 50, data: { http: { calls } } }))
-  const { ask, storage } = await createToolset([...flawed, { token: '0000a3', time: noon }])
+  const { ask, storage } = await createToolset(t, [...flawed, { token: '0000a3', time: noon }])
   const text = await ask('find_findings')
-  t.match(text, /^# \d+ rules? to heed in 3 requests\n\n## `/)
+  t.match(text, /^# \d+ rules? in 3 requests\n\n## `/)
   t.match(text, /## `repeated-calls`: [\s\S]*- `0000a2` `GET /)
   const json = JSON.parse(await ask('find_findings', { format: 'json' }))
   t.equal(json.requests, 3)
   t.equal(json.rules.find(({ rule }: { rule: string }) => rule === 'repeated-calls').examples.length, 2)
-  t.equal(await ask('find_findings', { route: 'none' }), '# Nothing in 0 requests\n')
+  t.equal(await ask('find_findings', { route: 'none' }), '# No findings in 0 requests\n')
   storage.append({ ...createRecord({ token: '0000a4', route: 'damaged' }), text: 'It is damaged.' }, '{}')
-  t.equal(await ask('find_findings', { route: 'damaged' }), '# Nothing in 1 request\n')
+  t.equal(await ask('find_findings', { route: 'damaged' }), '# No findings in 1 request\n')
 })

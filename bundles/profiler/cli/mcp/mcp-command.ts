@@ -1,31 +1,32 @@
 import { Writable } from 'node:stream'
 import { type ConsoleCommand, exitCodes } from '../../../../kernel/console-command.ts'
-import type { Logger } from '../../../../lib/log/logger.ts'
 import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { McpSdk } from './load-sdk.ts'
-import { openServer } from './open-server.ts'
-import type { Tool } from './tool.ts'
+import type { OpenServer } from './open-server.ts'
 
-/** What agents are answered with. */
-export interface McpServices {
-  readonly loadSdk: () => Promise<McpSdk>
-  /** They are loaded when they are asked for first. */
-  readonly tools: () => Promise<readonly Tool[]>
+/** The SDK, and a server of tools for each agent. */
+export interface LoadedMcp {
+  readonly sdk: McpSdk
+  readonly open: () => OpenServer
+}
+
+/** What the command works with. */
+export interface McpCommandServices {
   readonly storage: Pick<ProfileStorage, 'load'>
-  readonly logger: Logger
+  readonly load: () => Promise<LoadedMcp>
 }
 
 /** Creates the command that answers an agent on stdin and stdout. */
-export function createMcpCommand({ loadSdk, logger, storage, tools }: McpServices): ConsoleCommand {
+export function createMcpCommand({ load, storage }: McpCommandServices): ConsoleCommand {
   return {
     name: 'mcp',
-    description: 'Answers a coding agent from the records, on stdin and stdout, by the Model Context Protocol',
-    examples: [{ line: 'mcp', purpose: 'is what an agent starts; docs/guides/coding-agents.md says how' }],
+    description: 'Answers a coding agent from the profiles, on stdin and stdout, by the Model Context Protocol',
+    examples: [{ line: 'mcp', purpose: 'is started by the agent; see docs/guides/coding-agents.md' }],
     async run({ signal, stdin }, output) {
-      const sdk = await loadSdk()
+      const { open, sdk } = await load()
       await storage.load()
-      const { server, whenAnswered } = openServer(sdk, await tools(), logger)
-      const isOver = new Promise<unknown>(resolve => {
+      const { server, whenAnswered } = open()
+      const hasEnded = new Promise<unknown>(resolve => {
         stdin.once('end', resolve)
         signal.addEventListener('abort', resolve, { once: true })
         if (signal.aborted) resolve(undefined)
@@ -38,8 +39,8 @@ export function createMcpCommand({ loadSdk, logger, storage, tools }: McpService
         },
       })
       await server.connect(new sdk.StdioServerTransport(stdin, stdout))
-      output.note('A coding agent is answered here until stdin ends.')
-      await isOver
+      output.note('Waiting for a coding agent on stdin.')
+      await hasEnded
       await whenAnswered()
       await server.close()
       return exitCodes.success

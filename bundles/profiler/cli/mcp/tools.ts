@@ -1,0 +1,266 @@
+import { formatMarkdown } from '../../../../lib/console/document.ts'
+import { toJson } from '../../export/json.ts'
+import { listToJson, listToMarkdown } from '../../export/list.ts'
+import { toMarkdown } from '../../export/markdown.ts'
+import { toList, toSpan } from '../../export/markdown-text.ts'
+import { writeFinding } from '../../export/request-sections.ts'
+import type { Finding } from '../../insight/findings/finding.ts'
+import { searchList } from '../../insight/list-request.ts'
+import { findPrevious } from '../../insight/relatives.ts'
+import { planReplay } from '../../insight/replay/plan-replay.ts'
+import { gatherStatistics, isError, type RouteStatistics } from '../../insight/route-statistics.ts'
+import { formatCount, formatDuration } from '../../profile/format.ts'
+import type { ProfileSummary } from '../../profile/profile.ts'
+import { toCompareDocument } from '../profiler-compare.ts'
+import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
+import { count, createInputs, readSearch, writeAnswer, type Zod } from './tool-input.ts'
+
+const readsOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
+
+/** Adds the tools, in the order in which agents see them. */
+export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
+  const { inspector, panels, replayer, storage } = services
+  const { answer, filters, paging, token } = createInputs(z)
+
+  add(
+    'last_exception',
+    {
+      title: 'Read the last exception',
+      description:
+        'Reads the latest request that failed: the exception, its causes, the frames of the application and the source around them. Begin here when something is broken.',
+      input: {
+        status: z
+          .union([z.string(), z.number()])
+          .optional()
+          .describe('a part of the status, such as 404; by default 500 and above, or no response'),
+        url: z.string().optional().describe('a part of the URL'),
+        route: z.string().optional().describe('a part of the name of the route'),
+        ...answer,
+      },
+      annotations: readsOnly,
+    },
+    async ({ route, status, url, ...options }) => {
+      const wanted = readSearch({ route, status, url })
+      const query = { ...wanted.query, limit: Number.MAX_SAFE_INTEGER }
+      const { summaries } = await searchList(storage, { ...wanted, query })
+      const found = summaries.find(status === undefined ? isFailure : hasThrown)
+      if (found === undefined) return [explainNoFailure(summaries.find(hasThrown))]
+      const shown = await findShown(found.token, services)
+      const forms = { json: () => toJson(shown, 'exception'), md: () => toMarkdown(shown, 'exception') }
+      return writeAnswer(forms, options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
+    },
+  )
+
+  add(
+    'find_profiles',
+    {
+      title: 'Find recorded requests',
+      description:
+        'Lists recorded requests, the latest first: status, method, URL, duration, time, exception, and the token by which other tools find the profile. Only requests that match all filters.',
+      input: { ...filters, ...paging, ...answer },
+      annotations: readsOnly,
+    },
+    async values => {
+      const wanted = readSearch(values)
+      const list = listToJson(await searchList(storage, wanted), wanted)
+      // An agent asks for the next page; a link is of no use to it.
+      const links = { ...list.links, next: null }
+      const remarks = list.links.next === null ? [] : [`There are more: ask for page ${list.page + 1}.`]
+      return writeAnswer({ json: () => list, md: () => listToMarkdown({ ...list, links }) }, values, ...remarks)
+    },
+  )
+
+  add(
+    'read_profile',
+    {
+      title: 'Read a profile',
+      description:
+        'Reads everything that was recorded of one request: summary, exceptions, request and response, logs, events, routing, templates, HTTP client calls. Long; read_panel reads one part.',
+      input: { token, ...answer },
+      annotations: readsOnly,
+    },
+    async ({ token, ...options }) => {
+      const shown = await findShown(token, services)
+      const forms = { json: () => toJson(shown), md: () => toMarkdown(shown) }
+      return writeAnswer(forms, options, `Panels for read_panel: ${panelsOf(shown.profile, panels)}.`)
+    },
+  )
+
+  const names = panels.map(({ name }) => name)
+  add(
+    'read_panel',
+    {
+      title: 'Read a panel of a profile',
+      description:
+        'Reads one part of a profile, in more detail than read_profile: the exception with its source, the log messages, the tree of events and listeners, and so on.',
+      input: { token, panel: z.string().describe(`${names.join(', ')}, or the name of a collector`), ...answer },
+      annotations: readsOnly,
+    },
+    async ({ panel, token, ...options }) => {
+      const shown = await findShown(token, services)
+      if (!names.includes(panel) && !Object.hasOwn(shown.profile.data, panel)) {
+        const known = panelsOf(shown.profile, panels)
+        throw new ToolError(`The profile has no panel ${JSON.stringify(panel)}; it has ${known}.`)
+      }
+      return writeAnswer({ json: () => toJson(shown, panel), md: () => toMarkdown(shown, panel) }, options)
+    },
+  )
+
+  add(
+    'compare_profiles',
+    {
+      title: 'Compare two profiles',
+      description:
+        'Lists the differences of two recorded requests: times, status, headers, parameters, listeners, logs. Equal parts are left out.',
+      input: {
+        token,
+        with: token
+          .optional()
+          .describe('the token of the profile to compare with; by default the previous profile of the same request'),
+        ...answer,
+      },
+      annotations: readsOnly,
+    },
+    async ({ token, with: other, ...options }) => {
+      const { profile } = await findStored(token, services)
+      const before = other ?? (await findPrevious(storage, profile.summary))?.token
+      if (before === undefined) throw new ToolError(`There is no earlier profile of the same request as "${token}".`)
+      const { profile: first } = await findStored(before, services)
+      const { document } = toCompareDocument(first, profile)
+      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+    },
+  )
+
+  add(
+    'route_statistics',
+    {
+      title: 'Statistics by route',
+      description:
+        'Gives for each route the number of requests, percentiles of the duration, the errors, and the token of the slowest request. Only main requests that match all filters.',
+      input: {
+        ...filters,
+        sort: z.enum(['count', 'p50', 'p95', 'p99', 'errors']).describe('the greatest first').default('count'),
+        limit: count(z, 100).describe('the number of routes').default(25),
+        ...answer,
+      },
+      annotations: readsOnly,
+    },
+    async ({ format, limit, max_length, sort, ...filters }) => {
+      const wanted = readSearch(filters)
+      const query = { ...wanted.query, limit: Number.MAX_SAFE_INTEGER }
+      const { summaries } = await searchList(storage, { ...wanted, query })
+      const main = summaries.filter(({ parent }) => parent === null)
+      const routes = gatherStatistics(main).sort((one, other) => other[sort] - one[sort])
+      const title = `# ${formatCount(main.length, 'request')} of ${formatCount(routes.length, 'route')}`
+      const forms = {
+        json: () => ({ requests: main.length, total: routes.length, routes: routes.slice(0, limit) }),
+        md: () => `${[title, toList(routes, limit, describeRoute)].filter(part => part !== '').join('\n\n')}\n`,
+      }
+      return writeAnswer(forms, { format, max_length })
+    },
+  )
+
+  add(
+    'find_findings',
+    {
+      title: 'Find what could be better',
+      description:
+        'Checks recorded requests by all rules (repeated HTTP client calls, slow listeners, a blocked event loop, insecure cookies and more) and lists the findings by rule, with advice. Checks the latest requests that match all filters.',
+      input: { ...filters, ...paging, ...answer },
+      annotations: readsOnly,
+    },
+    async values => {
+      const wanted = readSearch(values)
+      const { records } = listToJson(await searchList(storage, wanted), wanted)
+      const rules = await inspectAll(records, { inspector, storage })
+      const json = () => ({ requests: records.length, rules })
+      return writeAnswer({ json, md: () => writeRules(records.length, rules) }, values)
+    },
+  )
+
+  if (replayer === undefined) return
+  add(
+    'replay_request',
+    {
+      title: 'Replay a request',
+      description:
+        'Makes a recorded request again with the code as it is now, and lists what has changed. GET, HEAD and OPTIONS only; cookies and credentials are not sent. Use it to check whether a change repairs what failed.',
+      input: { token, ...answer },
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    },
+    async ({ token, ...options }) => {
+      const { profile } = await findStored(token, services)
+      const plan = planReplay(profile)
+      if (!plan.isPossible) throw new ToolError([plan.reason, plan.parent].filter(part => part !== '').join(' '))
+      if (plan.caution !== '') throw new ToolError(`${plan.caution} Only a person can replay it, on its page.`)
+      const result = await replayer.replay(plan)
+      if ('problem' in result) throw new ToolError(result.problem)
+      const { document } = toCompareDocument(profile, (await findStored(result.token, services)).profile)
+      return writeAnswer({ json: () => document.json, md: () => formatMarkdown(document) }, options)
+    },
+  )
+}
+
+function hasThrown({ exception }: ProfileSummary): boolean {
+  return exception !== null
+}
+
+/** An error that the client caused is no failure. */
+function isFailure(summary: ProfileSummary): boolean {
+  return hasThrown(summary) && (summary.status === 0 || isError(summary))
+}
+
+function explainNoFailure(other: ProfileSummary | undefined): string {
+  if (other === undefined) return 'No such exception is stored.'
+  return `No such failure is stored; the latest exception was answered with ${other.status}: ask with status "${other.status}".`
+}
+
+function describeRoute({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): string {
+  const parts = [
+    `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
+    `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
+    ...(errors === 0 ? [] : [`${formatCount(errors, 'error')} (${(100 * errorRate).toFixed(1)} %)`]),
+    `slowest ${formatDuration(worst.duration)} ${toSpan(worst.token)}`,
+  ]
+  return parts.join('; ')
+}
+
+/** The findings of one rule. */
+interface RuleReport {
+  readonly rule: string
+  readonly title: string
+  readonly examples: { readonly token: string; readonly request: string; readonly finding: Finding }[]
+}
+
+async function inspectAll(
+  records: readonly { readonly summary: ProfileSummary }[],
+  { inspector, storage }: Pick<ToolServices, 'inspector' | 'storage'>,
+): Promise<RuleReport[]> {
+  const reports = new Map<string, RuleReport>()
+  for (const { summary } of records) {
+    const stored = await storage.find(summary.token)
+    for (const finding of stored === undefined ? [] : inspector.inspect(stored.profile)) {
+      const { rule, title } = finding
+      const report = reports.get(rule) ?? { rule, title, examples: [] }
+      reports.set(rule, report)
+      report.examples.push({ token: summary.token, request: `${summary.method} ${summary.url}`, finding })
+    }
+  }
+  return [...reports.values()]
+}
+
+/** More examples of a rule add nothing new. */
+const exampleLimit = 5
+
+function writeRules(requests: number, rules: readonly RuleReport[]): string {
+  const parts = rules.flatMap(({ examples, rule, title }) => [
+    `## ${toSpan(rule)}: ${toSpan(title)}`,
+    toList(
+      examples,
+      exampleLimit,
+      ({ finding, request, token }) => `${toSpan(token)} ${toSpan(request)}: ${writeFinding(finding, token)}`,
+    ),
+  ])
+  const heading = `# ${rules.length === 0 ? 'No findings' : formatCount(rules.length, 'rule')} in ${formatCount(requests, 'request')}`
+  return `${[heading, ...parts].join('\n\n')}\n`
+}
