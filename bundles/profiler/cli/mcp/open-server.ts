@@ -23,11 +23,10 @@ export function openServer({ McpServer, z }: McpSdk, services: ToolServices, log
   const server = new McpServer({ name: 'sinfonietta-profiler', version }, { instructions })
   const pending = new Set<Promise<unknown>>()
   addTools(z, services, (name, { annotations, description, input, title }, answer) => {
+    const names = Object.keys(input).join(', ')
+    // The one mistake of the object itself; its properties have messages of their own.
     const inputSchema: Zod.ZodObject = z.strictObject(input, {
-      error: ({ code, keys }) =>
-        code === 'unrecognized_keys'
-          ? `There is no argument ${keys.join(', ')}; there are ${Object.keys(input).join(', ')}.`
-          : undefined,
+      error: ({ keys }) => `There is no argument ${String(keys)}; there are ${names}.`,
     })
     server.registerTool(name, { title, description, inputSchema, annotations: { title, ...annotations } }, values => {
       // The schema of the input is that of the values.
