@@ -46,13 +46,13 @@ t.test('JSON lines', async t => {
     const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER' })
     logger.error('Failed: {exception}', {
       exception: new Error('outer', { cause }),
-      other: new AggregateError([cause]),
+      other: new AggregateError([cause, Object.assign(new Error('numbered'), { code: 7 })]),
     })
     const { message, context } = parse(lines()[0])
     t.equal(message, 'Failed: outer')
     t.match(context.exception, { name: 'Error', message: 'outer', stack: /^at .*logger\.test.*\n *at / })
     t.hasStrict(context.exception.cause, { name: 'TypeError', message: 'inner', code: 'E_INNER' })
-    t.hasStrict(context.other.errors, [{ message: 'inner' }])
+    t.hasStrict(context.other.errors, [{ message: 'inner' }, { message: 'numbered', code: 7 }])
     t.equal(context.exception.frames, undefined)
   })
 
