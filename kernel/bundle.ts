@@ -20,34 +20,34 @@ import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
   interface SignalMap {
-    /** Files were changed, and those that are served or rendered have been read again. */
+    /** Templates and static files have changed, and were read again. */
     'files.changed': undefined
-    /** All is registered and checked, and requests may come; not said where a console command runs that sends none. */
+    /** All bundles are registered and checked, and requests may arrive. Not emitted for console commands. */
     'kernel.booted': undefined
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
   }
 }
 
-/** A feature: it adds its routes, listeners, templates' helpers and files to the application when the kernel boots. */
+/** A feature. It adds its routes, listeners, template helpers and files to the application when the kernel boots. */
 export interface Bundle {
   readonly name: string
   /**
-   * Whether its listeners also see the requests that {@link Application.isolated} names. Of those, the listeners of all
-   * other bundles are not notified: the pages that explain a failing listener must not fail with it.
+   * Whether its listeners are also called for the requests of {@link Application.isolated}. The listeners of other bundles
+   * are not: a page that explains a failing listener must not fail with it.
    */
   readonly isCore?: boolean
-  /** Wraps what the application is built upon, before any bundle is registered: how tracing is added. */
+  /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
-  /** Gives back what the bundle holds when the kernel closes; bundles are closed in reverse order. */
+  /** Releases the resources of the bundle when the kernel closes. Bundles are closed in reverse order. */
   close?(): void | Promise<void>
 }
 
-/** What an application is built upon. */
+/** The services on which an application is built. */
 export interface Foundation {
   readonly config: Config
-  /** The project's root: templates, `var/` and sources are below it. */
+  /** The root of the project, with templates, `var/` and sources. */
   readonly directory: string
   readonly dispatcher: EventDispatcher
   readonly view: View
@@ -59,21 +59,21 @@ export interface Foundation {
   readonly signals: Signals
   /** The names of all bundles, in the order in which they are registered. */
   readonly bundles: readonly string[]
-  /** What bundles add to the profiles of requests; nobody asks them where there is no profiler. */
+  /** Contributions of bundles to profiles; unused without the profiler. */
   readonly collectors: Collector[]
-  /** Names that no collector of a bundle may have: those of the profiler's own collectors and panels. */
+  /** The names of the profiler's own collectors and panels; no collector of a bundle may have one of them. */
   readonly reservedCollectors: string[]
-  /** Flaws that bundles know to look for in the profiles of requests, beside those that the profiler looks for. */
+  /** Rules of bundles that find flaws in profiles, in addition to the profiler's own rules. */
   readonly findingRules: FindingRule[]
-  /** What bundles add to `bin/console`; a server has no use for it, and loads none that are given by a function. */
+  /** Commands of bundles for `bin/console`. A server does not load those that are given by a function. */
   readonly commands: CommandSource[]
-  /** Answers an error that nothing else has answered. */
+  /** Answers an error that nothing else could answer. */
   readonly lastResort: LastResort
-  /** Tests of main requests; where one is true, only the listeners of core bundles are notified of the request. */
+  /** Tests of main requests. If one is true, only the listeners of core bundles are called for the request. */
   readonly isolated: ((request: Request) => boolean)[]
 }
 
-/** What a bundle may use. */
+/** The services that a bundle may use. */
 export interface Application extends Foundation {
   readonly routes: RouteCollection<Controller | RequestHandler>
   readonly urls: UrlGenerator

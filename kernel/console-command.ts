@@ -1,32 +1,32 @@
 import type { Readable } from 'node:stream'
 import type { Output } from '../lib/console/output.ts'
 
-/** What a bundle adds to `app.commands`: a command, or what loads several of them once the console runs. */
+/** An entry of `app.commands`: a command, or a function that loads several when the console runs. */
 export type CommandSource = ConsoleCommand | (() => Promise<readonly ConsoleCommand[]>)
 
 /** A command of `bin/console`. */
 export interface ConsoleCommand {
-  /** `area:verb`; commands of an area stand together in the help. */
+  /** `area:verb`. The help groups commands by area. */
   readonly name: string
   /** One sentence without its full stop. */
   readonly description: string
   readonly arguments?: readonly CommandArgument[]
-  /** Beside those that every command has: `--json`, `--md`, `--env`, `--help`. */
+  /** In addition to the options of every command: `--json`, `--md`, `--env`, `--help`. */
   readonly options?: readonly CommandOption[]
-  /** Command lines without `bin/console`, and what each is for. */
+  /** Command lines without `bin/console`, each with its purpose. */
   readonly examples?: readonly CommandExample[]
-  /** Does the work; gives the exit code. @throws CommandUsageError */
+  /** Does the work and returns the exit code. @throws CommandUsageError */
   run(input: CommandInput, output: Output): ExitCode | Promise<ExitCode>
 }
 
-/** A word on the command line. Those that may be missing come last. */
+/** A word on the command line. Optional arguments come last. */
 export interface CommandArgument {
   readonly name: string
   readonly description: string
   readonly isOptional?: boolean
-  /** The words that may stand there, where there are no others. */
+  /** All allowed words, if the argument is an enumeration. */
   readonly choices?: readonly string[]
-  /** Words to choose from, for the completion of shells. */
+  /** Words for the completion of shells. */
   readonly suggest?: () => Suggestions | Promise<Suggestions>
 }
 
@@ -34,13 +34,13 @@ export interface CommandArgument {
 export interface CommandOption {
   readonly name: string
   readonly description: string
-  /** What stands after it (`<number>`); an option without is a flag. */
+  /** The name of its value in the help (`number`); an option without a value is a flag. */
   readonly value?: string
   readonly choices?: readonly string[]
   readonly suggest?: () => Suggestions | Promise<Suggestions>
 }
 
-/** Words, and what each is. */
+/** Words, each with a description. */
 export type Suggestions = readonly (readonly [word: string, description: string])[]
 
 /** An example of a command line. */
@@ -49,25 +49,25 @@ export interface CommandExample {
   readonly purpose: string
 }
 
-/** What a command is run with. */
+/** The input of a command. */
 export interface CommandInput {
-  /** By their names; what was not given is missing. */
+  /** By name; absent arguments have no entry. */
   readonly arguments: Readonly<Record<string, string>>
-  /** By their names; a flag is an empty text. */
+  /** By name; the value of a flag is an empty text. */
   readonly options: Readonly<Record<string, string>>
-  /** What is written to the command, by a program or by hand. */
+  /** The standard input. */
   readonly stdin: Readable
-  /** Aborted when the user wants an end. */
+  /** Aborted when the user stops the command. */
   readonly signal: AbortSignal
-  /** Asks a question that is answered with yes or no; no where nobody can be asked. */
+  /** Asks the user a yes-or-no question. Without a terminal the answer is no. */
   confirm(question: string): Promise<boolean>
 }
 
-/** 0 when all went well, 1 when not, 64 when the command line is wrong (EX_USAGE of sysexits.h). */
+/** 0 for success, 1 for failure, 64 for a wrong command line (EX_USAGE of sysexits.h). */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
-/** The exit codes by what they mean. */
+/** The exit codes by their meaning. */
 export const exitCodes = { success: 0, failure: 1, usage: 64 } as const
 
-/** A command line that cannot be followed; the message says why. */
+/** A command line that is wrong; the message gives the reason. */
 export class CommandUsageError extends Error {}

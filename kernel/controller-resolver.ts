@@ -3,17 +3,17 @@ import { suggestNames } from '../lib/text/nearest-names.ts'
 import { type Controller, type RequestHandler, toController } from './controller.ts'
 import { KERNEL_CONTROLLER_INVALID, KERNEL_CONTROLLER_MISSING } from './errors.ts'
 
-/** Finds the controller of a request by its attribute `_controller`: one itself, a function, or a registered name. */
+/** Finds the controller of a request by its attribute `_controller`: a controller, a function, or a registered name. */
 export class ControllerResolver {
   readonly #named = new Map<string, Controller>()
   readonly #handlers = new WeakMap<RequestHandler, Controller>()
 
-  /** Lets requests name a controller instead of carrying it. */
+  /** Registers a controller under a name, which requests can use as `_controller`. */
   register(name: string, controller: Controller): void {
     this.#named.set(name, controller)
   }
 
-  /** Puts a controller in the place of a registered one, made of that. @throws KERNEL_CONTROLLER_INVALID */
+  /** Replaces a registered controller by one that wraps it. @throws KERNEL_CONTROLLER_INVALID */
   decorate(name: string, decorator: (controller: Controller) => Controller): void {
     this.#named.set(name, decorator(this.#findNamed(name)))
   }

@@ -7,21 +7,21 @@ import {
   KERNEL_ROUTE_VALUE_INVALID,
 } from './errors.ts'
 
-/** Finds the value of one argument in a request. */
+/** Computes the value of one argument from a request. */
 export type Argument<value = unknown> = (request: Request) => value | Promise<value>
 
-/** What answers requests: a name for profiles, where each argument comes from, and the function that takes them. */
+/** Answers requests: a name for profiles, the sources of the arguments, and the function that takes them. */
 export interface Controller {
   readonly name: string
   readonly arguments: readonly Argument[]
   readonly call: (...values: unknown[]) => unknown
 }
 
-/** A function that answers a request as it is; the short form of a controller. */
+/** A function that takes the request: the short form of a controller. */
 export type RequestHandler = (request: Request) => unknown
 
 /**
- * Declares a controller and where its arguments come from, which also gives them their types:
+ * Declares a controller and the sources of its arguments. The sources also determine the types of the arguments:
  * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`.
  */
 export function defineController<
@@ -33,33 +33,33 @@ export function defineController<
   return { name, arguments: sources, call: call as unknown as Controller['call'] }
 }
 
-/** The types of the values that the sources of a controller give. */
+/** The types of the values of argument sources. */
 export type ValuesOf<sources extends readonly Argument[]> = {
   -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
 }
 
-/** The controller that a function is the short form of; a function without a name of its own has that of its route. */
+/** Makes a controller of a function. A function without a name gets the name of the route. */
 export function toController(handler: RequestHandler, route = 'anonymous'): Controller {
   return { name: nameOfHandler(handler, route), arguments: requestOnly, call: handler as Controller['call'] }
 }
 
-/** JavaScript names a function that is written into the definition of a route after the property: `controller`. */
+/** JavaScript names an inline function of a route definition after the property, `controller`: it gets the route's name. */
 export function nameOfHandler({ name }: { readonly name: string }, route: string): string {
   return name === '' || name === 'controller' ? route : name
 }
 
 const requestOnly: readonly Argument[] = [request => request]
 
-/** Reads text as a value; `undefined` when it is none. `expected` completes the sentence "it must be …". */
+/** Converts text to a value; `undefined` if that is impossible. `expected` completes the sentence "it must be …". */
 export interface Conversion<value> {
   readonly expected: string
   convert(text: string): value | undefined
 }
 
-/** Text as it is. */
+/** Keeps text as it is. */
 export const asText: Conversion<string> = { expected: 'text', convert: text => text }
 
-/** A whole number that can be counted with. */
+/** A safe integer. */
 export const asInteger: Conversion<number> = {
   expected: 'an integer',
   convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
@@ -68,7 +68,7 @@ export const asInteger: Conversion<number> = {
 /** The request itself. */
 export const currentRequest: Argument<Request> = request => request
 
-/** A parameter of the matched route; one that cannot be converted means that there is no such page (404). */
+/** A parameter of the matched route. If it cannot be converted, the answer is 404. */
 export function routeParameter(name: string): Argument<string>
 export function routeParameter<value>(name: string, conversion: Conversion<value>): Argument<value>
 export function routeParameter(name: string, conversion: Conversion<unknown> = asText): Argument {
@@ -81,7 +81,7 @@ export function routeParameter(name: string, conversion: Conversion<unknown> = a
   }
 }
 
-/** A value of the query string; without a fallback, a request that lacks it is a bad one (400). */
+/** A value of the query string. If it is missing and has no fallback, or cannot be converted, the answer is 400. */
 export function queryValue(name: string): Argument<string>
 export function queryValue<value>(name: string, conversion: Conversion<value>, fallback?: value): Argument<value>
 export function queryValue(name: string, conversion: Conversion<unknown> = asText, fallback?: unknown): Argument {
@@ -97,13 +97,13 @@ export function queryValue(name: string, conversion: Conversion<unknown> = asTex
   }
 }
 
-/** The values of a controller's arguments, in order; a promise only when one of them has to be waited for. */
+/** The values of a controller's arguments, in order; a promise only if one of them is a promise. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
   const values = controller.arguments.map(argument => argument(request))
   return values.some(value => value instanceof Promise) ? Promise.all(values) : values
 }
 
-/** Answers a request whose path or scheme is nearly that of a route: sends the client to the attribute `_location`. */
+/** Redirects a request whose path or scheme is nearly that of a route to the attribute `_location`. */
 export const redirectController: Controller = defineController(
   'redirect_controller',
   [routeParameter('_location')],

@@ -24,17 +24,17 @@ import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
 import { RequestContext } from './request-context.ts'
 
-/** What a kernel is booted with. */
+/** The options of a kernel. */
 export interface KernelOptions {
   readonly config: Config
-  /** The project's root. */
+  /** The root of the project. */
   readonly directory: string
   readonly bundles: readonly Bundle[]
   readonly logger: Logger
   readonly redactor: Redactor
 }
 
-/** An application that has booted: its bundles are registered, its templates are checked, it can handle requests. */
+/** A booted application: its bundles are registered, its templates are checked, and it can handle requests. */
 export class Kernel {
   readonly app: Application
   readonly #bundles: readonly Bundle[]
@@ -44,7 +44,7 @@ export class Kernel {
     this.#bundles = bundles
   }
 
-  /** Makes an application that is ready for requests. @throws VIEW_TEMPLATE_INVALID and what {@link assemble} throws */
+  /** Boots an application for requests. @throws VIEW_TEMPLATE_INVALID and the errors of {@link assemble} */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     kernel.app.view.load()
@@ -53,9 +53,8 @@ export class Kernel {
   }
 
   /**
-   * Registers the bundles one after another, in their order; templates are read with the first that is rendered. For
-   * console commands, of which most render nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED
-   * KERNEL_COLLECTOR_TAKEN
+   * Registers the bundles, one after another. Templates are read with the first render: most console commands render
+   * nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN
    */
   static async assemble({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
     const names = bundles.map(({ name }) => name)
@@ -99,7 +98,7 @@ export class Kernel {
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
     }
-    // In order: a bundle may build on what those before it have registered.
+    // In order: a bundle may depend on registrations of earlier bundles.
     const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
       try {
@@ -113,7 +112,7 @@ export class Kernel {
     return new Kernel(app, bundles)
   }
 
-  /** Reads templates and static files again, while requests are handled. @throws VIEW_TEMPLATE_INVALID */
+  /** Reads templates and static files again, while the kernel handles requests. @throws VIEW_TEMPLATE_INVALID */
   reload(): void {
     this.app.files.load()
     this.app.view.load()
@@ -121,9 +120,9 @@ export class Kernel {
   }
 
   /**
-   * Closes the bundles in reverse order; each is closed, also when another fails.
+   * Closes all bundles in reverse order, also if one of them fails.
    *
-   * @throws KERNEL_BUNDLE_FAILED of the first
+   * @throws KERNEL_BUNDLE_FAILED of the first failure
    */
   async close(): Promise<void> {
     const failures: unknown[] = []
@@ -146,25 +145,25 @@ function decorate(bundle: Bundle, foundation: Foundation): Foundation {
   }
 }
 
-/** A method of a bundle that the kernel calls. */
+/** The methods of bundles. */
 type BundleStep = 'decorate' | 'register' | 'close'
 
-/** The error of a step that failed: it names the bundle, and has what was thrown as its cause. */
-export function failedStep({ name }: Bundle, step: BundleStep, cause: unknown): Error {
+/** The error of a failed step. It names the bundle; its cause is the thrown value. */
+function failedStep({ name }: Bundle, step: BundleStep, cause: unknown): Error {
   const reason = cause instanceof HttpError ? cause.message : describeError(cause)
   return new KERNEL_BUNDLE_FAILED([name, step, reason], { cause })
 }
 
-/** Refuses collectors of which two have one name: only one of them would be seen. `reserved` are the profiler's own. */
-export class CollectorNames {
+/** Refuses two collectors with the same name: the profiler would show only one of them. */
+class CollectorNames {
   readonly #bundles = new Map<Collector, string>()
 
-  /** Remembers which bundle added those of the collectors that are new. */
+  /** Remembers which bundle added the collectors that are new in the list. */
   note(collectors: readonly Collector[], bundle: string): void {
     for (const collector of collectors) if (!this.#bundles.has(collector)) this.#bundles.set(collector, bundle)
   }
 
-  /** @throws KERNEL_COLLECTOR_TAKEN */
+  /** `reserved` are the names of the profiler itself. @throws KERNEL_COLLECTOR_TAKEN */
   check(collectors: readonly Collector[], reserved: readonly string[]): void {
     const taken = new Map(reserved.map(name => [name, 'the profiler itself']))
     for (const collector of collectors) {

@@ -9,12 +9,12 @@ import { locateFrame } from '../lib/stack/stack-frames.ts'
 import type { DebugGate } from './debug-gate.ts'
 
 /**
- * Answers an error that nothing else has answered: the first of `errors`; the second kept the error page from being made.
- * It depends on as little as possible; when it throws, the answer is constant.
+ * Answers an error that nothing else could answer: the first of `errors`. The second is the error of the error page. It
+ * depends on as little as possible. If it throws, the answer is a constant text.
  */
 export type LastResort = (request: Request, errors: readonly unknown[]) => Response
 
-/** The answer when even the error page has failed: constant, and dependent on nothing that could fail too. */
+/** The constant answer after the error page has failed. It depends on nothing that could fail as well. */
 export function lastResort(status = 500): Response {
   return new Response(`${statusText(status)}\n`, {
     status,
@@ -22,7 +22,7 @@ export function lastResort(status = 500): Response {
   })
 }
 
-/** Tries a last resort; the constant answer is left when it fails. */
+/** Calls a last resort. If it fails, the answer is constant. */
 export function answerLast(
   attempt: LastResort,
   request: Request,
@@ -37,24 +37,24 @@ export function answerLast(
   }
 }
 
-/** What the last resort of a debug kernel works with. */
+/** The services of the last resort in development. */
 export interface DebugLastResortServices {
   readonly debugGate: Pick<DebugGate, 'allows'>
   readonly redactor: Redactor
-  /** The project's root: files below it are shown relative to it. */
+  /** The root of the project: paths of files are shown relative to it. */
   readonly directory: string
 }
 
 /**
- * Creates the last resort that shows its errors to clients that may see debug output: a plain page, made without listeners,
- * controllers and templates, of which one has just failed. All other clients get the constant answer.
+ * Creates the last resort that shows its errors to clients that may see debug output. The page is plain: listeners,
+ * controllers and templates are not used, because one of them has just failed. All other clients get the constant answer.
  */
 export function createDebugLastResort({ debugGate, directory, redactor }: DebugLastResortServices): LastResort {
   const excerpts = new SourceExcerpts(directory, redactor)
   return (request, errors) => {
     if (!debugGate.allows(request)) return lastResort()
     const [answered = [], ...failed] = errors.map(error => errorChain(flattenError(error)))
-    // The first error is the last cause of what has failed because of it: it need not stand there twice.
+    // The first error is also the last cause of the second one: it is shown once.
     const isNew = (flat: FlatError) => !answered.some(known => known.message === flat.message)
     const parts = [answered, ...failed.map(chain => chain.filter(isNew))].map((chain, index) => {
       const heading = index === 0 ? '' : '<h2>The error page failed, too</h2>\n'
@@ -68,7 +68,7 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
 const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
 
 function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
-  // A URL is masked pair by pair where nothing stands before it.
+  // Masking recognises the pairs of a URL only at the beginning of a text.
   const asked = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
   const page = `<!doctype html>
 <html lang="en">
@@ -100,7 +100,7 @@ interface Sources extends Omit<DebugLastResortServices, 'debugGate'> {
   readonly excerpts: SourceExcerpts
 }
 
-/** The message, the place in the application, the lines around it, and the other calls. */
+/** The message, the lines around the place in the application, and the stack. */
 function describe({ frames, message, name }: FlatError, { directory, excerpts, redactor }: Sources): string {
   const calls = frames.map(frame => ({ ...frame, ...locateFrame(frame, directory), path: frame.file }))
   const own = calls.find(({ origin }) => origin === 'application')

@@ -1,84 +1,84 @@
 import type { Request } from '../lib/http/request.ts'
 import type { Response } from '../lib/http/response.ts'
 
-/** A request that is over, as a collector sees it. */
+/** A finished request, as collectors see it. */
 export interface CollectedRequest {
   readonly request: Request
-  /** Absent when there was none: the process ended, or a sub-request failed. */
+  /** Absent if the process ended before the response, or if a sub-request failed. */
   readonly response: Response | undefined
-  /** What was thrown last while the request was handled; `undefined` when nothing was. */
+  /** The last value that was thrown while the request was handled; `undefined` if nothing was thrown. */
   readonly error: unknown
 }
 
-/** Tells something about a request for its profile. It keeps nothing of a request itself: many are handled at once. */
+/** Contributes data about a request to its profile. It must not store data of a request in itself: requests overlap. */
 export interface Collector<collected extends CollectedRequest = CollectedRequest> {
-  /** Names the data within the profile, and the panel: lower case, digits and hyphens. */
+  /** The name of the data in the profile, and of the panel: lower-case letters, digits and hyphens. */
   readonly name: string
   /**
-   * What there is to tell, as plain data, at once or later; `undefined` when there is nothing. It is masked and cut
-   * before it is kept. What this throws is noted in the profile and costs nothing else.
+   * Returns plain data, or a promise of it; `undefined` if there is none. The data is masked and shortened before it is
+   * stored. If this method throws, the profile contains the error, and its other data is complete.
    */
   collect(collected: collected): unknown
-  /** How the data is shown; without one it is shown as a list. */
+  /** How the profiler shows the data; by default as a list. */
   readonly panel?: CollectorPanel
 }
 
-/** The page of a profile that shows what one collector has told. */
+/** The page of a profile that shows the data of a collector. */
 export interface CollectorPanel {
-  /** In the menu. */
+  /** The text in the menu. */
   readonly label: string
-  /** The template, which is given the collector's `data`. */
+  /** The template; it receives the data as `data`. */
   readonly template: string
-  /** A short count beside the label, such as `3`. */
+  /** A short text beside the label, such as a count. */
   badge?(data: unknown): string
 }
 
-/** How much a finding wants to be looked at; what is only `info` may well be meant so. */
+/** How serious a finding is; `info` may be intended. */
 export type Severity = 'info' | 'warning' | 'error'
 
-/** A recorded request, as a rule sees it. */
+/** A profile, as rules see it. */
 export interface InspectedProfile {
   readonly summary: {
     readonly method: string
     readonly url: string
     readonly route: string | null
-    /** 0 when there was no response. */
+    /** 0 without a response. */
     readonly status: number
-    /** Milliseconds until it was handled. */
+    /** Milliseconds until the request was handled. */
     readonly duration: number
   }
-  /** What each collector has told, by its name. It comes from the disk, so it may be of any shape. */
+  /** The data of each collector by name. It comes from the disk, so it may have any shape. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** What a rule has found in one request. */
+/** A finding of a rule in one request. */
 export interface RuleFinding {
   readonly severity: Severity
-  /** One sentence of what was found. What was recorded stands in `values`, under the name of its placeholder: `{call}`. */
+  /** One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`. */
   readonly problem: string
   readonly values?: Readonly<Record<string, string>>
-  /** One sentence of what to do about it. */
+  /** One sentence about the solution. */
   readonly advice: string
-  /** Where to look: a panel of the record, and the id of something there. */
+  /** The place in the profile. */
   readonly place?: FindingPlace
-  /** The numbers that it is founded on; times are in milliseconds. */
+  /** The numbers behind the finding; times in milliseconds. */
   readonly evidence: Readonly<Record<string, number>>
 }
 
-/** A place in the pages of a record. */
+/** A place on the pages of a profile: a panel, and the id of an element there. */
 export interface FindingPlace {
   readonly panel: string
   readonly anchor?: string
-  /** Of another record than the one that was looked at. */
+  /** The token of another profile than the inspected one. */
   readonly token?: string
 }
 
-/** Looks for one kind of flaw in recorded requests, when somebody looks at them. It keeps nothing of what it sees. */
+/** Finds one kind of flaw in profiles when they are shown. It must not store data of a profile in itself. */
 export interface FindingRule<inspected extends InspectedProfile = InspectedProfile> {
-  /** Lower case, digits and hyphens. */
+  /** Lower-case letters, digits and hyphens. */
   readonly name: string
-  /** What it finds, in a few words. */
+  /** The flaw, in a few words. */
   readonly title: string
-  /** What this throws is told as a finding, and costs nothing else. */
+  /** If this method throws, the error becomes a finding; other rules are not affected. */
   find(profile: inspected): readonly RuleFinding[]
 }

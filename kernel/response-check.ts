@@ -1,7 +1,7 @@
 import { Response } from '../lib/http/response.ts'
 import { KERNEL_RESPONSE_INVALID } from './errors.ts'
 
-/** The response of an event. Listeners need not be written in TypeScript. @throws KERNEL_RESPONSE_INVALID */
+/** Checks the response of a listener, which may be written in JavaScript. @throws KERNEL_RESPONSE_INVALID */
 export function asResponse(response: unknown): Response {
   if (response instanceof Response) return response
   throw new KERNEL_RESPONSE_INVALID([describeResult(response)])
@@ -11,8 +11,8 @@ const keyLimit = 10
 const lengthLimit = 40
 
 /**
- * Names what stands in the place of a response, to the end of the sentence: `an object with the keys "id", "name".`. Its
- * values are left out, as the message stands on error pages and in logs, and they may be secrets.
+ * Describes a value that should be a response, as the end of a sentence: `an object with the keys "id", "name".`. The
+ * values of the keys are left out: they may be secrets, and error pages and logs contain the message.
  */
 export function describeResult(result: unknown): string {
   if (result === undefined) return 'nothing: did you forget a "return" somewhere in your controller?'
@@ -22,7 +22,7 @@ export function describeResult(result: unknown): string {
   return `${describeValue(result)}.`
 }
 
-/** A sentence on how a controller makes a response of what it returned; empty where that is obvious, or impossible. */
+/** A sentence on how a controller can make a response of its result; empty if that is obvious or impossible. */
 export function adviseOnResult(result: unknown): string {
   if (result === undefined || result instanceof globalThis.Response) return ''
   const way = typeof result === 'string' ? 'Response.text() or Response.html()' : 'Response.json()'
