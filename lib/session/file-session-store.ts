@@ -63,6 +63,7 @@ export class FileSessionStore implements SessionStore {
     return attempt('destroy a session', () => this.#remove(fileOf(id)))
   }
 
+  /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed

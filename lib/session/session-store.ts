@@ -22,9 +22,6 @@ export interface SessionStore {
 
   /** Deletes the session, if there is one. */
   destroy(id: string): Promise<void>
-
-  /** Deletes expired sessions, sessions above the limits and leftovers of failed writes. Returns their number. */
-  sweep(): Promise<number>
 }
 
 /** The limits of a store. */
@@ -195,6 +192,7 @@ export class MemorySessionStore implements SessionStore {
     this.#records.delete(id)
   }
 
+  /** Deletes expired sessions and sessions above the limits at once. Returns their number. */
   async sweep(): Promise<number> {
     const before = this.#records.size
     return before - this.#sweep().length

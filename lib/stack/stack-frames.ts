@@ -16,8 +16,6 @@ export interface StackFrame {
   /** `vendor`: below `node_modules`. `runtime`: Node or the engine. `application`: every other file. */
   readonly origin: 'application' | 'vendor' | 'runtime'
   readonly isAsync: boolean
-  /** Whether the code was a string. File, line and column are then those of the outermost `eval`. */
-  readonly isEval: boolean
 }
 
 const frameLimit = 100
@@ -76,6 +74,7 @@ function parseFrame(text: string): StackFrame {
   const open = call.endsWith(')') ? call.indexOf(' (') : -1
   const name = open === -1 ? '' : call.slice(0, open)
   const location = open === -1 ? call : call.slice(open + 2, -1)
+  // The place of code from a string is that of the outermost `eval`.
   const isEval = location.startsWith('eval at ')
   const place = parseLocation(isEval ? location.slice(location.lastIndexOf('(') + 1, location.indexOf(')')) : location)
   return {
@@ -83,7 +82,6 @@ function parseFrame(text: string): StackFrame {
     ...place,
     origin: originOf(place.file),
     isAsync,
-    isEval,
   }
 }
 

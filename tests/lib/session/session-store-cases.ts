@@ -6,8 +6,11 @@ import {
   type SessionStore,
 } from '#lib/session/session-store.ts'
 
+/** A store that can be swept at once. */
+type SweptStore = SessionStore & { sweep(): Promise<number> }
+
 /** Creates an empty store with the given clock. */
-export type CreateStore = (t: Test, now: () => number, limits?: SessionLimits) => SessionStore
+export type CreateStore = (t: Test, now: () => number, limits?: SessionLimits) => SweptStore
 
 /** A session's data with these attributes. */
 export function createData(attributes: Record<string, unknown> = {}): SessionData {

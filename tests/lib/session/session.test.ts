@@ -29,11 +29,7 @@ class RecordingStore implements SessionStore {
     return this.#store.destroy(id)
   }
 
-  sweep(): Promise<number> {
-    return this.#store.sweep()
-  }
-
-  /** The calls since the last time this was asked. */
+  /** The calls since the last takeCalls(). */
   takeCalls(): string[] {
     return this.calls.splice(0)
   }
@@ -566,7 +562,6 @@ t.test('a failing store is an error of each use until it works again', async t =
     read: id => (isBroken ? Promise.reject(new Error('no disk')) : store.read(id)),
     write: (id, data, lifetime) => store.write(id, data, lifetime),
     destroy: id => store.destroy(id),
-    sweep: () => store.sweep(),
   }
   const session = open(id, { store: flaky })
   await t.rejects(session.get('begun'), { message: 'no disk' })
