@@ -35,7 +35,7 @@ t.test('other sources stay as they are', async t => {
   for (const source of [
     "const name = 'abc'",
     "secret = ''",
-    "// don't tell: 'abc'",
+    "// don't say: 'abc'",
     'const token = draw()',
     "keyboard = 'abc'",
     "set(apiKey, 'abc')",
