@@ -1,55 +1,55 @@
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { roundTime } from '../profile/format.ts'
 
-/** What is known of an outgoing request when it begins. */
+/** What is known of an HTTP client call when it begins. */
 export interface CallStart {
-  /** Who sends it. */
+  /** The API that makes the call. */
   readonly client: 'fetch' | 'node:http'
   readonly method: string
   readonly url: string
 }
 
-/** What can be known of its response when its head is there. */
+/** The head of the response. */
 export interface CallHead {
   readonly status: number
   /** The length of the body as the response announces it. */
   readonly length: number | undefined
 }
 
-/** What carries a request, as far as it is looked at; a node socket is one. */
+/** The connection of a call, such as a node socket. */
 export interface Carrier {
   readonly bytesRead: number
 }
 
-/** Whom a request is sent for. */
+/** The trace that a call belongs to. */
 export interface CallOwner {
-  /** Milliseconds since it began. */
+  /** Milliseconds since the request began. */
   elapsed(): number
-  /** Something of its request is known now. */
+  /** Reports that something was recorded. */
   touch(): void
 }
 
-/** One outgoing request while it runs. Times are in milliseconds from the start of the request. */
+/** One HTTP client call while it runs. Times are in milliseconds since the request began. */
 export class OutgoingCall implements CallStart {
   readonly client: CallStart['client']
   readonly method: string
   readonly url: string
   readonly start: number
-  /** When a connection took it. */
+  /** When it was assigned to a connection. */
   sent: number | undefined
-  /** When all of it was handed over, its body too. */
+  /** When all of it was sent, including the body. */
   uploaded: number | undefined
-  /** When the head of the response was there. */
+  /** When the head of the response was received. */
   head: number | undefined
-  /** When the response was over, or the request had failed. */
+  /** When the response ended, or the call failed. */
   end: number | undefined
   status: number | undefined
-  /** The length of the body as announced, else what was received for it in all. */
+  /** The announced length of the response body, else the bytes that were received. */
   bytes: number | undefined
-  /** Whether the bytes were counted on the wire, with the head of the response. */
+  /** Whether the bytes were counted on the connection, which includes the head of the response. */
   isCounted: true | undefined
   error: string | undefined
-  /** Has the stack of whoever made the request; its text is costly, and made when it is read. */
+  /** Captures the stack of the caller. Its text is expensive, and made when it is read. */
   readonly origin: Error
   readonly #owner: CallOwner
   #carrier: Carrier | null | undefined
@@ -64,19 +64,19 @@ export class OutgoingCall implements CallStart {
     this.start = this.#time()
   }
 
-  /** A connection has taken it. */
+  /** The call was assigned to a connection. */
   send(carrier: Carrier | null | undefined): void {
     this.sent = this.#time()
     this.#carrier = carrier
     this.#bytesBefore = carrier?.bytesRead ?? 0
   }
 
-  /** All of it is sent. */
+  /** All of the call was sent. */
   upload(): void {
     this.uploaded = this.#time()
   }
 
-  /** The head of the response is there; the last one counts, others only say that it will come. */
+  /** A head was received. The last one counts; earlier ones are informational (1xx). */
   receiveHead({ status, length }: CallHead): void {
     this.head = this.#time()
     this.status = status
@@ -84,7 +84,7 @@ export class OutgoingCall implements CallStart {
     this.bytes = hasBody ? length : undefined
   }
 
-  /** The response is over. */
+  /** The response ended. */
   finish(): void {
     this.#end()
     if (this.bytes !== undefined || !this.#carrier) return
@@ -96,7 +96,7 @@ export class OutgoingCall implements CallStart {
   fail(error: unknown): void {
     this.#end()
     const { code, message, name } = flattenError(error, { hasFrames: false })
-    // Several attempts to connect that have failed together have a code only.
+    // An error of several failed attempts to connect has a code only.
     this.error ??= message || String(code ?? name)
   }
 
@@ -112,13 +112,13 @@ export class OutgoingCall implements CallStart {
 
 const callLimit = 200
 
-/** The outgoing requests of one trace, in the order in which they began. */
+/** The HTTP client calls of one request, in the order in which they began. */
 export class CallTrace {
   readonly calls: OutgoingCall[] = []
-  /** How many there were in all; more than 200 are only counted. */
+  /** The number of all calls; after 200 they are counted only. */
   count = 0
 
-  /** Takes note of a request; `undefined` when there are too many. */
+  /** Records a call; `undefined` when there are too many. */
   begin(start: CallStart, captureOrigin: () => Error, owner: CallOwner): OutgoingCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined

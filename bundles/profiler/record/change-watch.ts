@@ -8,7 +8,7 @@ import {
 } from '../../../kernel/events.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 
-/** Sees changes of one thing; a change is told once, to whoever asks first. */
+/** Watches one thing for changes. */
 interface Watch {
   /** What has changed since this was asked last. */
   take(): string[] | undefined
@@ -16,7 +16,7 @@ interface Watch {
 
 const changeLimit = 50
 
-/** Sees what listeners change: attributes of the request; and of an event its response, controller and error. */
+/** Watches what listeners change: the attributes of the request, and the response, controller and error of an event. */
 export class ChangeWatch {
   readonly #attributes: AttributeWatch
   #watches: readonly Watch[] = []
@@ -25,7 +25,7 @@ export class ChangeWatch {
     this.#attributes = new AttributeWatch(attributes)
   }
 
-  /** Looks at this event, in the place of the one before, from now on. */
+  /** Watches this event from now on, in place of the event before. */
   follow(event: KernelEvent): void {
     this.#watches = createWatches(event)
   }
@@ -73,12 +73,12 @@ class IdentityWatch implements Watch {
   }
 }
 
-/** Whatever has a response, or will have one. */
+/** An event that has a response, or will have one. */
 interface Answered {
   readonly response: Response | undefined
 }
 
-/** Sees what becomes of the response of an event. Its headers are only compared when their revision has moved. */
+/** Watches the response of an event. Headers are compared only when their revision has changed. */
 export class ResponseWatch {
   readonly #event: Answered
   #response: Response | undefined
@@ -122,7 +122,7 @@ export class ResponseWatch {
   }
 }
 
-/** Most changes append a field, so what both lists begin with is skipped. */
+/** Most changes append a field, so the common start of both lists is skipped. */
 function compareFields(before: readonly string[], after: readonly string[]): string[] {
   let same = 0
   while (same < before.length && before[same] === after[same]) same++
@@ -144,7 +144,7 @@ function namesFrom(fields: readonly string[], start: number): string[] {
   return names
 }
 
-/** All values of a field; a line break, which no value has, stands between several. */
+/** All values of a field, separated by a line break, which no value contains. */
 function valuesOf(fields: readonly string[], name: string): string | undefined {
   let values: string | undefined
   for (let at = 0; at < fields.length; at += 2) {
@@ -155,12 +155,12 @@ function valuesOf(fields: readonly string[], name: string): string | undefined {
   return values
 }
 
-/** Whoever attaches more to a request is not looked at so closely: each listener's call would have to compare it all. */
+/** A request with more attributes is not watched: every call of a listener would compare them all. */
 export const attributeLimit = 100
 
 /**
- * Sees which attributes of a request are set, changed and removed. They are few, so they are compared one by one, which
- * costs a request without the profiler nothing.
+ * Watches which attributes of a request are set, changed and removed. They are few, so they are compared one by one. A
+ * request without the profiler pays nothing for it.
  */
 export class AttributeWatch {
   readonly #attributes: ReadonlyMap<string, unknown>

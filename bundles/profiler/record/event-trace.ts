@@ -5,31 +5,31 @@ import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-di
 import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
 
-/** Whatever an application dispatches, the kernel's own events still find a place. */
+/** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
 const kernelSpanLimit = 2000
 
 /**
- * The tree of what was dispatched in one trace: each dispatch, each call of a listener, and where a sub-request was
- * handled. A call lies in the dispatch of its event, always. A dispatch is taken to be made by the call that began last
- * and is not over: true of everything that happens one after another. Where two dispatches of one trace overlap (by
- * `Promise.all`), the second may show up within a call of the first; durations are right nevertheless. To know better,
- * each call would need an asynchronous context of its own, which costs more than everything else here together.
+ * The tree of the dispatches of one request: each dispatch, each call of a listener, and each sub-request. A call is always
+ * inside the dispatch of its event. A dispatch is assigned to the call that began last and has not ended, which is right for
+ * everything that happens in sequence. If two dispatches of one request overlap (`Promise.all`), the second may appear inside
+ * a call of the first; its duration is right nevertheless. An asynchronous context for each call would avoid that, and would
+ * cost more than all the rest of the recording.
  */
 export class EventTrace {
-  /** What was recorded so far, in the order in which it began. */
+  /** The spans so far, in the order in which they began. */
   readonly rows: SpanRow[] = []
-  /** How many dispatches and sub-requests there was no room for. */
+  /** The number of dispatches and sub-requests without room. */
   dropped = 0
   readonly #actor: Actor
   readonly #inParent: TraceSpan | undefined
   readonly #watch: ChangeWatch
-  /** Those that are not over, in the order in which they began. */
+  /** The spans that have not ended, in the order in which they began. */
   #dispatches: DispatchSpan[] = []
   #calls: CallSpan[] = []
   #lastDispatch = -1
 
-  /** The actor is whom all of it is done for; `inParent` ends with the trace, in the trace of its parent. */
+  /** `actor` is the main request; `inParent` is the span of this sub-request in the trace of its parent. */
   constructor(actor: Actor, attributes: ReadonlyMap<string, unknown>, inParent?: TraceSpan) {
     this.#actor = actor
     this.#watch = new ChangeWatch(attributes)
@@ -40,14 +40,14 @@ export class EventTrace {
     const kernelEvent = event instanceof KernelEvent ? event : undefined
     if (!this.#hasRoom(kernelEvent === undefined ? spanLimit : kernelSpanLimit)) return ignoredSpan
     const caller = this.#calls.at(-1)
-    // What was changed before belongs to whoever dispatches: a listener; else the controller, or the kernel.
+    // Changes before a dispatch were made by its caller: a listener, else the controller or the kernel.
     const changes = this.#watch.take()
     if (caller !== undefined && changes !== undefined) caller.addChanges(changes)
     if (kernelEvent !== undefined) this.#watch.follow(kernelEvent)
 
     const row: SpanRow = [null, nameOf(event), 0, null]
     if (caller !== undefined) row[4] = caller.index
-    // What is there at first has come with the request.
+    // The first values came with the request.
     else if (changes !== undefined && this.rows.length > 0) row.push(-1, 0, [], changes)
     const span = new DispatchSpan(this, row, this.rows.length, event, listeners)
     this.#lastDispatch = span.index
@@ -70,7 +70,7 @@ export class EventTrace {
     return span
   }
 
-  /** A sub-request has begun; its own events are in its own trace. */
+  /** Records the start of a sub-request; its events are in its own trace. */
   beginSubRequest(token: string): TraceSpan {
     if (!this.#hasRoom(kernelSpanLimit)) return ignoredSpan
     const row: SpanRow = ['request', token, this.now(), null]
@@ -84,24 +84,24 @@ export class EventTrace {
     }
   }
 
-  /** The call that began last and is not over. */
+  /** The call that began last and has not ended. */
   get openCall(): OpenCall | undefined {
     return this.#calls.at(-1)?.toOpenCall()
   }
 
-  /** The trace is handled. */
+  /** The request is handled. */
   finish(): void {
     this.#inParent?.end(false)
   }
 
-  /** To a microsecond: no clock here is better, and whole numbers are quickly written. */
+  /** Microseconds since the request began: no clock here is finer, and whole numbers are short in JSON. */
   now(): number {
     const now = performance.now()
     noteActivity(now, this.#actor)
     return Math.round((now - this.#actor.start) * 1000)
   }
 
-  /** A call is over. */
+  /** Ends a call. */
   endCall(span: CallSpan): void {
     if (this.#calls.at(-1) === span) this.#calls.pop()
     else this.#calls = this.#calls.filter(other => other !== span)
@@ -109,7 +109,7 @@ export class EventTrace {
     if (changes !== undefined) span.addChanges(changes)
   }
 
-  /** A dispatch is over. */
+  /** Ends a dispatch. */
   endDispatch(span: DispatchSpan): void {
     if (this.#dispatches.at(-1) === span) this.#dispatches.pop()
     else this.#dispatches = this.#dispatches.filter(other => other !== span)
@@ -132,14 +132,14 @@ export class EventTrace {
   }
 }
 
-/** A call of a listener that is not over. */
+/** A call of a listener that has not ended. */
 export interface OpenCall {
   readonly listener: string
   /** The name of the event. */
   readonly event: string
 }
 
-/** Stands for what is not traced. */
+/** The span of a dispatch that is not recorded. */
 export const ignoredSpan: TraceSpan = { end() {} }
 
 class DispatchSpan implements TraceSpan {
@@ -172,7 +172,7 @@ class DispatchSpan implements TraceSpan {
     this.#trace.endDispatch(this)
   }
 
-  /** The last one that was called is found by its function: names need not be unique. */
+  /** The last called listener is found by its function: names need not be unique. */
   #skipped(): string[] {
     const called = this.#listeners.findIndex(({ listener }) => listener === this.last?.listener)
     return this.#listeners.slice(called + 1).map(({ name }) => name)
@@ -224,32 +224,32 @@ function nameOf(event: Event): string {
   return type.eventName ?? event.constructor.name
 }
 
-/** A time in which no request did anything that is noted. Times are by `performance.now()`. */
+/** A time without recorded activity. Times are by `performance.now()`. */
 export interface Gap {
   readonly start: number
   readonly end: number
-  /** The token of who did something next: whoever was at work meanwhile, as only one is at a time; empty where nobody knows. */
+  /** The token of the main request that was active next, which blocked the event loop; empty when it is not known. */
   readonly by: string
 }
 
-/** Whom something is done for that is noted: a request, with all its sub-requests. */
+/** The main request of recorded work. */
 export interface Actor {
   readonly token: string
-  /** When it began, or the sub-request did. */
+  /** When it began, or its sub-request did. */
   readonly start: number
 }
 
-/** Milliseconds; shorter ones are of no interest. */
+/** Milliseconds; a shorter gap is no block. */
 const leastGap = 50
 
-/** So many cannot come between two looks of those who ask. */
+/** More gaps cannot occur between two ticks of the watch. */
 const gapLimit = 8
 
-// There is one event loop, and one thread.
+// There is one event loop in the process.
 let latest = 0
 const gaps: Gap[] = []
 
-/** Takes note that somebody does something now. Said some dozen times for each request, so it does next to nothing. */
+/** Records activity. It is called some dozen times per request, and must cost next to nothing. */
 export function noteActivity(now: number, actor: Actor): void {
   if (now - latest >= leastGap) {
     gaps.push({ start: latest, end: now, by: actor.start > latest ? '' : actor.token })
@@ -258,7 +258,7 @@ export function noteActivity(now: number, actor: Actor): void {
   latest = now
 }
 
-/** The longest time without activity between a moment and now. */
+/** The longest gap between a time and now. */
 export function findGap(from: number, now: number): Gap {
   const open = { start: latest, end: now, by: '' }
   return [...gaps, open]

@@ -3,38 +3,38 @@ import type { LogLevel, LogRecord } from '../../../lib/log/logger.ts'
 import { isLogError } from '../../../lib/log/record.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 
-/** A log record as it is kept. */
+/** A log message as it is stored. */
 export interface TracedLog {
   /** Microseconds since the request began. */
   readonly at: number
   readonly level: LogLevel
   readonly channel: string
-  /** With its placeholders filled. */
+  /** With filled placeholders. */
   readonly message: string
-  /** The constant sentence, where it had placeholders to fill. */
+  /** The message before its placeholders were filled; absent without placeholders. */
   readonly template?: string
   readonly context?: Readonly<Record<string, unknown>>
-  /** Where it was logged; of warnings and above, unless they are of an error, which has a place of its own. */
+  /** Where it was logged; only of warnings and above, and not of errors, which have a place of their own. */
   readonly site?: CallSite
-  /** Whether the context, and the end of a long message, were left out: there were too many long ones before. */
+  /** Whether the context and the end of a long message were left out, after too many long messages. */
   readonly isCut?: true
 }
 
-/** The first and the last records tell most: how it began, and how it ended. */
+/** The number of messages that are kept from the start of the request, and from its end. */
 const endLimit = 500
 
-/** Characters of contexts and messages that are kept at each end; records in between are cut short. */
+/** Characters of contexts and messages that are kept at each end; messages beyond are shortened. */
 const textLimit = 250_000
 const shortMessage = 200
 
-/** Reading a stack costs more than all the rest of a record, and a flood of warnings has few origins. */
+/** To read a stack costs more than all the rest of a message, and a flood of warnings has few origins. */
 const siteLimit = 50
 
-/** What was logged while one request was handled: masked and bounded by the logger, and bounded in number here. */
+/** The log messages of one request. The logger masks and bounds each; their number is bounded here. */
 export class LogTrace {
-  /** Records of level error and above, also of those that were dropped. */
+  /** Messages of level error and above, including dropped ones. */
   errors = 0
-  /** Records of level warning, also of those that were dropped. */
+  /** Messages of level warning, including dropped ones. */
   warnings = 0
   readonly #start: number
   readonly #first = new FirstLogs()
@@ -43,22 +43,22 @@ export class LogTrace {
 
   #latest = Number.NEGATIVE_INFINITY
 
-  /** `start` is the trace's, by `performance.now()`. */
+  /** `start` is the start of the request, by `performance.now()`. */
   constructor(start: number) {
     this.#start = start
   }
 
-  /** When the last record was added, in milliseconds since the request began. */
+  /** When the last message was added, in milliseconds since the request began. */
   get latest(): number {
     return this.#latest / 1000
   }
 
-  /** How many records, between the first and the last, there was no room for. */
+  /** The number of messages between the first and the last ones that were dropped. */
   get dropped(): number {
     return this.#last.overwritten
   }
 
-  /** Takes note of a record; `locate` is asked where it came from, while its caller is still on the stack. */
+  /** Adds a message; `locate` finds its place while its caller is on the stack. */
   add({ channel, context, level, message, template }: LogRecord, locate: () => CallSite | undefined): void {
     const at = Math.round((performance.now() - this.#start) * 1000)
     this.#latest = at
@@ -80,13 +80,13 @@ export class LogTrace {
     })
   }
 
-  /** The records that were kept, in their order. */
+  /** The messages, in their order. */
   toArray(): TracedLog[] {
     return [...this.#first.toArray(), ...this.#last.toArray()]
   }
 }
 
-/** Keeps records until there are enough; those that come when there is too much text already are cut short. */
+/** Keeps the first messages; after too much text they are shortened. */
 class FirstLogs {
   readonly #logs: TracedLog[] = []
   #size = 0
@@ -107,13 +107,13 @@ class FirstLogs {
   }
 }
 
-/** Keeps the newest records; when there is too much text the older ones are cut short. */
+/** Keeps the newest messages; with too much text the older ones are shortened. */
 class LastLogs {
-  /** A ring: each new record takes the place of the oldest. */
+  /** A ring: each new message replaces the oldest. */
   readonly #entries: Entry[] = []
   #size = 0
   #added = 0
-  /** How many, from the first one ever added, are overwritten or cut short. */
+  /** How many messages, counted from the first, are overwritten or shortened. */
   #cut = 0
 
   get overwritten(): number {
@@ -136,7 +136,7 @@ class LastLogs {
   }
 
   #cutOldest(): void {
-    // There is one: the size is that of those that are not cut.
+    // It exists: the size counts messages that are not shortened.
     const entry = this.#entries[this.#cut++ % endLimit] as Entry
     entry.log = shorten(entry.log)
     this.#size -= entry.size
@@ -146,7 +146,7 @@ class LastLogs {
 
 interface Entry {
   log: TracedLog
-  /** Of what is not cut short, its characters. */
+  /** Its characters; 0 when it is shortened. */
   size: number
 }
 
@@ -164,7 +164,7 @@ function sizeOf({ context, message, template = '' }: TracedLog): number {
   return message.length + template.length + (context === undefined ? 0 : measure(context))
 }
 
-/** About how many characters of JSON plain data makes. */
+/** Estimates the characters of plain data as JSON. */
 function measure(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 8
@@ -178,19 +178,18 @@ export interface CallSite {
   /** Relative to the project. */
   readonly file: string
   readonly line: number
-  /** The function that it lies in. */
+  /** The name of the enclosing function. */
   readonly function?: string
 }
 
-/** Like the kernel, it is what the application is built upon: a line logged there is news of whoever has called it. */
+/** The profiler is no part of the application: a message that is logged here concerns the caller. */
 const own = path.join('bundles', 'profiler') + path.sep
 
 const frameLimit = 40
 
 /**
- * Finds which code of the application has led here: the innermost frame within the project that is neither a package's
- * nor `lib/`, `kernel/` or the profiler; `undefined` when there is none. Costs tens of microseconds, and more where
- * source maps are applied.
+ * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler. `undefined` when
+ * there is none. Costs tens of microseconds, and more with source maps.
  */
 export function findCallSite(directory: string): CallSite | undefined {
   for (const frame of captureStack()) {

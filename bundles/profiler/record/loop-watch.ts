@@ -4,16 +4,15 @@ import type { Logger } from '../../../lib/log/logger.ts'
 import { findGap, type Gap } from './event-trace.ts'
 import type { Trace } from './trace.ts'
 
-/** Milliseconds between two looks. */
+/** Milliseconds between two ticks. */
 const interval = 20
 
-/** Milliseconds; a look that comes so much too late is not worth a note. */
+/** Milliseconds; a shorter block is not recorded. */
 const leastBlock = 50
 
 /**
- * Notes on the requests in flight when the event loop was blocked, and by which of them: a timer that comes late says that
- * it was, and whoever did something first afterwards was at work. CPU time tells it from a machine that was asleep or
- * busy with other things.
+ * Records blocks of the event loop on the requests in flight. A timer that fires late proves the block; the request that is
+ * active first afterwards has caused it. The CPU time distinguishes a block from a machine that slept or was busy.
  */
 export class LoopWatch {
   readonly #open: () => Iterable<Trace>
@@ -21,20 +20,20 @@ export class LoopWatch {
   #looked = 0
   #cpu = 0
 
-  /** Finds the main requests that are not kept yet. */
+  /** Lists the main requests that are not written yet. */
   constructor(open: () => Iterable<Trace>) {
     this.#open = open
   }
 
-  /** Begins to look, unless it does; ends by itself when no request is in flight. */
+  /** Starts the timer, unless it runs. It stops by itself when no request is in flight. */
   readonly start = (): void => {
     if (this.#timer !== undefined) return
     this.#remember()
-    // For its own sake no process goes on.
+    // The timer is unref'd: it does not keep the process running.
     this.#timer = setInterval(() => this.#look(), interval).unref()
   }
 
-  /** Ends at once. */
+  /** Stops the timer. */
   readonly stop = (): void => {
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -49,7 +48,7 @@ export class LoopWatch {
     const due = this.#looked + interval
     const before = this.#cpu
     this.#remember()
-    // Mostly it is not late.
+    // The usual case: the timer was not late.
     if (this.#looked - due < leastBlock) return
     const gap = findGap(due, this.#looked)
     for (const trace of traces) noteBlock(trace, gap, this.#cpu - before)
@@ -62,7 +61,7 @@ export class LoopWatch {
   }
 }
 
-/** As far as the request was in flight. */
+/** Records the part of a block in which the request was in flight. */
 function noteBlock({ start, usage }: Trace, gap: Gap, cpu: number): void {
   if (usage === undefined) return
   const from = Math.max(start, gap.start)
@@ -70,7 +69,7 @@ function noteBlock({ start, usage }: Trace, gap: Gap, cpu: number): void {
   if (duration >= leastBlock) usage.addBlock(from - start, duration, Math.min(cpu, duration), gap.by)
 }
 
-/** An entry of the type `gc`; the types of node say of none what its details are. */
+/** An entry of the type `gc`; the types of node leave its details open. */
 interface GcRun extends PerformanceEntry {
   readonly detail: NodeGCPerformanceDetail
 }
@@ -83,18 +82,18 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /**
- * Notes the runs of the garbage collector on the traces that it has interrupted. Node tells of a run up to two turns of
- * the event loop later, when a short request is over, but not kept yet.
+ * Records the runs of the garbage collector on the requests that they interrupted. Node reports a run up to two turns of the
+ * event loop later: a short request has ended then, but is not written yet.
  */
 export class GcWatch {
   readonly #open: () => Iterable<Trace>
 
-  /** Finds the main requests that are not kept yet. */
+  /** Lists the main requests that are not written yet. */
   constructor(open: () => Iterable<Trace>) {
     this.#open = open
   }
 
-  /** Begins to listen, until the returned function is called; the process is not kept alive by it. */
+  /** Starts to listen, until the returned function is called. It does not keep the process running. */
   start(): () => void {
     const observer = new PerformanceObserver(list => this.#take(list.getEntries() as GcRun[]))
     observer.observe({ entryTypes: ['gc'] })
@@ -113,15 +112,15 @@ function notePause({ start, usage }: Trace, { detail, duration, startTime }: GcR
 
 /** What the watch works with. */
 export interface HangWatchServices {
-  /** Finds the main requests that are not kept yet. */
+  /** Lists the main requests that are not written yet. */
   readonly open: () => Iterable<Trace>
   readonly context: RequestContext
   readonly logger: Logger
-  /** Milliseconds after which something is said to hang; 5 seconds by default. */
+  /** Milliseconds after which a request hangs; 5 seconds by default. */
   readonly limit?: number
 }
 
-/** Logs once for each request which listener or controller has not ended for too long: nothing else would name it. */
+/** Logs once for each hanging request which listener or controller has not ended. */
 export class HangWatch {
   readonly #services: HangWatchServices
   readonly #limit: number
@@ -133,13 +132,13 @@ export class HangWatch {
     this.#limit = services.limit ?? 5_000
   }
 
-  /** Begins to look, unless it does; ends by itself when no request is in flight. */
+  /** Starts the timer, unless it runs. It stops by itself when no request is in flight. */
   readonly start = (): void => {
-    // The process may end meanwhile.
+    // The timer is unref'd: it does not keep the process running.
     this.#timer ??= setInterval(() => this.#look(), this.#limit / 5).unref()
   }
 
-  /** Ends at once. */
+  /** Stops the timer. */
   readonly stop = (): void => {
     clearInterval(this.#timer)
     this.#timer = undefined
@@ -161,14 +160,14 @@ export class HangWatch {
     const culprit = describe(events.openCall, controller)
     const seconds = Math.round(main.elapsed() / 1000)
     const { method, url } = request
-    // The line belongs to the request, and so to its profile.
+    // The message belongs to the request, and so to its profile.
     context.run(request, () => {
       logger.warning('{culprit} has not ended after {seconds} s: {method} {url}.', { culprit, seconds, method, url })
     })
   }
 }
 
-/** The innermost request that is handled still. */
+/** The innermost request that has not ended. */
 function findHanging(trace: Trace): Trace {
   const child = trace.children.findLast(({ duration }) => duration === undefined)
   return child === undefined ? trace : findHanging(child)

@@ -10,31 +10,31 @@ import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
 
-/** How many uses are noted of a request; the session itself counts them all. */
+/** The number of uses that are recorded of a request; the session counts them all. */
 const useLimit = 50
 
-/** Notes where recorded requests use their session; returns what ends that. */
+/** Records where requests use their session; the returned function ends that. */
 export function observeSessions(
   { context, signals }: { readonly context: RequestContext; readonly signals: Signals },
   profiler: Pick<Profiler, 'find'>,
 ): () => void {
   const traces = new CallTraces()
   return signals.on('session.used', ({ request, use: { captureCallSite, method } }) => {
-    // A sub-request uses the session of its main request: the use is its own.
+    // A sub-request uses the session of its main request; the use is recorded on the sub-request.
     const trace = profiler.find(context.current) ?? profiler.find(request)
     if (trace === undefined || trace.sessionUses.length === useLimit) return
     trace.sessionUses.push({ method, at: trace.elapsed(), frames: traces.framesOf(captureCallSite) })
   })
 }
 
-/** Finds the trace that a page is rendered for, by its request when that was passed on. */
+/** Finds the trace that a template is rendered for; by the request if it is known. */
 export type FindTrace = (request?: Request) => Trace | undefined
 
-/** Creates what takes note of every page and partial on the trace that it is rendered for. */
+/** Creates the tracer that records every page and partial on its trace. */
 export function createRenderTracer(findTrace: FindTrace): RenderTracer {
   return {
     begin(name, model, request) {
-      // What the profiler shows of a request, on an error page, is not the request's own work.
+      // The profiler's parts of an error page are not work of the request.
       const trace = name.startsWith('profiler/') ? undefined : findTrace(request)
       if (trace === undefined) return undefined
       trace.renders ??= new RenderTrace()
@@ -58,8 +58,8 @@ export function createRenderTracer(findTrace: FindTrace): RenderTracer {
 }
 
 /**
- * Lets a profiler know when an error that nobody has caught, or a promise's that nobody has handled, is about to end the
- * process; returns what ends that. The process ends as it would without: this is only told.
+ * Reports uncaught errors and unhandled rejections to the profiler before the process ends because of them; the returned
+ * function ends that. The process ends as it would without this.
  */
 export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = (error: unknown) => {

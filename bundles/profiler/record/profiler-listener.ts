@@ -10,10 +10,10 @@ import { joinPeriods, totalOf } from '../profile/periods.ts'
 import type { Profiler } from './profiler.ts'
 import type { Trace } from './trace.ts'
 
-/** With Symfony's profiler, after the error was logged and before anyone answers it. */
+/** The priority of Symfony's profiler: after the error was logged, and before it is answered. */
 const exceptionPriority = 0
 
-/** When the response is complete but for what only sessions and robots add. Symfony's priority. */
+/** When the response is complete but for the session's and the robots' headers. Symfony's priority. */
 const responsePriority = -100
 
 /** What the listener works with. */
@@ -22,7 +22,7 @@ export interface ProfilerListenerServices {
   readonly debugGate: DebugGate
 }
 
-/** Takes note of errors, and names the profile in the response. */
+/** Records errors, and names the profile in the headers of the response. */
 export class ProfilerListener {
   readonly #services: ProfilerListenerServices
 
@@ -49,9 +49,9 @@ export class ProfilerListener {
 }
 
 /**
- * Tells by a Server-Timing header (W3C Server Timing) where the time of a request went, in milliseconds, as far as it is
- * known when its response is built. The controller's time includes its templates' and that of the requests it has sent.
- * `profile` names the record: scripts of the same origin can read it, so nothing has to be patched to learn of it.
+ * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it is
+ * known when the response is built. The time of the controller includes its templates and HTTP client calls. `profile` is
+ * the token: scripts of the same origin can read it without a patch of `fetch`.
  */
 export function toServerTiming(trace: Trace): string {
   const total = trace.elapsed()
@@ -72,14 +72,14 @@ function toMetric(name: string, description: string, duration: number): string {
   return `${name};desc="${description}";dur=${roundTime(duration)}`
 }
 
-/** What is measured of a request and all of its sub-requests. */
+/** The sum over a request and all of its sub-requests. */
 function sumOver(trace: Trace, measure: (trace: Trace) => number): number {
   return trace.children.reduce((sum, child) => sum + sumOver(child, measure), measure(trace))
 }
 
 const afterController: readonly string[] = ['kernel.view', 'kernel.response', 'kernel.exception']
 
-/** From the end of the last event before the controller to the first one after it; 0 when there was none. */
+/** From the end of the last event before the controller to the next event; 0 without a controller. */
 function findControllerTime(rows: readonly SpanRow[]): number {
   let start: number | undefined
   for (const [mark, name, at, duration] of rows) {
@@ -94,7 +94,7 @@ function templateTime({ renders }: Trace): number {
   return renders?.renders.reduce((sum, { duration, parent }) => (parent === -1 ? sum + duration : sum), 0) ?? 0
 }
 
-/** The time that outgoing requests account for; while several were under way it counts once. */
+/** The time of the HTTP client calls; overlapping calls count once. */
 function callTime(trace: Trace): number {
   if (trace.calls === undefined) return 0
   const now = trace.elapsed()
@@ -102,8 +102,8 @@ function callTime(trace: Trace): number {
 }
 
 /**
- * Names the profile of a request in the headers of its response. A response that a sub-request has made names the profile of
- * the sub-request already: that one becomes the previous profile.
+ * Names the profile of a request in the headers of its response. If the response came from a sub-request, it names the
+ * profile of the sub-request already: that becomes the previous profile.
  */
 export function nameProfile(headers: Headers, request: Request, token: string): void {
   const previous = headers.get('x-debug-token')

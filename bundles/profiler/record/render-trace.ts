@@ -1,33 +1,33 @@
 import { roundTime } from '../profile/format.ts'
 
-/** One call of a template. Times are in milliseconds, its start from that of the trace. */
+/** One render of a template. Times are in milliseconds since the request began. */
 export interface TemplateRender {
   readonly name: string
-  /** The place in the list of the render that this is a partial of; -1 of a page. */
+  /** The index of the render that this is a partial of; -1 for a page. */
   readonly parent: number
   readonly start: number
-  /** With its partials. */
+  /** Includes its partials. */
   duration: number
-  /** Of a page: the names in its model, at most 20. */
+  /** For a page: the names in its model, at most 20. */
   readonly keys?: readonly string[]
-  /** Whether it threw, or a partial within it. */
+  /** Whether it threw, or one of its partials. */
   hasFailed?: true
 }
 
 const renderLimit = 1000
 const keyLimit = 20
 
-/** The templates that were rendered for one trace, each after the one that called it. */
+/** The renders of one request, each after its parent. */
 export class RenderTrace {
   readonly renders: TemplateRender[] = []
-  /** How many were rendered and not noted: there were more than 1,000. */
+  /** How many renders after the first 1,000 were not recorded. */
   omitted = 0
-  /** Milliseconds that pages have waited for their fragments. */
+  /** Milliseconds that pages waited for sub-requests. */
   waited = 0
-  /** Rendering is synchronous: what begins now is a partial of what has not ended. */
+  /** The render that has not ended. Rendering is synchronous: the next render is its partial. */
   #current = -1
 
-  /** Takes note of a template that begins; `undefined` when there are too many. */
+  /** Records the start of a render; `undefined` when there are too many. */
   begin(name: string, model: unknown, time: number): TemplateRender | undefined {
     const { length } = this.renders
     if (length === renderLimit) {

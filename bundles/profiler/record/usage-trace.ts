@@ -2,57 +2,57 @@ import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
 
-/** One run of the garbage collector, in milliseconds from the start of the request. */
+/** One run of the garbage collector, in milliseconds since the request began. */
 export interface GcPause {
   readonly start: number
   readonly duration: number
-  /** `minor` frees what was short-lived, `major` all that can be freed, `incremental` is a step of a major one. */
+  /** `minor` frees short-lived objects, `major` all garbage; `incremental` is a step of a major run. */
   readonly kind: string | undefined
 }
 
-/** The runs of the garbage collector while a trace went on. */
+/** The runs of the garbage collector during a request. */
 export interface GcPauses {
   count: number
-  /** Milliseconds of all of them. */
+  /** Milliseconds of all runs. */
   total: number
   /** The first 20. */
   readonly first: GcPause[]
 }
 
-/** A time in which the event loop did not turn. Times are in milliseconds, the start from that of the trace. */
+/** A time in which the event loop was blocked, in milliseconds since the request began. */
 export interface LoopBlock {
   readonly start: number
   readonly duration: number
-  /** How much of it was CPU time of the process. */
+  /** The CPU time of the process in it. */
   readonly cpu: number
-  /** The token of the main request that was at work; empty when nobody knows. */
+  /** The token of the main request that blocked it; empty when it is not known. */
   readonly by: string
 }
 
 const pauseLimit = 20
 const blockLimit = 20
 
-/** Milliseconds that a reading is good for while requests follow one another so closely that nobody looks at the figures of one. */
+/** Milliseconds that a reading is reused while requests follow one another closely. */
 const closeLifetime = 1
 
-/** Something whose usage is noted while it is in flight. */
+/** A request in flight, with its usage. */
 interface InFlight {
   readonly usage: UsageTrace | undefined
 }
 
-/** What the process had used when a main request began. All of it is of the whole process, whoever has used it. */
+/** What the process had used when a main request began. The figures are those of the whole process. */
 export class UsageTrace {
   readonly process: ProcessUsage
   readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
-  /** How many other main requests were in flight already. */
+  /** The number of other main requests in flight at the start. */
   readonly others: number
-  /** How many others were in flight at most, until it was over. */
+  /** The greatest number of others in flight, until the request ended. */
   most: number
-  /** When the request was over, by `performance.now()`. */
+  /** When the request ended, by `performance.now()`. */
   end: number = Number.POSITIVE_INFINITY
-  /** Also when the request is over: the garbage collector tells of its runs two turns of the event loop later. */
+  /** Runs are reported up to two turns of the event loop later, also after the end of the request. */
   readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
-  /** Also when the request is over: the timer that finds out comes with the next turn. */
+  /** A block is detected by a timer in the next turn, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
   readonly #isExact: boolean
 
@@ -64,13 +64,13 @@ export class UsageTrace {
     this.most = others
   }
 
-  /** What the process has used by now, as exactly as what it had used before. */
+  /** Reads what the process has used by now, as exactly as the first reading. */
   readProcess(): ProcessUsage {
     const lifetime = this.#isExact ? 0 : closeLifetime
     return readProcessUsage(this.most === 0 ? lifetime : sharedLifetime)
   }
 
-  /** Takes note of the garbage collector's run. */
+  /** Records a run of the garbage collector. */
   addPause(start: number, duration: number, kind: string | undefined): void {
     const { pauses } = this
     pauses.count++
@@ -79,14 +79,14 @@ export class UsageTrace {
       pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
   }
 
-  /** Takes note that the event loop was blocked. */
+  /** Records a block of the event loop. */
   addBlock(start: number, duration: number, cpu: number, by: string): void {
     if (this.blocks.length === blockLimit) return
     this.blocks.push({ start: roundTime(start), duration: roundTime(duration), cpu: roundTime(cpu), by })
   }
 }
 
-/** Begins to note the usage of a request beside those that are in flight already, which are told that there is one more. */
+/** Starts the usage of a request. Each request in flight counts it as one more. */
 export function startUsage(inFlight: readonly InFlight[]): UsageTrace {
   for (const { usage } of inFlight)
     if (usage !== undefined && usage.most < inFlight.length) usage.most = inFlight.length
@@ -98,7 +98,7 @@ export interface ProcessUsage {
   /** Bytes of the heap in use, and those it may grow to. */
   readonly heap: number
   readonly heapLimit: number
-  /** The most bytes of memory that the process has ever held (resident set size). */
+  /** The greatest resident set size of the process, in bytes. */
   readonly peak: number
   /** Microseconds of CPU time. */
   readonly user: number
@@ -107,13 +107,13 @@ export interface ProcessUsage {
   readonly readAt: number
 }
 
-/** Milliseconds that a reading is good for while several requests are in flight: then it says little of one of them. */
+/** Milliseconds that a reading is reused while several requests are in flight: it says little about one of them. */
 export const sharedLifetime = 10
 
-/** Milliseconds after which the rate is looked at. */
+/** Milliseconds between two looks at the rate. */
 const rateInterval = 100
 
-/** Readings that are wanted in a millisecond: of two for each request, no client wants so many that is not a test of load. */
+/** Readings per millisecond. A request takes two: only a load test asks for so many. */
 const loadRate = 0.5
 
 let last: ProcessUsage | undefined
@@ -122,8 +122,8 @@ let countedSince = 0
 let isUnderLoad = false
 
 /**
- * What the process has used, by now or up to so many milliseconds ago; under load up to ten. To ask the system for each of
- * many requests would cost more than most of what is recorded, up to 40 µs.
+ * Reads what the process has used; a reading is reused for `lifetime` milliseconds, under load for ten. A system call for
+ * each request would cost up to 40 µs, more than most of the recording.
  */
 export function readProcessUsage(lifetime: number): ProcessUsage {
   const now = performance.now()

@@ -2,12 +2,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type CallStart, CallTrace, type Carrier, type OutgoingCall } from './call-trace.ts'
 import type { Trace } from './trace.ts'
 
-/** The calls of fetch have 27 frames of node's own above that of whoever called it. */
+/** A call of fetch has 27 frames of node above that of the caller. */
 const stackLimit = 50
 
 /**
- * Knows outgoing requests by the object that stands for each in the client's messages. Whose they are is asked once,
- * when they begin: what is told of them later comes from a connection, and connections belong to whoever opened them.
+ * Finds an HTTP client call by the request object in the messages of the client. The trace of a call is found when it
+ * begins: later messages run in the context of the connection, which may belong to another request.
  */
 export class CallWatch {
   readonly #findTrace: () => Trace | undefined
@@ -17,7 +17,7 @@ export class CallWatch {
     this.#findTrace = findTrace
   }
 
-  /** Notes a request on the trace that runs now, if there is one; a request that is known already stays whose it is. */
+  /** Records a call on the trace of the current request, once; later calls for the same object return the first result. */
   begin(request: object, describe: () => CallStart): OutgoingCall | undefined {
     if (this.#calls.has(request)) return this.#calls.get(request)
     const trace = this.#findTrace()
@@ -44,7 +44,7 @@ function captureOrigin(): Error {
   return origin
 }
 
-/** The parts that are read of what undici tells: the client behind the global fetch. */
+/** The parts that are read of a message of undici, the client behind the global fetch. */
 interface FetchMessage {
   readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
   readonly socket?: Carrier
@@ -52,7 +52,7 @@ interface FetchMessage {
   readonly error: unknown
 }
 
-/** Notes requests of the global fetch, and of undici where the application uses it, until the returned function is called. */
+/** Records calls of the global fetch, and of undici, until the returned function is called. */
 export function watchFetch(calls: CallWatch): () => void {
   return subscribeChannels({
     'undici:request:create': listenTo<FetchMessage>(({ request }) => {
@@ -69,13 +69,13 @@ export function watchFetch(calls: CallWatch): () => void {
   })
 }
 
-/** Names and values by turns, as bytes. */
+/** The headers are names and values in turn, as bytes. */
 function findLength(headers: readonly unknown[]): number | undefined {
   const index = headers.findIndex((name, index) => index % 2 === 0 && /^content-length$/i.test(String(name)))
   return index === -1 ? undefined : Number(headers[index + 1])
 }
 
-/** The parts that are looked at of what node:http tells. */
+/** The parts that are read of a message of node:http. */
 interface HttpMessage {
   readonly request: ClientRequest
   readonly response: IncomingResponse
@@ -99,8 +99,8 @@ interface IncomingResponse {
 }
 
 /**
- * Notes requests of node:http and node:https until the returned function is called. Node 20 tells of a request when all
- * of it is sent; from Node 22 on, already when it is created.
+ * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all of it
+ * was sent; Node 22 and later report it when it is created.
  */
 export function watchNodeHttp(calls: CallWatch): () => void {
   const begin = (request: ClientRequest): OutgoingCall | undefined =>
@@ -112,7 +112,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
       call?.send(request.socket)
       call?.upload()
     }),
-    // Its name promises more: it is told when the head of the response is there.
+    // In spite of its name, this is published with the head of the response.
     'http.client.response.finish': listenTo<HttpMessage>(({ request, response }) => {
       const call = calls.find(request)
       if (call === undefined) return
@@ -123,7 +123,7 @@ export function watchNodeHttp(calls: CallWatch): () => void {
   })
 }
 
-/** Through a proxy the path is the whole URL. */
+/** With a proxy the path is the whole URL. */
 function urlOf(request: ClientRequest): string {
   const { host, path, protocol } = request
   return /^https?:/.test(path) ? path : `${protocol}//${request.getHeader('host') ?? host}${path}`
@@ -135,8 +135,8 @@ function lengthOf({ headers }: IncomingResponse): number | undefined {
 }
 
 /**
- * Listens to diagnostics channels, each by its name, until the returned function is called. Whoever publishes there
- * may have changed what a message holds: what a listener throws is dropped, because node would end the process for it.
+ * Subscribes to diagnostics channels by name, until the returned function is called. A later version of a library may
+ * change its messages: an error of a listener is dropped, because node would end the process for it.
  */
 export function subscribeChannels(listeners: Readonly<Record<string, (message: unknown) => void>>): () => void {
   const guarded = Object.entries(listeners).map(([name, listen]): [string, (message: unknown) => void] => [
@@ -145,7 +145,7 @@ export function subscribeChannels(listeners: Readonly<Record<string, (message: u
       try {
         listen(message)
       } catch {
-        // The application goes on; the profile has a gap.
+        // The application continues; the profile has a gap.
       }
     },
   ])
@@ -155,7 +155,7 @@ export function subscribeChannels(listeners: Readonly<Record<string, (message: u
   }
 }
 
-/** A message has the documented shape; if a later version changes it, the guard of the channel takes what is thrown. */
+/** A message has the documented shape. If a later version changes it, the guard of the channel catches the error. */
 function listenTo<Message>(take: (message: Message) => void): (message: unknown) => void {
   return message => take(message as Message)
 }

@@ -4,24 +4,24 @@ import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import type { Pairs } from '../../profile/schema.ts'
 
-/** Of one table of a panel: nobody reads more of it. */
+/** Entries of one table of a panel. */
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
 
 /**
- * Creates what copies one group of values (the headers, say) for a profile: masked, six levels deep, 500 entries, 4,096
- * characters of each text and 16,384 in all. Errors are told by class and message.
+ * Creates the copier of one group of values, such as the headers: masked, six levels deep, 500 entries, 4,096 characters of
+ * each text and 16,384 in all. Errors are copied as class and message.
  */
 export function createCopier(redactor: Redactor): MaskingCopier {
   return new MaskingCopier(redactor, bounds)
 }
 
-/** What the profiler itself says of times: never twice the same, so it would be searched anew each time, and no secret. */
+/** Headers of the profiler itself. Their values change with each response and are no secret, so they are not searched. */
 const ownTiming =
   /^profile;desc="[\da-f]{6}"(?:, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
 
 /**
- * Copies headers for a profile: masked, but cookies keep their names and how they are set. It is done for each request
- * twice, so names, in which no secret can be recognised (RFC 9110, section 5.6.2), are taken as they are.
+ * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they are:
+ * a secret is not recognised in a name (RFC 9110, section 5.6.2), and this runs twice for each request.
  */
 export function copyHeaders(headers: Headers, copier: MaskingCopier): Pairs {
   const fields = headers.toRaw()
@@ -40,7 +40,7 @@ function copyValue(name: string, value: string, copier: MaskingCopier): unknown 
       return copier.text(value.split(';').map(maskCookie).join(';'))
     case 'set-cookie':
       return maskSetCookie(value, copier)
-    // The profiler's own: new in each response, and no secret.
+    // A header of the profiler itself.
     case 'x-debug-token':
     case 'x-debug-token-link':
     case 'x-previous-debug-token':
@@ -52,14 +52,14 @@ function copyValue(name: string, value: string, copier: MaskingCopier): unknown 
   }
 }
 
-/** Whatever a cookie is called, whoever sends it may be somebody by it. */
+/** The value of any cookie may identify its client. */
 function maskCookie(pair: string): string {
-  // Without a name it is all value.
+  // A pair without a name is a value.
   const name = pair.slice(0, pair.indexOf('=') + 1)
   return pair === name ? pair : `${name}${mask}`
 }
 
-/** Hides the value and keeps how the cookie is set, which is what goes wrong. */
+/** Masks the value, and keeps the attributes. */
 function maskSetCookie(field: string, copier: MaskingCopier): string {
   const end = field.indexOf(';')
   return copier.text(end === -1 ? maskCookie(field) : `${maskCookie(field.slice(0, end))}${field.slice(end)}`)

@@ -12,25 +12,25 @@ import type { Trace } from '../trace.ts'
 const frameLimit = 30
 const messageLimit = 4096
 const textLimit = 200
-/** A secret that a cut goes through would not be recognised, so texts are masked first, within this bound. */
+/** Texts are masked before they are cut, because half a secret is not recognised; this bounds the masked text. */
 const readLimit = 65_536
 
 const causeLimit = 10
 
-/** Two or three levels of an application are seldom more calls. */
+/** Frames of the application per exception. */
 const excerptLimit = 10
 
 /**
- * Tells what was thrown, with its causes, and with excerpts of the application's sources: one of what a client is to
- * blame for, which nobody debugs for long. It is asked when the response was sent, which nobody waits for, and everything
- * that costs much (parsing of frames, reading of sources) is done once for each place of the code.
+ * Collects the exceptions with their causes, and with excerpts of the application's sources: one excerpt for an error of the
+ * client, which is seldom debugged. It runs after the response was sent, and expensive work (parsing frames, reading sources)
+ * is done once per place in the code.
  */
 export class ExceptionCollector implements CollectorOf<'exception'> {
   readonly name = 'exception'
   readonly #directory: string
   readonly #redactor: Redactor
   readonly #sources: SourceExcerpts
-  /** The same stack comes as the same list: it is masked once. */
+  /** Equal stacks are the same list, which is masked once. */
   readonly #frames = new WeakMap<readonly StackFrame[], readonly RecordedFrame[]>()
 
   constructor({ directory, redactor }: { readonly directory: string; readonly redactor: Redactor }) {
@@ -44,7 +44,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
       const flat = flattenError(error)
-      // The response to what was thrown just now is still to come.
+      // The response to the current error is not built yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
       this.#addExcerpts(flat, isClientError, excerpts)
@@ -92,7 +92,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     }
   }
 
-  /** Of the application's calls; of the kernel's innermost one where there are none and nobody but the code is to blame. */
+  /** The frames of the application; without any, the innermost frame of the kernel, unless the client caused the error. */
   #addExcerpts(error: FlatError, isClientError: boolean, excerpts: Excerpt[]): void {
     const end = excerpts.length + (isClientError ? 1 : excerptLimit)
     const chain = errorChain(error)
@@ -121,10 +121,10 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   }
 }
 
-/** Without what a later one tells of as its cause: who replaces an error mostly keeps it as that. */
+/** Leaves out errors that a later error has as its cause. */
 function withoutCauses(thrown: readonly unknown[], skipped: readonly unknown[]): readonly unknown[] {
   if (thrown.length === 1) return thrown
-  // An error that was answered comes first, also where a listener failed because of it.
+  // An error that was answered comes first, even if a listener failed because of it.
   const replaced = (error: unknown, index: number) =>
     thrown.slice(index + 1).some(later => !skipped.includes(later) && causesOf(later).includes(error))
   return thrown.filter((error, index) => !replaced(error, index))

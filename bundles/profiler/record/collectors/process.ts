@@ -8,7 +8,7 @@ import { roundTime } from '../../profile/format.ts'
 import type { ConfigProcessData, ServerProcessData } from '../../profile/process-data.ts'
 import type { CollectorOf } from '../collect.ts'
 
-/** Tells how the application is configured. There is nothing to tell of a single request. */
+/** Collects the configuration of the application, for the process only. */
 export class ConfigCollector implements CollectorOf<'config'> {
   readonly name = 'config'
   readonly #app: Pick<Foundation, 'bundles' | 'config'>
@@ -42,7 +42,7 @@ function secretsOf(config: Config): [name: string, value: string | undefined][] 
 /** What a process runs with; the names are those of node's `process`. */
 export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
 
-/** Tells what the process runs in. There is nothing to tell of a single request. */
+/** Collects the environment of the process, for the process only. */
 export class ServerCollector implements CollectorOf<'server'> {
   readonly name = 'server'
   readonly #app: Pick<Foundation, 'config' | 'directory' | 'redactor'>
@@ -85,14 +85,14 @@ export class ServerCollector implements CollectorOf<'server'> {
     return this.#app.redactor.commandLine(['node', ...execArgv, this.#relative(script), ...values]).join(' ')
   }
 
-  /** Where a project lies on a machine is nobody's business. */
+  /** The place of a project on a machine is not recorded. */
   #relative(file: string): string {
     const relative = path.relative(this.#app.directory, file)
     return relative.startsWith('..') ? path.basename(file) : relative || '.'
   }
 }
 
-/** Tells what the process has used while a main request went on, until its response was sent. */
+/** Collects what the process used while a main request was handled, until its response was sent. */
 export const memoryCollector: CollectorOf<'memory'> = {
   name: 'memory',
   collect(trace) {

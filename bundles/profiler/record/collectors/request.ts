@@ -12,7 +12,7 @@ import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
 
-/** Tells what was sent, and what listeners have attached to it. */
+/** Collects the request, and the attributes that listeners set. */
 export class RequestCollector implements CollectorOf<'request'> {
   readonly name = 'request'
   readonly #redactor: Redactor
@@ -50,20 +50,20 @@ function copyAttributes({ attributes }: Request, copier: MaskingCopier): Pairs {
   )
 }
 
-/** A controller is named in the attributes, or stands there itself. */
+/** The attribute is the name of a controller, or the controller itself. */
 function nameOf(controller: unknown): string {
   return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
 }
 
-/** Parsing takes time, and only the first 16 KiB would be kept. */
+/** Characters of a text that are parsed: the profile keeps the first 16 KiB at most. */
 const parseLimit = 262_144
 
 /** More than the application accepts by default. */
 const fieldLimit = 1000
 
 /**
- * Tells what was sent, as far as somebody has read it: nothing is read here. Forms and JSON are kept as masked data,
- * anything else only by its type and length, since nobody knows where its secrets are. `undefined` without a body.
+ * Describes the body as far as the application has read it. Forms and JSON are copied and masked; other bodies are described
+ * by type and length, because secrets in them are not recognised. `undefined` without a body.
  */
 export function describeBody({ body, headers, parent }: Request, redactor: Redactor): BodyData | undefined {
   if (!body.isPresent) return undefined

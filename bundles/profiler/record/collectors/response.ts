@@ -6,7 +6,7 @@ import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
 import { copyHeaders, createCopier } from './copy.ts'
 
-/** Tells what was answered: of a main request what was on the wire, of a sub-request what it has returned. */
+/** Collects the response: of a main request as it was sent, of a sub-request as it was returned. */
 export class ResponseCollector implements CollectorOf<'response'> {
   readonly name = 'response'
   readonly #redactor: Redactor

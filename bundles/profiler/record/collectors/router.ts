@@ -12,7 +12,7 @@ import type { Trace } from '../trace.ts'
 
 const nearestLimit = 20
 
-/** Tells which route was found; where none was, those that came nearest. */
+/** Collects the route that matched; without a match, the nearest routes. */
 export class RouterCollector implements CollectorOf<'router'> {
   readonly name = 'router'
   readonly #routes: Iterable<Route>
@@ -24,7 +24,7 @@ export class RouterCollector implements CollectorOf<'router'> {
     this.#redactor = redactor
   }
 
-  /** Nothing of what had its controller without being routed (a forward, an error page), or never came that far. */
+  /** `undefined` for a request that was not routed: a forward, an error page, or one that failed before. */
   collect(trace: Trace): RouterData | undefined {
     const { request, thrown } = trace
     const route = request.attributes.get('_route')
@@ -52,7 +52,7 @@ export class RouterCollector implements CollectorOf<'router'> {
   }
 
   #missed(outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData {
-    // With the first request all bundles have added their routes.
+    // When the first profile is written, all bundles have added their routes.
     this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
     const routes = this.#routesToMiss
     trace.nearest ??= routes.find(trace.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))

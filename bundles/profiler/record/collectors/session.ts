@@ -8,13 +8,13 @@ import type { CollectorOf } from '../collect.ts'
 import type { NotedSessionUse, Trace } from '../trace.ts'
 import { createCopier } from './copy.ts'
 
-/** Tells what is in the session, if somebody has used it; it neither starts it nor takes anything out of it. */
+/** Collects the session if it was used; it neither starts the session nor takes anything out of it. */
 export class SessionCollector implements CollectorOf<'session'> {
   readonly name = 'session'
   readonly #redactor: Redactor
   readonly #directory: string
 
-  /** Files below the directory are told relative to it. */
+  /** The root of the project: paths of files are relative to it. */
   constructor(redactor: Redactor, directory: string) {
     this.#redactor = redactor
     this.#directory = directory + path.sep

@@ -9,7 +9,7 @@ const eventLimit = 200
 const periodLimit = 50
 const nameLimit = 200
 
-/** Tells what a stopwatch has measured; all other times are derived from the event tree when they are looked at. */
+/** Collects the measurements of the stopwatch. All other times are derived from the event tree by the panels. */
 export function createTimeCollector(redactor: Redactor): CollectorOf<'time'> {
   const toText = (text: string) => redactor.text(text.slice(0, nameLimit))
   return {
@@ -45,7 +45,7 @@ function toMicroseconds(milliseconds: number): number {
   return Math.round(milliseconds * 1000)
 }
 
-/** Tells that work went on after the response was sent, and since when that is. */
+/** Collects that work continued after the response was sent, and since when. */
 export const lateCollector: CollectorOf<'late'> = {
   name: 'late',
   collectsLate: true,
@@ -59,6 +59,6 @@ export const lateCollector: CollectorOf<'late'> = {
 
 function hasWorked({ calls, logs, renders }: Trace, since: number): boolean {
   if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
-  // One that nobody waited for may be under way still; of one that has answered, perhaps nobody reads the rest.
+  // A call that is not awaited may still run; the body of an answered call may never be read.
   return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false
 }

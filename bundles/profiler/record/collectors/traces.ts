@@ -10,7 +10,7 @@ import type { CollectorOf } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
 import type { Trace } from '../trace.ts'
 
-/** Tells the event tree of a trace; of the process, who listens to what, and where that was said. */
+/** Collects the event tree of a request; of the process, the listeners and where they were registered. */
 export function createEventsCollector(
   dispatcher: EventDispatcher,
   siteOf: (listener: Listener) => string | undefined,
@@ -29,7 +29,7 @@ export function createEventsCollector(
   }
 }
 
-/** Tells what was logged while a request was handled. The logger has masked it. */
+/** Collects the log messages of a request. The logger has masked them. */
 export function createLoggerCollector(): CollectorOf<'logger'> {
   return {
     name: 'logger',
@@ -44,7 +44,7 @@ export function createLoggerCollector(): CollectorOf<'logger'> {
 const urlLength = 2000
 const errorLength = 500
 
-/** Tells which HTTP requests the application has sent, how they ended, and who sent them; files below the directory relative to it. */
+/** Collects the HTTP client calls, how they ended, and where they were made; paths are relative to the directory. */
 export function createHttpCollector(redactor: Redactor, directory: string): CollectorOf<'http'> {
   return {
     name: 'http',
@@ -59,7 +59,7 @@ export function createHttpCollector(redactor: Redactor, directory: string): Coll
   }
 }
 
-/** What is not there yet is left out: without an end the request was still under way. */
+/** Fields without a value are left out: a call without an end was still running. */
 function describe(call: OutgoingCall, redactor: Redactor, directory: string): HttpCall {
   const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, origin } = call
   return {
@@ -79,7 +79,7 @@ function describe(call: OutgoingCall, redactor: Redactor, directory: string): Ht
   }
 }
 
-/** The innermost function of the application that waits below the client; the profiler's own lie above it. */
+/** The innermost frame of the application below the HTTP client; frames of the profiler are above it. */
 function findCaller(frames: readonly StackFrame[], directory: string): CallerData | undefined {
   const publisher = frames.findIndex(({ file }) => file === 'node:diagnostics_channel')
   const frame = frames.slice(publisher + 1).find(({ origin }) => origin === 'application')
@@ -89,7 +89,7 @@ function findCaller(frames: readonly StackFrame[], directory: string): CallerDat
 
 const keyLength = 100
 
-/** Tells which templates were rendered, within one another, and how long that took. */
+/** Collects the renders of templates. */
 export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templates'> {
   const mask = (key: string) => redactor.text(key).slice(0, keyLength)
   return {
@@ -108,7 +108,7 @@ export function createTemplatesCollector(redactor: Redactor): CollectorOf<'templ
   }
 }
 
-/** Tells what the CPU did while a request was handled, of those that somebody wanted to be sampled. */
+/** Collects the CPU profile of a sampled request. */
 export function createCpuCollector(directory: string, redactor: Redactor): CollectorOf<'cpu'> {
   const sources = new SourceExcerpts(directory, redactor)
   return {

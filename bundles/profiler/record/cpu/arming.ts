@@ -8,25 +8,25 @@ import { shownRoutes } from '../../profile/routes.ts'
 import { parseJsonObject } from '../../profile/schema.ts'
 import { directoryMode, fileMode } from '../../store/file-system.ts'
 
-/** Which request is sampled: the next one that a route takes, or that asks for a path with a method. */
+/** Which request is sampled: the next request of a route, or of a method and a path. */
 export type CpuTarget = { readonly route: string } | { readonly method: string; readonly path: string }
 
-/** A request that is waited for. */
+/** An order to sample a request. */
 export interface Arming {
   readonly target: CpuTarget
-  /** Milliseconds since 1970; whoever comes later is not sampled. */
+  /** Milliseconds since 1970; later requests are not sampled. */
   readonly until: number
 }
 
-/** Milliseconds that a request is waited for: who has forgotten about it is not to be surprised. */
+/** Milliseconds that an order lasts: a forgotten order must not surprise anyone later. */
 const patience = 5 * 60_000
 
-/** Begins to wait for a request. */
+/** Makes an order. */
 export function createArming(target: CpuTarget, now: number): Arming {
   return { target, until: now + patience }
 }
 
-/** Reads what a process has written for others; `undefined` when it is nothing of the kind. */
+/** Parses the text of the file; `undefined` when it is no order. */
 export function parseArming(text: string): Arming | undefined {
   const { target, until } = parseJsonObject(text) ?? {}
   const [method, path, route] = [asObject(target).method, asObject(target).path, asObject(target).route].map(asText)
@@ -36,7 +36,7 @@ export function parseArming(text: string): Arming | undefined {
   return method && path ? { target: { method, path }, until: limit } : undefined
 }
 
-/** Names a request that is waited for: `the next request of the route "booth"`. */
+/** Names the request of an order: `the next request of the route "booth"`. */
 export function describeTarget(target: CpuTarget): string {
   return 'route' in target
     ? `the next request of the route "${target.route}"`
@@ -44,8 +44,8 @@ export function describeTarget(target: CpuTarget): string {
 }
 
 /**
- * The file by which all processes of a project (workers, the console) know which request is waited for. Nobody looks at
- * it for a request: the directory it lies in is watched, in which nothing else changes.
+ * The file by which all processes of a project (workers, the console) share the order. It is not read for each request: its
+ * directory is watched, in which nothing else changes.
  */
 export class ArmFile {
   readonly #file: string
@@ -54,7 +54,7 @@ export class ArmFile {
     this.#file = file
   }
 
-  /** What is waited for; `undefined` when that is nothing. */
+  /** The order; `undefined` without one. */
   read(): Arming | undefined {
     try {
       return parseArming(readFileSync(this.#file, 'utf8'))
@@ -63,16 +63,16 @@ export class ArmFile {
     }
   }
 
-  /** Puts it in the place of what was waited for before. @throws when the disk does not allow it */
+  /** Replaces the order. @throws when the disk does not allow it */
   write(arming: Arming): void {
     const draft = `${this.#file}.${randomUUID()}`
     mkdirSync(path.dirname(this.#file), { recursive: true, mode: directoryMode })
     writeFileSync(draft, JSON.stringify(arming), { flag: 'wx', mode: fileMode })
-    // Whoever reads sees all of it.
+    // Readers see the whole file or none.
     renameSync(draft, this.#file)
   }
 
-  /** Takes it away; false when somebody else has done so: of several processes only one gets the request. */
+  /** Removes the order; false when another process did so first: only one process samples the request. */
   remove(): boolean {
     try {
       unlinkSync(this.#file)
@@ -82,7 +82,7 @@ export class ArmFile {
     }
   }
 
-  /** Tells when it may have changed, until the returned function is called. @throws when the disk does not allow it */
+  /** Calls the listener when the order may have changed, until the returned function is called. @throws when the disk does not allow it */
   watch(onChange: () => void): () => void {
     const directory = path.dirname(this.#file)
     mkdirSync(directory, { recursive: true, mode: directoryMode })
@@ -94,15 +94,15 @@ export class ArmFile {
   }
 }
 
-/** What somebody has asked for, in words. */
+/** A request to sample, as a person writes it. */
 export interface WantedTarget {
   readonly route?: string | undefined
   readonly path?: string | undefined
-  /** GET unless told else. */
+  /** GET by default. */
   readonly method?: string | undefined
 }
 
-/** Finds what somebody has asked for: a target, or a sentence that says what is wrong with it. */
+/** Finds the target; or a sentence that says what is wrong. */
 export function readTarget({ method, path, route }: WantedTarget, routes: RouteCollection): CpuTarget | string {
   if (route) {
     const isKnown = shownRoutes(routes).some(({ name }) => name === route)
@@ -111,7 +111,7 @@ export function readTarget({ method, path, route }: WantedTarget, routes: RouteC
   if (!path) return 'Name a route or a path.'
   const name = (method || 'GET').toUpperCase()
   if (!knownMethods.some(known => known === name)) return `There is no method "${name}".`
-  // A query is not part of what is compared.
+  // The query is not compared.
   const [asked = ''] = path.split(/[?#]/)
   return asked.startsWith('/') ? { method: name, path: asked } : `A path begins with a slash, unlike "${path}".`
 }

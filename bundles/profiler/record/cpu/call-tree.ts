@@ -5,34 +5,34 @@ import { fileURLToPath } from 'node:url'
 /** A function as V8 names it. */
 export type CalledFunction = Runtime.CallFrame
 
-/** What was seen of a call, on one way to it. Times are in microseconds. */
+/** The samples of a call on one path from the root. Times are in microseconds. */
 export interface CallNode {
   readonly called: CalledFunction
-  /** Without what it has called. */
+  /** Without the calls that it made. */
   self: number
-  /** With that. */
+  /** With the calls that it made. */
   total: number
-  /** By the names of what was called. */
+  /** By the keys of the called functions. */
   readonly children: Map<string, CallNode>
 }
 
-/** A profile as a tree; time in which the process has only waited is not in it. */
+/** A CPU profile as a tree, without the time in which the process waited. */
 export interface CallTree {
-  /** V8's `(root)`: what was called by nobody. */
+  /** V8's `(root)`. */
   readonly root: CallNode
   readonly idle: number
-  /** Ticks by line (from 1, of the code that runs), for each function. */
+  /** Samples per line (from 1, of the compiled code), for each function. */
   readonly ticks: ReadonlyMap<string, ReadonlyMap<number, number>>
 }
 
-/** Names a function: equal for all its calls. */
+/** The key of a function, equal for all its calls. */
 export function keyOf({ columnNumber, functionName, lineNumber, url }: CalledFunction): string {
   return `${functionName}|${url}|${lineNumber}|${columnNumber}`
 }
 
 /**
- * Makes the tree of a profile: calls of one function by another are one node, whatever V8 has kept apart. Calls that
- * `isLeftOut` are not in it, nor what they have called.
+ * Makes the tree of a CPU profile. Calls of one function by another are one node, also where V8 has several. Calls that are
+ * left out by `isLeftOut` are missing together with the calls that they made.
  */
 export function createCallTree(profile: Profiler.Profile, isLeftOut: (called: CalledFunction) => boolean): CallTree {
   const nodes = new Map(profile.nodes.map(node => [node.id, node]))
@@ -75,33 +75,33 @@ export function createCallTree(profile: Profiler.Profile, isLeftOut: (called: Ca
   }
 
   const [first] = profile.nodes
-  const root = createNode(first?.callFrame ?? nobody)
+  const root = createNode(first?.callFrame ?? rootFrame)
   if (first !== undefined) take(first, root)
   return { root, idle, ticks }
 }
 
-const nobody: CalledFunction = { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }
+const rootFrame: CalledFunction = { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }
 
 function createNode(called: CalledFunction): CallNode {
   return { called, self: 0, total: 0, children: new Map() }
 }
 
-/** A sample stands for the time until the next one. */
+/** A sample stands for the time until the next sample. */
 function measure({ endTime, samples = [], startTime, timeDeltas = [] }: Profiler.Profile): Map<number, number> {
   const times = new Map<number, number>()
   let at = startTime
   for (const [index, id] of samples.entries()) {
     at += timeDeltas[index] ?? 0
     const next = index + 1 < samples.length ? at + (timeDeltas[index + 1] ?? 0) : endTime
-    // Clocks of several cores need not agree.
+    // The clocks of several cores may differ.
     times.set(id, (times.get(id) ?? 0) + Math.max(0, next - at))
   }
   return times
 }
 
-/** A place in a file as it was written. */
+/** A place in a source file. */
 export interface SourcePlace {
-  /** A whole path, or Node's name for what is no file of the project: `node:fs`. */
+  /** An absolute path, or Node's name of a module: `node:fs`. */
   readonly file: string
   /** From 1. */
   readonly line: number
@@ -109,7 +109,7 @@ export interface SourcePlace {
   readonly column: number
 }
 
-/** What a source map says of a place, where it says anything. */
+/** The answer of a source map. */
 interface MappedPlace {
   readonly originalSource: string
   readonly originalLine: number
@@ -117,8 +117,8 @@ interface MappedPlace {
 }
 
 /**
- * Finds where a place of the code that runs (from 0, as V8 counts them) was written, by the source map that Node has
- * read with the module. Without one it is the place itself; `undefined` for what has no file.
+ * Finds the source of a place in the compiled code (from 0, as V8 counts) by the source map that Node loaded with the module.
+ * Without a source map it is the place itself; `undefined` for code without a file.
  */
 export function findSource(url: string, line: number, column: number): SourcePlace | undefined {
   if (url === '' || line < 0) return undefined

@@ -6,20 +6,20 @@ import type { Profiler } from '../profiler.ts'
 import { type ArmFile, type Arming, type CpuTarget, createArming } from './arming.ts'
 import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 
-/** What requests are sampled with. */
+/** What the CPU profiler works with. */
 export interface CpuProfilerServices {
   readonly profiler: Pick<Profiler, 'inspect'>
   readonly routes: RouteCollection
   readonly file: ArmFile
   readonly logger: Logger
   readonly sampler: CpuSampler
-  /** Milliseconds that a request is sampled for at most; ten seconds unless told else. */
+  /** The longest time of a sampled request, in milliseconds; by default ten seconds. */
   readonly limit?: number
 }
 
 /**
- * Samples one request when somebody has asked for it, and is disarmed by that. While nobody has, requests pass by without
- * a question. There is one at a time in the project: whoever removes the file has got the request.
+ * Samples one request on demand; the order is removed by that. Without an order, requests are not inspected. There is one
+ * order in the project: the process that removes the file samples the request.
  */
 export class CpuProfiler {
   readonly #services: CpuProfilerServices
@@ -35,24 +35,24 @@ export class CpuProfiler {
     this.#services = services
   }
 
-  /** What is waited for. */
+  /** The current order. */
   get armed(): Arming | undefined {
     return this.#armed
   }
 
-  /** The token of the request that this process has sampled last. */
+  /** The token of the last request that this process sampled. */
   get last(): string | undefined {
     return this.#last
   }
 
-  /** Waits for a request, in the place of what was waited for before. @throws when the disk does not allow it */
+  /** Orders a sample, in place of the order before. @throws when the disk does not allow it */
   arm(target: CpuTarget): void {
     const arming = createArming(target, Date.now())
     this.#services.file.write(arming)
     this.#set(arming)
   }
 
-  /** Waits for nothing any more. */
+  /** Withdraws the order. */
   disarm(): void {
     this.#services.file.remove()
     this.#set(undefined)
@@ -81,12 +81,12 @@ export class CpuProfiler {
     clearTimeout(this.#expiry)
     const left = arming === undefined ? 0 : arming.until - Date.now()
     this.#armed = left > 0 ? arming : undefined
-    // A timer that is set for longer than this goes off at once.
+    // A timer for a longer time would fire at once.
     if (left > 0) this.#expiry = setTimeout(() => this.disarm(), Math.min(left, 2 ** 31 - 1)).unref()
     this.#update()
   }
 
-  /** Requests are looked at only while there is something to look for. */
+  /** Requests are inspected only while there is an order. */
   #update(): void {
     if (this.#armed === undefined && this.#running === undefined) {
       this.#endInspection?.()

@@ -1,19 +1,19 @@
 import { type Profiler, Session } from 'node:inspector'
 
-/** Microseconds between two looks at the stack. */
+/** Microseconds between two samples of the stack. */
 const samplingInterval = 100
 
-/** How requests are sampled. */
+/** Options of a sampler. */
 export interface CpuSamplerOptions {
-  /** Whether code that V8 has compiled so far stays in use, and coverage that somebody measures in the process stays whole. */
+  /** Whether compiled code is kept. Then names may be less exact, and a measurement of coverage in the process stays whole. */
   readonly keepsCode?: boolean
-  /** Opens a session to V8; one of this process unless told else. */
+  /** Opens a session to V8; by default one of this process. */
   readonly connect?: () => Session
 }
 
 /**
- * V8's sampling profiler, for this process. It costs nothing before its first use; from then on a session to it stays
- * open: closing one resets what other sessions measure, such as the coverage of tests.
+ * V8's sampling profiler for this process. It costs nothing before its first use. Then its session stays open, because
+ * closing a session resets the measurements of other sessions, such as the coverage of tests.
  */
 export class CpuSampler {
   #session: Session | undefined
@@ -25,17 +25,17 @@ export class CpuSampler {
     this.#connect = connect
   }
 
-  /** Takes some milliseconds: V8 lists all the code there is. */
+  /** Takes some milliseconds: V8 lists all functions. */
   start(): void {
     this.#session ??= this.#open()
     if (!this.#keepsCode) discardCode(this.#session)
     this.#session.post('Profiler.start')
   }
 
-  /** Gives what was seen since the start. */
+  /** Stops, and returns the samples since the start. */
   stop(): Profiler.Profile {
     const answers: Profiler.Profile[] = []
-    // A session to one's own thread answers before `post` returns.
+    // A session to the own thread answers before `post` returns.
     this.#session?.post('Profiler.stop', (error, result) => {
       if (error === null) answers.push(result.profile)
     })
@@ -52,8 +52,8 @@ export class CpuSampler {
 }
 
 /**
- * Of what was compiled before V8 does not know which function it sees at work when that was compiled into another one, or
- * while it was in a loop: the time is told of the caller. V8 lets go of such code when somebody begins to measure coverage.
+ * Discards compiled code. V8 attributes the time of code that was inlined, or compiled inside a loop, to the caller. V8 drops
+ * compiled code when a measurement of coverage begins.
  */
 function discardCode(session: Session): void {
   session.post('Profiler.startPreciseCoverage')
@@ -68,27 +68,27 @@ function connectHere(): Session {
   return session
 }
 
-/** What V8 has seen while a request was handled. */
+/** The samples of one request. */
 export interface SampledRequest {
   readonly profile: Profiler.Profile
-  /** Milliseconds that V8 took to begin; they are not part of the request. */
+  /** Milliseconds that V8 took to start; they are not part of the request. */
   readonly startup: number
-  /** Requests that were in flight as well, which are in the same samples. */
+  /** The number of other requests in flight, which are in the same samples. */
   readonly others: number
-  /** Whether it ended before the request did. */
+  /** Whether sampling ended before the request. */
   readonly isCut: boolean
 }
 
-/** How a recording is made. */
+/** Options of a recording. */
 export interface CpuRecordingOptions {
-  /** How many other requests are in flight already. */
+  /** The number of other requests in flight at the start. */
   readonly others: number
-  /** Milliseconds after which it ends in any case: a page that is streamed may stay open for hours. */
+  /** Milliseconds after which it ends in any case: a streamed response may stay open for hours. */
   readonly limit: number
   readonly onEnd: () => void
 }
 
-/** The samples of one request, from before its first event until it is over. */
+/** Records the samples of one request, from before its first event until its end. */
 export class CpuRecording {
   readonly #sampler: CpuSampler
   readonly #onEnd: () => void
@@ -107,12 +107,12 @@ export class CpuRecording {
     this.#startup = performance.now() - before
   }
 
-  /** Another request has come in meanwhile. */
+  /** Counts another request that came in. */
   noteOther(): void {
     this.#others++
   }
 
-  /** Ends it, and gives what was seen, now and whenever it is asked for again. */
+  /** Ends the recording and returns the samples; later calls return the same. */
   stop(): SampledRequest {
     return this.#sampled ?? this.#stop(false)
   }

@@ -10,26 +10,26 @@ import type { SampledRequest } from './cpu-sampler.ts'
 
 /** What a summary is made with. */
 export interface SummaryServices {
-  /** The project's root, which files are told relative to. */
+  /** The root of the project: paths of files are relative to it. */
   readonly directory: string
   readonly redactor: Redactor
   readonly sources: SourceExcerpts
 }
 
 const rowLimit = 1000
-/** Of all the time that the process has worked: what took less is nobody's problem. */
+/** The part of the whole time below which a function is left out. */
 const leastShare = 0.0005
 const functionLimit = 100
 const excerptLimit = 5
 const textLimit = 200
 
-/** These bundles are part of what an application is built upon. */
+/** The bundles that belong to the framework. */
 const ownFolders: readonly string[] = ['framework', 'profiler'].map(name => path.join('bundles', name) + path.sep)
 
-/** Compiled, the samplers of the CPU lie beside this file. */
+/** The folder of the sampler's own compiled code. */
 const samplerFolder = `${new URL('.', import.meta.url)}`
 
-/** Makes what is kept of the samples: a profile of V8 may have megabytes, and knows nothing of sources or secrets. */
+/** Summarizes samples for the profile: a CPU profile of V8 may have megabytes, and is neither mapped to sources nor masked. */
 export function summarizeSamples(sampled: SampledRequest, services: SummaryServices): CpuData {
   const { isCut, others, profile, startup } = sampled
   const tree = createCallTree(profile, ({ url }) => url.startsWith(samplerFolder))
@@ -63,7 +63,7 @@ interface Row {
   readonly caller: number
 }
 
-/** The calls that took longest, in the order in which a tree is read; a caller takes no less than what it calls. */
+/** The calls with the longest time, in the order of the tree; a caller takes at least as long as its calls. */
 function selectRows(root: CallNode): { readonly kept: readonly Row[]; readonly omitted: number } {
   const all = [...walk(root)].slice(1)
   const totals = all.map(({ total }) => total).sort((a, b) => b - a)
@@ -95,7 +95,7 @@ interface GatheredFunction {
   total: number
 }
 
-/** All functions by their keys, those with the most time of their own first. */
+/** All functions by their keys, those with the most own time first. */
 function gatherFunctions(root: CallNode): Map<string, GatheredFunction> {
   const functions = new Map<string, GatheredFunction>()
   const callers = new Set<string>()
@@ -116,7 +116,7 @@ function gatherFunctions(root: CallNode): Map<string, GatheredFunction> {
 
 interface DescribedFunction {
   readonly sampled: SampledFunction
-  /** The whole path of its file. */
+  /** The absolute path of its file. */
   readonly path: string
 }
 
@@ -146,16 +146,16 @@ function refineOrigin(
   { file, origin }: ReturnType<typeof locateFrame>,
 ): CpuOrigin {
   if (functionName === '(garbage collector)') return 'gc'
-  // Code that was made of a text, by a template engine say.
+  // Code without a file, such as that of a template engine.
   if (url === '' && lineNumber >= 0) return 'vendor'
   return ownFolders.some(folder => file?.startsWith(folder)) ? 'kernel' : origin
 }
 
-/** The line, as it was written, that was seen most. */
+/** The source line with the most samples. */
 function findHotLine(ticks: ReadonlyMap<number, number> | undefined, { url }: CalledFunction): number | undefined {
   const lines = new Map<number, number>()
   for (const [line, count] of ticks ?? []) {
-    // The end of the line: its last mapping is its own.
+    // The last mapping of a line belongs to the line itself.
     const written = findSource(url, line - 1, Number.MAX_SAFE_INTEGER)?.line
     if (written !== undefined) lines.set(written, (lines.get(written) ?? 0) + count)
   }
