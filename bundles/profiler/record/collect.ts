@@ -60,8 +60,8 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
 }
 
 /**
- * Runs the collectors of late work once more on a trace that has ended. Everything else stays as it was collected when the
- * response was there. These collectors are synchronous.
+ * Runs the collectors of late work once more on a trace that has ended. Everything else stays as it was collected when
+ * the response was there. These collectors are synchronous.
  */
 export function collectLate(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): void {
   const { collected } = trace

@@ -10,11 +10,11 @@ const spanLimit = 1000
 const kernelSpanLimit = 2000
 
 /**
- * The tree of the dispatches of one request: each dispatch, each call of a listener, and each sub-request. A call is always
- * inside the dispatch of its event. A dispatch is assigned to the call that began last and has not ended, which is right for
- * everything that happens in sequence. If two dispatches of one request overlap (`Promise.all`), the second may appear inside
- * a call of the first; its duration is right nevertheless. An asynchronous context for each call would avoid that, and would
- * cost more than all the rest of the recording.
+ * The tree of the dispatches of one request: each dispatch, each call of a listener, and each sub-request. A call is
+ * always inside the dispatch of its event. A dispatch is assigned to the call that began last and has not ended, which
+ * is right for everything that happens in sequence. If two dispatches of one request overlap (`Promise.all`), the
+ * second may appear inside a call of the first; its duration is right nevertheless. An asynchronous context for each
+ * call would avoid that, and would cost more than all the rest of the recording.
  */
 export class EventTrace {
   /** The spans so far, in the order in which they began. */

@@ -7,8 +7,8 @@ import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
 const dispatcherFolder = path.join('lib', 'event-dispatcher') + path.sep
 
 /**
- * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a stack,
- * which costs a few microseconds; it is parsed, with source maps, when it is asked for.
+ * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a
+ * stack, which costs a few microseconds; it is parsed, with source maps, when it is asked for.
  */
 export class ListenerSites {
   readonly #stacks = new WeakMap<Listener, { message: string; stack?: string }>()

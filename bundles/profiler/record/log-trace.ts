@@ -188,8 +188,8 @@ const own = path.join('bundles', 'profiler') + path.sep
 const frameLimit = 40
 
 /**
- * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler. `undefined` when
- * there is none. Costs tens of microseconds, and more with source maps.
+ * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler. `undefined`
+ * when there is none. Costs tens of microseconds, and more with source maps.
  */
 export function findCallSite(directory: string): CallSite | undefined {
   for (const frame of captureStack()) {

@@ -11,8 +11,9 @@ const interval = 20
 const leastBlock = 50
 
 /**
- * Records blocks of the event loop on the requests in flight. A timer that fires late proves the block; the request that is
- * active first afterwards has caused it. The CPU time distinguishes a block from a machine that slept or was busy.
+ * Records blocks of the event loop on the requests in flight. A timer that fires late proves the block; the request
+ * that is active first afterwards has caused it. The CPU time distinguishes a block from a machine that slept or was
+ * busy.
  */
 export class LoopWatch {
   readonly #open: () => Iterable<Trace>
@@ -82,8 +83,8 @@ const kinds: Readonly<Record<number, string>> = {
 }
 
 /**
- * Records the runs of the garbage collector on the requests that they interrupted. Node reports a run up to two turns of the
- * event loop later: a short request has ended then, but is not written yet.
+ * Records the runs of the garbage collector on the requests that they interrupted. Node reports a run up to two turns
+ * of the event loop later: a short request has ended then, but is not written yet.
  */
 export class GcWatch {
   readonly #open: () => Iterable<Trace>

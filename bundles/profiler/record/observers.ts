@@ -58,8 +58,8 @@ export function createRenderTracer(findTrace: FindTrace): RenderTracer {
 }
 
 /**
- * Reports uncaught errors and unhandled rejections to the profiler before the process ends because of them; the returned
- * function ends that. The process ends as it would without this.
+ * Reports uncaught errors and unhandled rejections to the profiler before the process ends because of them; the
+ * returned function ends that. The process ends as it would without this.
  */
 export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = (error: unknown) => {

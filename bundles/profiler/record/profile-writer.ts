@@ -117,7 +117,9 @@ export class ProfileWriter {
     setTimeout(update, updateDelay * 2 ** trace.updates++).unref()
   }
 
-  /** Resolves when the profile of a token is written, at once when none is expected, and after one second in any case. */
+  /**
+   * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
+   */
   whenWritten(token: string): Promise<void> {
     return this.#pending.wait(token, patience)
   }
@@ -129,8 +131,8 @@ export class ProfileWriter {
   }
 
   /**
-   * Writes the queue two turns of the event loop later: other requests are answered first, and by then Node has reported
-   * the runs of the garbage collector.
+   * Writes the queue two turns of the event loop later: other requests are answered first, and by then Node has
+   * reported the runs of the garbage collector.
    */
   async #writeQueue(): Promise<void> {
     await nextTurn()

@@ -49,9 +49,9 @@ export class ProfilerListener {
 }
 
 /**
- * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it is
- * known when the response is built. The time of the controller includes its templates and HTTP client calls. `profile` is
- * the token: scripts of the same origin can read it without a patch of `fetch`.
+ * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it
+ * is known when the response is built. The time of the controller includes its templates and HTTP client calls.
+ * `profile` is the token: scripts of the same origin can read it without a patch of `fetch`.
  */
 export function toServerTiming(trace: Trace): string {
   const total = trace.elapsed()

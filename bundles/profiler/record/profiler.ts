@@ -13,13 +13,15 @@ export interface ProfilerServices extends ProfileWriterServices {
   readonly watchLoop: () => void
 }
 
-/** Is called before a main request is traced, with its token and the number of other requests in flight; may sample it. */
+/**
+ * Is called before a main request is traced, with its token and the number of other requests in flight; may sample it.
+ */
 export type Inspection = (request: Request, token: string, others: number) => CpuRecording | undefined
 
 /**
- * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response was
- * sent. The writer then makes profiles of the traces. `RequestRecorder` makes these calls; listeners and watches add to
- * the trace that `find` gives them.
+ * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response
+ * was sent. The writer then makes profiles of the traces. `RequestRecorder` makes these calls; listeners and watches
+ * add to the trace that `find` gives them.
  */
 export class Profiler {
   readonly #services: ProfilerServices
@@ -48,7 +50,9 @@ export class Profiler {
     return this.#services.policy.keeps(trace)
   }
 
-  /** Resolves when the profile of a token is written, at once when none is expected, and after one second in any case. */
+  /**
+   * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
+   */
   whenWritten(token: string): Promise<void> {
     return this.#writer.whenWritten(token)
   }
@@ -111,7 +115,10 @@ export class Profiler {
     if (main.endedAt !== undefined || main === trace) void this.#writer.writeLate(trace)
   }
 
-  /** The response of a main request was sent, or never will be: the trace is collected now, and written in the background. */
+  /**
+   * The response of a main request was sent, or never will be: the trace is collected now, and written in the
+   * background.
+   */
   end(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
     trace.response = response

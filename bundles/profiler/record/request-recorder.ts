@@ -27,8 +27,8 @@ export interface RequestRecorderServices {
 }
 
 /**
- * Drives the profiler by the events of each request: the first dispatch begins its trace, `kernel.finish_request` finishes
- * it, and the end of `kernel.terminate` ends it, after all listeners, so that no work of a listener is missed.
+ * Drives the profiler by the events of each request: the first dispatch begins its trace, `kernel.finish_request`
+ * finishes it, and the end of `kernel.terminate` ends it, after all listeners, so that no work of a listener is missed.
  */
 export class RequestRecorder implements DispatchTracer {
   readonly #profiler: Profiler
@@ -65,7 +65,8 @@ export class RequestRecorder implements DispatchTracer {
     return {
       end: (hasFailed, error) => {
         span.end(hasFailed)
-        // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of kernel.terminate.
+        // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of
+        // kernel.terminate.
         if (hasFailed) trace.addThrown(error)
         // Not earlier: until the error page is made, the error that it shows must be the last one.
         for (const skipped of trace.skipped) trace.addThrown(skipped)

@@ -141,7 +141,8 @@ export function findTrace(request: Request): Trace | undefined {
 
 /**
  * Removes a trace from a list. A list stands where a set would be expected: the tables behind V8's sets know their
- * successors, so that an old table keeps all later traces alive, which doubles the cost of the garbage collector's quick rounds.
+ * successors, so that an old table keeps all later traces alive, which doubles the cost of the garbage collector's
+ * quick rounds.
  */
 export function removeFrom(traces: Trace[], trace: Trace): void {
   const at = traces.indexOf(trace)

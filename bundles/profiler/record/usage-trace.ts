@@ -122,8 +122,8 @@ let countedSince = 0
 let isUnderLoad = false
 
 /**
- * Reads what the process has used; a reading is reused for `lifetime` milliseconds, under load for ten. A system call for
- * each request would cost up to 40 µs, more than most of the recording.
+ * Reads what the process has used; a reading is reused for `lifetime` milliseconds, under load for ten. A system call
+ * for each request would cost up to 40 µs, more than most of the recording.
  */
 export function readProcessUsage(lifetime: number): ProcessUsage {
   const now = performance.now()

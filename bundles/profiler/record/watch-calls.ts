@@ -17,7 +17,9 @@ export class CallWatch {
     this.#findTrace = findTrace
   }
 
-  /** Records a call on the trace of the current request, once; later calls for the same object return the first result. */
+  /**
+   * Records a call on the trace of the current request, once; later calls for the same object return the first result.
+   */
   begin(request: object, describe: () => CallStart): OutgoingCall | undefined {
     if (this.#calls.has(request)) return this.#calls.get(request)
     const trace = this.#findTrace()
@@ -99,8 +101,8 @@ interface IncomingResponse {
 }
 
 /**
- * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all of it
- * was sent; Node 22 and later report it when it is created.
+ * Records calls of node:http and node:https until the returned function is called. Node 20 reports a request when all
+ * of it was sent; Node 22 and later report it when it is created.
  */
 export function watchNodeHttp(calls: CallWatch): () => void {
   const begin = (request: ClientRequest): OutgoingCall | undefined =>

@@ -8,20 +8,22 @@ import type { Pairs } from '../../profile/schema.ts'
 const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
 
 /**
- * Creates the copier of one group of values, such as the headers: masked, six levels deep, 500 entries, 4,096 characters of
- * each text and 16,384 in all. Errors are copied as class and message.
+ * Creates the copier of one group of values, such as the headers: masked, six levels deep, 500 entries, 4,096
+ * characters of each text and 16,384 in all. Errors are copied as class and message.
  */
 export function createCopier(redactor: Redactor): MaskingCopier {
   return new MaskingCopier(redactor, bounds)
 }
 
-/** Headers of the profiler itself. Their values change with each response and are no secret, so they are not searched. */
+/**
+ * Headers of the profiler itself. Their values change with each response and are no secret, so they are not searched.
+ */
 const ownTiming =
   /^profile;desc="[\da-f]{6}"(?:, (?:total|kernel|ctrl|tpl|http);desc="[A-Z][A-Za-z ]{1,30}";dur=[\d.]{1,16})+$/
 
 /**
- * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they are:
- * a secret is not recognised in a name (RFC 9110, section 5.6.2), and this runs twice for each request.
+ * Copies headers for a profile: values are masked, cookies keep their names and attributes. Names are copied as they
+ * are: a secret is not recognised in a name (RFC 9110, section 5.6.2), and this runs twice for each request.
  */
 export function copyHeaders(headers: Headers, copier: MaskingCopier): Pairs {
   const fields = headers.toRaw()

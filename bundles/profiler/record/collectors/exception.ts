@@ -21,9 +21,9 @@ const causeLimit = 10
 const excerptLimit = 10
 
 /**
- * Collects the exceptions with their causes, and with excerpts of the application's sources: one excerpt for an error of the
- * client, which is seldom debugged. It runs after the response was sent, and expensive work (parsing frames, reading sources)
- * is done once per place in the code.
+ * Collects the exceptions with their causes, and with excerpts of the application's sources: one excerpt for an error
+ * of the client, which is seldom debugged. It runs after the response was sent, and expensive work (parsing frames,
+ * reading sources) is done once per place in the code.
  */
 export class ExceptionCollector implements CollectorOf<'exception'> {
   readonly name = 'exception'
@@ -92,7 +92,9 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     }
   }
 
-  /** The frames of the application; without any, the innermost frame of the kernel, unless the client caused the error. */
+  /**
+   * The frames of the application; without any, the innermost frame of the kernel, unless the client caused the error.
+   */
   #addExcerpts(error: FlatError, isClientError: boolean, excerpts: Excerpt[]): void {
     const end = excerpts.length + (isClientError ? 1 : excerptLimit)
     const chain = errorChain(error)

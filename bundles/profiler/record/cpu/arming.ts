@@ -44,8 +44,8 @@ export function describeTarget(target: CpuTarget): string {
 }
 
 /**
- * The file by which all processes of a project (workers, the console) share the order. It is not read for each request: its
- * directory is watched, in which nothing else changes.
+ * The file by which all processes of a project (workers, the console) share the order. It is not read for each request:
+ * its directory is watched, in which nothing else changes.
  */
 export class ArmFile {
   readonly #file: string
@@ -82,7 +82,10 @@ export class ArmFile {
     }
   }
 
-  /** Calls the listener when the order may have changed, until the returned function is called. @throws when the disk does not allow it */
+  /**
+   * Calls the listener when the order may have changed, until the returned function is called. @throws when the disk
+   * does not allow it
+   */
   watch(onChange: () => void): () => void {
     const directory = path.dirname(this.#file)
     mkdirSync(directory, { recursive: true, mode: directoryMode })

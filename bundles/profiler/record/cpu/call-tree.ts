@@ -31,8 +31,8 @@ export function keyOf({ columnNumber, functionName, lineNumber, url }: CalledFun
 }
 
 /**
- * Makes the tree of a CPU profile. Calls of one function by another are one node, also where V8 has several. Calls that are
- * left out by `isLeftOut` are missing together with the calls that they made.
+ * Makes the tree of a CPU profile. Calls of one function by another are one node, also where V8 has several. Calls that
+ * are left out by `isLeftOut` are missing together with the calls that they made.
  */
 export function createCallTree(profile: Profiler.Profile, isLeftOut: (called: CalledFunction) => boolean): CallTree {
   const nodes = new Map(profile.nodes.map(node => [node.id, node]))
@@ -117,8 +117,8 @@ interface MappedPlace {
 }
 
 /**
- * Finds the source of a place in the compiled code (from 0, as V8 counts) by the source map that Node loaded with the module.
- * Without a source map it is the place itself; `undefined` for code without a file.
+ * Finds the source of a place in the compiled code (from 0, as V8 counts) by the source map that Node loaded with the
+ * module. Without a source map it is the place itself; `undefined` for code without a file.
  */
 export function findSource(url: string, line: number, column: number): SourcePlace | undefined {
   if (url === '' || line < 0) return undefined

@@ -18,8 +18,8 @@ export interface CpuProfilerServices {
 }
 
 /**
- * Samples one request on demand; the order is removed by that. Without an order, requests are not inspected. There is one
- * order in the project: the process that removes the file samples the request.
+ * Samples one request on demand; the order is removed by that. Without an order, requests are not inspected. There is
+ * one order in the project: the process that removes the file samples the request.
  */
 export class CpuProfiler {
   readonly #services: CpuProfilerServices

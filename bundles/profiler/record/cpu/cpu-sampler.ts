@@ -5,7 +5,10 @@ const samplingInterval = 100
 
 /** Options of a sampler. */
 export interface CpuSamplerOptions {
-  /** Whether compiled code is kept. Then names may be less exact, and a measurement of coverage in the process stays whole. */
+  /**
+   * Whether compiled code is kept. Then names may be less exact, and a measurement of coverage in the process stays
+   * whole.
+   */
   readonly keepsCode?: boolean
   /** Opens a session to V8; by default one of this process. */
   readonly connect?: () => Session
@@ -52,8 +55,8 @@ export class CpuSampler {
 }
 
 /**
- * Discards compiled code. V8 attributes the time of code that was inlined, or compiled inside a loop, to the caller. V8 drops
- * compiled code when a measurement of coverage begins.
+ * Discards compiled code. V8 attributes the time of code that was inlined, or compiled inside a loop, to the caller. V8
+ * drops compiled code when a measurement of coverage begins.
  */
 function discardCode(session: Session): void {
   session.post('Profiler.startPreciseCoverage')

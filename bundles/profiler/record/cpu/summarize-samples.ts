@@ -29,7 +29,10 @@ const ownFolders: readonly string[] = ['framework', 'profiler'].map(name => path
 /** The folder of the sampler's own compiled code. */
 const samplerFolder = `${new URL('.', import.meta.url)}`
 
-/** Summarizes samples for the profile: a CPU profile of V8 may have megabytes, and is neither mapped to sources nor masked. */
+/**
+ * Summarizes samples for the profile: a CPU profile of V8 may have megabytes, and is neither mapped to sources nor
+ * masked.
+ */
 export function summarizeSamples(sampled: SampledRequest, services: SummaryServices): CpuData {
   const { isCut, others, profile, startup } = sampled
   const tree = createCallTree(profile, ({ url }) => url.startsWith(samplerFolder))
