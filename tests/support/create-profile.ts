@@ -54,7 +54,6 @@ export function createRecord({ data = {}, ...init }: RecordInit = {}): Serialize
 export function createSubject(data: Profile['data'], more: Partial<PanelSubject> = {}): PanelSubject {
   return {
     profile: createProfile(data),
-    facts: {},
     isPinned: false,
     findings: [],
     parent: undefined,

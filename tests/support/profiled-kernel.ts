@@ -70,7 +70,6 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     const { children, summary } = shown.profile
     const found = await Promise.all(children.map(find))
     return {
-      facts: {},
       isPinned: false,
       findings: [],
       parent: summary.parent === null ? undefined : await find(summary.parent),

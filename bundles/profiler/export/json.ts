@@ -56,8 +56,8 @@ export interface RecordLinks {
 
 /** Makes the public shape of a record; with a panel, only the data which that shows is in it. */
 export function toJson(subject: ShownProfile, panel?: string): PublicRecord {
-  const { children, facts, findings, isPinned, parent, profile } = subject
-  const { data, failures, schemaVersion, summary } = profile
+  const { children, findings, isPinned, parent, profile } = subject
+  const { data, failures, processData, schemaVersion, summary } = profile
   const { token } = summary
   const relate = (token: string, found: ProfileSummary | undefined): RelatedRecord => ({
     token,
@@ -76,7 +76,7 @@ export function toJson(subject: ShownProfile, panel?: string): PublicRecord {
       ),
     ),
     data: select(data, panel),
-    process: select(facts, panel),
+    process: select(processData, panel),
     failures,
     findings: findings.map(finding => toPublicFinding(finding, token)),
     links: {

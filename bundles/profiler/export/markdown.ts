@@ -64,7 +64,7 @@ function writePanel(subject: ShownProfile, panel: string): string[] {
   const section = sections.find(section => section.panel === panel)
   const names = collectorsOfPanel(panel)
   const parts = section?.write(subject, limits.panel) ?? [
-    ...[subject.profile.data, subject.facts].flatMap(data =>
+    ...[subject.profile.data, subject.profile.processData].flatMap(data =>
       names.flatMap(name => (data[name] === undefined ? [] : writeData(name, data[name]))),
     ),
   ]

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import {
-  amount,
   check,
+  count,
   type Excerpt,
   excerpts,
   flag,
@@ -125,25 +125,25 @@ const sampledFunction: Schema<SampledFunction> = v.object({
   column: maybe(check.number),
   hot: maybe(check.number),
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor', 'gc']),
-  self: amount,
-  total: amount,
+  self: count,
+  total: count,
 })
 
 const unknownFunction: SampledFunction = { name: '(unknown)', origin: 'runtime', self: 0, total: 0 }
 
 function isCpuRow(row: unknown): boolean {
-  return Array.isArray(row) && row.length === 4 && row.every(isNumber)
+  return Array.isArray(row) && row.length === 4 && row.every(value => Number.isInteger(value) && isNumber(value))
 }
 
 export const cpuSchema: Schema<CpuData> = v.object({
-  samples: amount,
-  busy: amount,
-  idle: amount,
-  startup: amount,
-  others: amount,
+  samples: count,
+  busy: count,
+  idle: count,
+  startup: count,
+  others: count,
   isCut: flag,
   functions: indexedList(sampledFunction, unknownFunction),
   calls: indexedList<CpuRow>(v.custom<CpuRow>(isCpuRow), [-1, -1, 0, 0]),
-  omitted: amount,
+  omitted: count,
   excerpts,
 })

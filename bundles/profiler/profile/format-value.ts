@@ -1,4 +1,3 @@
-import { asList } from './read-soft.ts'
 import type { Pairs } from './schema.ts'
 
 /** Writes a value of a profile for people: texts as they are, everything else as indented JSON. */
@@ -64,22 +63,22 @@ export function formatText(value: unknown): string {
   return value === undefined || value === null ? '' : formatValue(value)
 }
 
-/** Writes a moment, given in milliseconds since 1970, in ISO 8601; empty for what is none. */
-export function formatMoment(value: unknown): string {
-  const date = new Date(typeof value === 'number' ? value : Number.NaN)
+/** Writes a moment, given in milliseconds since 1970, in ISO 8601; empty where there is none that a Date can hold. */
+export function formatMoment(value: number | undefined): string {
+  const date = new Date(value ?? Number.NaN)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** Writes a number of bytes for people, exactly: `1,234 bytes`; empty for what is none. */
-export function formatSize(value: unknown): string {
-  return typeof value === 'number' ? `${value.toLocaleString('en')} ${value === 1 ? 'byte' : 'bytes'}` : ''
+/** Writes a number of bytes for people, exactly: `1,234 bytes`; empty when it is not known. */
+export function formatSize(value: number | null | undefined): string {
+  if (value === null || value === undefined) return ''
+  return `${value.toLocaleString('en')} ${value === 1 ? 'byte' : 'bytes'}`
 }
 
-/** Makes rows of a list of names and values, sorted by name; those that come twice stay in their order. */
-export function toPairRows(pairs: unknown): Row[] {
-  return asList(pairs)
-    .filter(pair => Array.isArray(pair))
-    .map(([name, value]) => ({ name: formatText(name), value: formatText(value) }))
+/** Makes rows of names and values, sorted by name; those that occur twice stay in their order. */
+export function toPairRows(pairs: Pairs = []): Row[] {
+  return pairs
+    .map(([name, value]) => ({ name, value: formatText(value) }))
     .sort((a, b) => compare(a.name.toLowerCase(), b.name.toLowerCase()))
 }
 

@@ -19,7 +19,7 @@ import {
   type ProfileSummary,
   schemaVersion,
 } from './profile.ts'
-import { check, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
+import { check, isCount, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
 import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
 
 type Schemas<Types> = { readonly [Name in keyof Types]: Schema<Types[Name]> }
@@ -49,7 +49,7 @@ const processSchemas: Schemas<ProcessTypes> = {
 }
 
 const token = v.custom<string>(isToken)
-const count = v.pipe(check.amount, v.integer())
+const count = v.custom<number>(isCount)
 
 const summarySchema: Schema<ProfileSummary> = v.object({
   token,

@@ -51,6 +51,11 @@ export function isAmount(value: unknown): value is number {
   return isNumber(value) && value >= 0
 }
 
+/** Whether a value is such an amount, and whole. */
+export function isCount(value: unknown): value is number {
+  return isAmount(value) && Number.isInteger(value)
+}
+
 /** Whether a value is a list of texts. */
 export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every(item => typeof item === 'string')
@@ -77,6 +82,9 @@ export const number: Schema<number> = v.fallback(v.custom<number>(isNumber), 0)
 
 /** A number that is not negative: a duration, a size, a count; 0 where it is damaged. */
 export const amount: Schema<number> = v.fallback(v.custom<number>(isAmount), 0)
+
+/** A whole number that is not negative; 0 where it is damaged. */
+export const count: Schema<number> = v.fallback(v.custom<number>(isCount), 0)
 
 /** A claim; false where it is damaged. */
 export const flag: Schema<boolean> = v.fallback(v.boolean(), false)

@@ -1,7 +1,6 @@
 import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Profile } from '../profile/profile.ts'
-import { asList, asObject } from '../profile/read-soft.ts'
 import { isToken } from '../profile/schema.ts'
 import type { Trace } from './trace.ts'
 
@@ -71,8 +70,8 @@ declare module '../../../lib/http/attributes.ts' {
 }
 
 /** The token of the original profile of a replay; `undefined` when the profile is no replay. */
-export function readOriginal({ data }: Pick<Profile, 'data'>): string | undefined {
-  const attributes = asList(asObject(asObject(data).request).attributes).map(asList)
+export function readOriginal({ collectors }: Pick<Profile, 'collectors'>): string | undefined {
+  const { attributes = [] } = collectors.request ?? {}
   const token = attributes.find(([name]) => name === replayAttribute)?.[1]
   return isToken(token) ? token : undefined
 }

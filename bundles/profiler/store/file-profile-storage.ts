@@ -135,7 +135,7 @@ export class FileProfileStorage implements ProfileStorage {
     const found = await this.#find(token)
     if (found === undefined) return undefined
     const { entry, profile } = found
-    return { profile, facts: profile.processData, isPinned: this.#pins.find(entry) !== undefined }
+    return { profile, isPinned: this.#pins.find(entry) !== undefined }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {

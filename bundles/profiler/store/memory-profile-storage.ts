@@ -39,7 +39,7 @@ export class MemoryProfileStorage implements ProfileStorage {
   async find(token: string): Promise<StoredProfile | undefined> {
     const known = this.#profiles.get(token)
     const profile = known && parseProfile(known.text, known.facts)
-    return profile && known && { profile, facts: profile.processData, isPinned: this.#pinned.has(token) }
+    return profile && known && { profile, isPinned: this.#pinned.has(token) }
   }
 
   async search(query: ProfileQuery): Promise<ProfileSearchResult> {

@@ -1,5 +1,4 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
-import type { JsonObject } from '../profile/schema.ts'
 
 /** A profile to be stored: its summary for the list, and all of it as one line of masked JSON. */
 export interface SerializedProfile {
@@ -7,10 +6,9 @@ export interface SerializedProfile {
   readonly text: string
 }
 
-/** A profile from the store, with the facts of the process that recorded it. */
+/** A profile from the store. */
 export interface StoredProfile {
   readonly profile: Profile
-  readonly facts: JsonObject
   readonly isPinned: boolean
 }
 

@@ -127,8 +127,8 @@ t.test('routes that have changed since are no reason to lie', async t => {
 t.test('the routes of a process are told once, with what they need', async t => {
   const { client, profileOf, storage } = await createProfiledKernel(t)
   const { summary } = await profileOf(await client.get('/text'))
-  const facts = (await storage.find(summary.token))?.facts
-  const routes = new Map(Object(facts?.router).routes.map((route: { name: string }) => [route.name, route]))
+  const stored = (await storage.find(summary.token))?.profile.processData.router
+  const routes = new Map(Object(stored).routes.map((route: { name: string }) => [route.name, route]))
   t.same(routes.get('item'), {
     name: 'item',
     path: '/item{/:id}',

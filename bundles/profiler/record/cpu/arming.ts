@@ -3,9 +3,8 @@ import { mkdirSync, readFileSync, renameSync, unlinkSync, watch, writeFileSync }
 import path from 'node:path'
 import { knownMethods } from '../../../../lib/http/request-line.ts'
 import type { RouteCollection } from '../../../../lib/routing/route.ts'
-import { asObject, asOptionalNumber, asText } from '../../profile/read-soft.ts'
 import { shownRoutes } from '../../profile/routes.ts'
-import { parseJsonObject } from '../../profile/schema.ts'
+import { isAmount, isObject, parseJsonObject } from '../../profile/schema.ts'
 import { directoryMode, fileMode } from '../../store/file-system.ts'
 
 /** Which request is sampled: the next request of a route, or of a method and a path. */
@@ -29,11 +28,14 @@ export function createArming(target: CpuTarget, now: number): Arming {
 /** Parses the text of the file; `undefined` when it is no order. */
 export function parseArming(text: string): Arming | undefined {
   const { target, until } = parseJsonObject(text) ?? {}
-  const [method, path, route] = [asObject(target).method, asObject(target).path, asObject(target).route].map(asText)
-  const limit = asOptionalNumber(until)
-  if (limit === undefined) return undefined
-  if (route) return { target: { route }, until: limit }
-  return method && path ? { target: { method, path }, until: limit } : undefined
+  if (!isObject(target) || !isAmount(until)) return undefined
+  const { method, path, route } = target
+  if (isName(route)) return { target: { route }, until }
+  return isName(method) && isName(path) ? { target: { method, path }, until } : undefined
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 /** Names the request of an order: `the next request of the route "booth"`. */

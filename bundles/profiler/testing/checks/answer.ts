@@ -4,7 +4,6 @@ import { readCalls } from '../../profile/calls.ts'
 import { readExceptions, type StoredException } from '../../profile/exceptions.ts'
 import { toTarget } from '../../profile/format.ts'
 import { readLogs } from '../../profile/logs.ts'
-import { asObject } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { ProfileCheck } from '../profile-check.ts'
 import { examineCount, toAmount, toEnumeration, withCount } from './events.ts'
@@ -57,7 +56,7 @@ export const sessionCheck: ProfileCheck = {
   claim: 'start the session',
   panel: 'request',
   examine({ profile }) {
-    const actual = asObject(profile.data.session).metadata !== undefined
+    const actual = profile.collectors.session?.metadata !== undefined
     return { holds: actual, expected: true, actual, found: `it did${actual ? '' : ' not'}` }
   },
 }

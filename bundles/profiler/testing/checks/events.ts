@@ -6,7 +6,6 @@ import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
-import { asNumber, asObject, asObjects, asText } from '../../profile/read-soft.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
@@ -90,9 +89,7 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   for (const page of readRenders(profile).pages) add('templates', page.duration)
   const { calls } = readCalls(profile)
   if (calls.length > 0) add('calls', coveredTime(calls))
-  for (const { duration, name } of asObjects(asObject(profile.data.time).measured)) {
-    add(asText(name), asNumber(duration) / 1000)
-  }
+  for (const { duration, name } of profile.collectors.time?.measured ?? []) add(name, duration / 1000)
   for (const { duration = 0, kind, name } of nodes) if (kind !== 'request') add(name, duration / 1000)
   return parts
 }
@@ -144,8 +141,9 @@ function namesOf(profile: Profile, kind: EventNode['kind']): string[] {
   return readEventTree(profile).nodes.flatMap(node => (node.kind === kind ? [node.name] : []))
 }
 
-function whyNotCalled(listener: string, isWanted: (name: string) => boolean, { facts, profile }: ShownProfile): string {
-  const registered = [...new Set(asObjects(asObject(facts.events).listeners).map(({ name }) => asText(name)))]
+function whyNotCalled(listener: string, isWanted: (name: string) => boolean, { profile }: ShownProfile): string {
+  const { listeners = [] } = profile.process.events ?? {}
+  const registered = [...new Set(listeners.map(({ name }) => name))]
   if (!registered.some(isWanted)) {
     const nearest = nearestNames(listener, registered)
     const hint = nearest.length === 0 ? '' : `: did you mean ${toEnumeration(nearest)}?`

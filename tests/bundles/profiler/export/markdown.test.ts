@@ -67,7 +67,7 @@ async function createRichSubject(t: Test): Promise<ShownProfile> {
 }
 
 /** Names of fields, enumerations and what is checked when a record is read are nobody's to choose. */
-const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|facts|parent|children|data|summary|failures|findings)\b)/
+const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|parent|children|data|summary|failures|findings)\b)/
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
 
@@ -80,7 +80,7 @@ function plant(subject: ShownProfile, manner: 'after' | 'instead', text: string)
   const { collectors, process, ...document } = subject.profile
   const stored = JSON.parse(JSON.stringify({ ...subject, profile: document }))
   const planted = changeTree(stored, change) as unknown as ShownProfile
-  return { ...planted, profile: toProfile(planted.profile, planted.facts) }
+  return { ...planted, profile: toProfile(planted.profile, planted.profile.processData) }
 }
 
 t.test('whatever was recorded, the structure of a record is the same', async t => {
@@ -143,7 +143,6 @@ t.test('a text reads as it was recorded; what would not be seen is written as an
   const told = (text: string) => {
     const subject = {
       profile: createProfile({}, { url: text }),
-      facts: {},
       isPinned: false,
       parent: undefined,
       children: [],
@@ -213,7 +212,7 @@ t.test('what is unusual is told', async t => {
   } as const
   const profile = createProfile(data, summary)
   const related = createProfile({}, { controller: null, token: 'abcdef' }).summary
-  const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: related, children: [], findings: [] })
+  const markdown = toMarkdown({ profile, isPinned: true, parent: related, children: [], findings: [] })
   for (const line of [
     '# No response: `GET http://localhost:8000/somewhere?q=1`',
     '- Token: `abc123`, pinned',
@@ -236,7 +235,7 @@ t.test('what is unusual is told', async t => {
     t.match(markdown, `\n${line}\n`.slice(line.startsWith('# ') ? 1 : 0))
   }
   const refused = createProfile({ router: { outcome: 'method-not-allowed', allow: ['GET'], nearest: [], total: 3 } })
-  const routing = { profile: refused, facts: {}, isPinned: false, parent: undefined, children: [], findings: [] }
+  const routing = { profile: refused, isPinned: false, parent: undefined, children: [], findings: [] }
   t.match(toMarkdown(routing, 'router'), /^None of 3 routes matched\.\n\nAllowed methods: `GET`$/m)
   const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
@@ -254,7 +253,6 @@ t.test('long lists are cut, and say how much is left', async t => {
   const renders = Array.from({ length: 150 }, (_, index) => ({ name: `t${index}`, parent: -1, start: 0, duration: 1 }))
   const make = (data: object) => ({
     profile: createProfile({ ...data }),
-    facts: {},
     isPinned: false,
     parent: undefined,
     children: [],
@@ -296,7 +294,7 @@ t.test('whatever has become of a record on the disk, it can be written', async t
   const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
   const property = fc.property(data, data => {
     const profile = createProfile(data)
-    const markdown = toMarkdown({ profile, facts: {}, isPinned: true, parent: undefined, children: [], findings: [] })
+    const markdown = toMarkdown({ profile, isPinned: true, parent: undefined, children: [], findings: [] })
     assert.doesNotMatch(markdown.replace(/^```[\s\S]*?^```$/gm, '').replace(/`[^`]*`/g, ''), /NaN|undefined|\[object/)
   })
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))

@@ -45,7 +45,7 @@ async function findAll(t: Test, directory: string, fileSystem = nodeFileSystem) 
     const found = await storage.find(token)
     if (found === undefined) continue
     t.equal(found.profile.summary.token, token)
-    t.strictSame(found.facts, JSON.parse(facts))
+    t.strictSame(found.profile.processData, JSON.parse(facts))
     readable.push(token)
   }
   await storage.close()
@@ -206,7 +206,7 @@ t.test('pf-other-token: a profile that is gone after it was listed is not found'
   writeFileSync(data, 'x'.repeat(text.length))
   t.equal(await storage.find('000002'), undefined)
   writeFileSync(data, text.replace('{"facts":', '{"fiction'))
-  t.strictSame((await storage.find('000002'))?.facts, {}, 'facts that are damaged cost only themselves')
+  t.strictSame((await storage.find('000002'))?.profile.processData, {}, 'facts that are damaged cost only themselves')
   unlinkSync(data)
   mkdirSync(data)
   t.equal(await storage.find('000003'), undefined)
@@ -220,7 +220,7 @@ t.test('facts that are not where the index says cost only themselves', async t =
     const { directory, index } = await leaveSegment(t)
     changeLines(line => line.replace(/"facts":\[.*?\]/, `"facts":${place}`))(index)
     const { storage } = createFileStorage(t, { directory })
-    t.hasStrict(await storage.find('000002'), { facts: {}, profile: { summary: { token: '000002' } } }, place)
+    t.hasStrict(await storage.find('000002'), { profile: { summary: { token: '000002' }, processData: {} } }, place)
   }
 })
 

@@ -24,13 +24,15 @@ t.test('a process finds what another one writes, whether it is still there or no
   const { storage, directory } = createFileStorage(t)
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 2)
-  t.hasStrict(await other.find(tokenOf(1)), { profile: { summary: { token: tokenOf(1) } }, facts: JSON.parse(facts) })
+  t.hasStrict(await other.find(tokenOf(1)), {
+    profile: { summary: { token: tokenOf(1) }, processData: JSON.parse(facts) },
+  })
   await append(storage, 2, 2)
   t.strictSame(await list(other), [3, 2, 1, 0])
   t.equal(other.has(tokenOf(3)), true)
   storage.append(createRecord({ token: tokenOf(2), status: 500 }), '{"changed":true}')
   await storage.flush()
-  t.hasStrict(await other.find(tokenOf(2)), { profile: { summary: { status: 500 } }, facts: { changed: true } })
+  t.hasStrict(await other.find(tokenOf(2)), { profile: { summary: { status: 500 }, processData: { changed: true } } })
   t.strictSame(await list(other), [3, 2, 1, 0])
   await storage.close()
   abandon(directory)
@@ -120,7 +122,10 @@ t.test('a pinned profile outlives retention and restarts, for every process', as
   const { storage: third } = createFileStorage(t, { directory })
   for (const each of [storage, other, third]) {
     for (const token of [1, 2].map(tokenOf)) {
-      t.hasStrict(await each.find(token), { profile: { summary: { token } }, facts: JSON.parse(facts), isPinned: true })
+      t.hasStrict(await each.find(token), {
+        profile: { summary: { token }, processData: JSON.parse(facts) },
+        isPinned: true,
+      })
     }
     t.hasStrict(await each.find(tokenOf(199)), { isPinned: false })
   }
@@ -148,8 +153,7 @@ t.test('the copy of a pinned profile is amended with it', async t => {
   await storage.purge()
   for (const each of [storage, createFileStorage(t, { directory }).storage]) {
     t.hasStrict(await each.find(tokenOf(1)), {
-      profile: { summary: { status: 500 } },
-      facts: { changed: true },
+      profile: { summary: { status: 500 }, processData: { changed: true } },
       isPinned: true,
     })
     t.hasStrict((await each.search({ limit: 9 })).summaries, [{ token: tokenOf(1), status: 500 }])

@@ -11,7 +11,8 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     const storage = createStorage(t)
     const record = createRecord({ token: 'abcdef' }, { children: ['000001'], failures: { probe: 'It failed.' } })
     storage.append(record, facts)
-    const expected = { profile: JSON.parse(record.text), facts: JSON.parse(facts), isPinned: false }
+    const profile = { ...JSON.parse(record.text), processData: JSON.parse(facts) }
+    const expected = { profile, isPinned: false }
     t.hasStrict(await storage.find('abcdef'), expected)
     t.equal(storage.has('abcdef'), true)
     await storage.flush()
@@ -36,7 +37,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     for (const [index, text] of versions.entries()) storage.append(createRecord({ token: tokenOf(index) }), text)
     await storage.flush()
     for (const [index, text] of versions.entries()) {
-      t.strictSame((await storage.find(tokenOf(index)))?.facts, JSON.parse(text))
+      t.strictSame((await storage.find(tokenOf(index)))?.profile.processData, JSON.parse(text))
     }
   },
 
@@ -55,7 +56,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
         ],
       )
       t.equal(total, 3)
-      t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: true } }, facts: { version: 2 } })
+      t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: true }, processData: { version: 2 } } })
     }
     await check()
     await storage.flush()
@@ -150,7 +151,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     await storage.flush()
     await storage.purge()
     t.strictSame(tokensOf(await storage.search({ limit: 10 })), [tokenOf(1)])
-    t.strictSame((await storage.find(tokenOf(1)))?.facts, JSON.parse(facts))
+    t.strictSame((await storage.find(tokenOf(1)))?.profile.processData, JSON.parse(facts))
     t.equal(storage.has(tokenOf(2)), false)
     t.equal(await storage.find(tokenOf(2)), undefined)
 

@@ -306,7 +306,7 @@ t.test('long lists and records are cut, and records without a response have none
   const { summary } = createProfile({}, { controller: null })
   const finding = { rule: 'late-work', title: 'Late', problem: 'It was late.', advice: 'Wait.', evidence: {} }
   const findings = [{ ...finding, severity: 'warning' as const }]
-  const subject = { profile, facts: {}, isPinned: false, findings, parent: undefined, children: [summary] }
+  const subject = { profile, isPinned: false, findings, parent: undefined, children: [summary] }
   const expectation = new ProfileExpectation(subject, [])
   t.match(
     sentence(() => expectation.hadFindings().not.hadFindings('late-work')),

@@ -46,7 +46,7 @@ async function createExhibition(t: Test): Promise<Exhibition> {
     // What the longer lists of others have hidden in the first.
     child: rename(first, { token: childToken, time: 2, parent: mainToken, controller: 'some_controller' }),
     older: rename(first, { token: olderToken, time: 1 }),
-    facts: toJson(stored[0]?.facts),
+    facts: toJson(stored[0]?.profile.processData),
   }
 
   async function show(records: Json, paths: readonly string[]): Promise<Pages> {

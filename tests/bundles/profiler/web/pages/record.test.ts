@@ -319,7 +319,7 @@ t.test('nothing that a record says becomes markup', async t => {
     const kept = new Map<string, Profile>()
     storage.find = async token => {
       const profile = kept.get(token)
-      return profile && { profile, facts: {}, isPinned: false }
+      return profile && { profile, isPinned: false }
     }
     const keep = (init: RecordInit) => {
       const record = createRecord(init)
