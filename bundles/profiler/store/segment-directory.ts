@@ -93,7 +93,7 @@ export class SegmentDirectory {
     const isClosed = (segment: Segment) => !this.#readers.has(segment) || now - segment.modified > 2 * size.age
     const closed = others.filter(isClosed)
     const inUse = others.filter(segment => !isClosed(segment))
-    return selectExpired({ closed, inUse, room: size }, limits, now)
+    return selectExpired(closed, inUse, size, limits, now)
   }
 
   #delete(segment: Segment): void {
@@ -123,15 +123,6 @@ export interface SegmentUsage {
   readonly newest: number
 }
 
-/** The segments of a store. */
-export interface Holdings<segment extends SegmentUsage> {
-  readonly closed: readonly segment[]
-  /** Segments that may still grow, which stay. */
-  readonly inUse: readonly SegmentUsage[]
-  /** What the segment that was just begun may become. */
-  readonly room: Pick<SegmentUsage, 'bytes' | 'profiles'>
-}
-
 /** Many processes that end soon leave many small segments. */
 const segmentLimit = 1000
 
@@ -139,28 +130,27 @@ const segmentLimit = 1000
 const sparedByAge = 100
 
 /**
- * Selects the closed segments to be removed, so that the others stay within the limits. `now` is in milliseconds since
- * 1970.
+ * Selects the closed segments to be removed, so that they stay within the limits with those in use and with the `room` that
+ * the newest segment may take. `now` is in milliseconds since 1970.
  */
 export function selectExpired<segment extends SegmentUsage>(
-  { closed, inUse, room }: Holdings<segment>,
+  closed: readonly segment[],
+  inUse: readonly SegmentUsage[],
+  room: Pick<SegmentUsage, 'bytes' | 'profiles'>,
   limits: StoreLimits,
   now: number,
 ): segment[] {
-  let { bytes, profiles } = room
-  for (const segment of inUse) {
-    bytes += segment.bytes
-    profiles += segment.profiles
-  }
-  let segments = inUse.length
   // Newest first: with the first segment that is too much, all older ones are.
   const newestFirst = closed.toReversed().sort((one, other) => other.newest - one.newest)
-  const first = newestFirst.findIndex(segment => {
-    const isOld = now - segment.newest > limits.age && profiles - room.profiles >= sparedByAge
+  const sum = (what: 'bytes' | 'profiles') => inUse.reduce((total, segment) => total + segment[what], 0)
+  let bytes = sum('bytes')
+  let profiles = sum('profiles')
+  const first = newestFirst.findIndex((segment, index) => {
+    const isOld = now - segment.newest > limits.age && profiles >= sparedByAge
     bytes += segment.bytes
     profiles += segment.profiles
-    segments++
-    return isOld || bytes > limits.bytes || profiles > limits.count || segments > segmentLimit
+    const isTooMuch = bytes + room.bytes > limits.bytes || profiles + room.profiles > limits.count
+    return isOld || isTooMuch || inUse.length + index >= segmentLimit
   })
   return first === -1 ? [] : newestFirst.slice(first)
 }
