@@ -28,7 +28,7 @@ t.test('Playwright replays the HAR of a record', needsBrowser, async t => {
   const browser = await openBrowser(t)
   const context = await browser.newContext()
   for (const file of files) await context.routeFromHAR(file, { notFound: 'fallback' })
-  // Nobody else can have answered.
+  // No other server can have responded.
   await server.close({ deadline: 100 })
   const page = await context.newPage()
   const shown = await page.goto(`${url}/star-photo-booth?a=1`)

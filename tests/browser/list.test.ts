@@ -29,7 +29,7 @@ async function open(t: Test, path = '/_profiler/'): Promise<Opened> {
 
 const rows = (page: Page) => page.locator('tr[data-token]')
 
-t.test('new records come by themselves, and wait while somebody is in the list', needsBrowser, async t => {
+t.test('new profiles appear by themselves, but not while the list is in use', needsBrowser, async t => {
   const { ask, complaints, page } = await open(t)
   await page.getByText('Live', { exact: true }).waitFor()
   const missing = await ask('/missing-x')
@@ -112,7 +112,7 @@ t.test('two records are selected and compared, also without scripts', needsBrows
   }
 })
 
-t.test('times are those of the browser, and tell how long ago they were', needsBrowser, async t => {
+t.test('times are in the zone of the browser, with their age', needsBrowser, async t => {
   const { page } = await open(t)
   const time = page.locator('time[data-local]').first()
   const iso = String(await time.getAttribute('datetime'))
@@ -121,7 +121,7 @@ t.test('times are those of the browser, and tell how long ago they were', needsB
   t.match(await page.locator('.recording').innerText(), 'Times are in Asia/Tokyo time.')
 })
 
-t.test('a page that is hidden has no stream; one whose server stops tells so', needsBrowser, async t => {
+t.test('a hidden page has no stream; a page whose server stops shows it', needsBrowser, async t => {
   const { page, server } = await open(t)
   await page.getByText('Live', { exact: true }).waitFor()
   const hide = (isHidden: boolean) =>

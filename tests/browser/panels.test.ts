@@ -137,7 +137,7 @@ t.test('what comes later is filtered as well', needsBrowser, async t => {
   t.strictSame(await page.locator('#collected tbody tr:visible th').allInnerTexts(), ['one'])
 })
 
-t.test('the keys of a page are told by ?, and mean themselves while one types', needsBrowser, async t => {
+t.test('? lists the shortcuts of a page, and in a text field keys are text', needsBrowser, async t => {
   const { complaints, page, show } = await open(t)
   await show('demo')
   await page.keyboard.press('?')
@@ -172,26 +172,22 @@ t.test('the keys of a page are told by ?, and mean themselves while one types', 
   t.strictSame(complaints, [])
 })
 
-t.test(
-  'links lead to a record of the log, a template or a call, which can be told from the others',
-  needsBrowser,
-  async t => {
-    const { complaints, page, token, url } = await open(t)
-    for (const [panel, anchor] of [
-      ['logger', 'log-4'],
-      ['templates', 'render-2'],
-      ['http', 'call-1'],
-    ] as const) {
-      await page.goto('about:blank')
-      await page.goto(`${url}/_profiler/${token}?panel=${panel}#${anchor}`)
-      const marked = 'tr:target, tr:has(:target)'
-      t.equal(await page.locator(marked).count(), 1, panel)
-      t.equal(await page.evaluate(`getComputedStyle(document.querySelector('${marked}')).outlineStyle`), 'solid')
-    }
-    t.ok(await page.getByRole('link', { name: 'same as 1' }).isVisible())
-    await page.locator('.panel').getByText('curl', { exact: true }).first().click()
-    t.match(await page.locator('#curl-0').innerText(), `curl --url ${url}/text`)
-    t.ok(await page.getByRole('button', { name: 'Copy' }).first().isVisible())
-    t.strictSame(complaints, [])
-  },
-)
+t.test('links lead to a log message, a render or a call, which is highlighted', needsBrowser, async t => {
+  const { complaints, page, token, url } = await open(t)
+  for (const [panel, anchor] of [
+    ['logger', 'log-4'],
+    ['templates', 'render-2'],
+    ['http', 'call-1'],
+  ] as const) {
+    await page.goto('about:blank')
+    await page.goto(`${url}/_profiler/${token}?panel=${panel}#${anchor}`)
+    const marked = 'tr:target, tr:has(:target)'
+    t.equal(await page.locator(marked).count(), 1, panel)
+    t.equal(await page.evaluate(`getComputedStyle(document.querySelector('${marked}')).outlineStyle`), 'solid')
+  }
+  t.ok(await page.getByRole('link', { name: 'same as 1' }).isVisible())
+  await page.locator('.panel').getByText('curl', { exact: true }).first().click()
+  t.match(await page.locator('#curl-0').innerText(), `curl --url ${url}/text`)
+  t.ok(await page.getByRole('button', { name: 'Copy' }).first().isVisible())
+  t.strictSame(complaints, [])
+})

@@ -54,7 +54,7 @@ t.test('pages of the profiler fit the window, can be read, and keep to their pol
 })
 
 t.test(
-  'every panel of a record that has much to tell fits the window, unfolded, in light and dark',
+  'every panel of a profile with much data fits the window, with details open, in light and dark',
   needsBrowser,
   async t => {
     const { page, tokenOf, url } = await open(t)

@@ -119,25 +119,29 @@ t.test('rows are filtered at once, and what was chosen is remembered', needsBrow
   t.equal(await row('/text').count(), 2)
 })
 
-t.test('the row that is pointed at, or has the focus, is told of; arrow keys lead to others', needsBrowser, async t => {
-  const { page } = await open(t)
-  const detail = page.locator('.timeline-detail')
-  t.equal(await detail.isVisible(), false)
-  await page.locator('.lines tr', { hasText: 'a section' }).hover()
-  t.match(await detail.textContent(), /^a section with .* · Stopwatch · .* m?s to .* m?s · /)
-  // When more rows are shown, it would point at another one.
-  await page.mouse.move(0, 0)
-  await page.getByLabel('Threshold').selectOption('0')
-  await page.locator('.lines tr:visible :is(a, [tabindex])').first().focus()
-  t.match(await detail.textContent(), /^GET \/busy · .* · own /)
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowDown')
-  await page.keyboard.press('ArrowUp')
-  const second = page.locator('.lines tr:visible').nth(1)
-  t.equal(await page.evaluate('document.activeElement.textContent'), await second.locator('th a').textContent())
-  await page.keyboard.press('Enter')
-  await t.resolves(page.waitForURL(/panel=events#span-\d+$/))
-})
+t.test(
+  'details of the row below the pointer or with the focus are shown; arrow keys move between rows',
+  needsBrowser,
+  async t => {
+    const { page } = await open(t)
+    const detail = page.locator('.timeline-detail')
+    t.equal(await detail.isVisible(), false)
+    await page.locator('.lines tr', { hasText: 'a section' }).hover()
+    t.match(await detail.textContent(), /^a section with .* · Stopwatch · .* m?s to .* m?s · /)
+    // When more rows are shown, it would point at another one.
+    await page.mouse.move(0, 0)
+    await page.getByLabel('Threshold').selectOption('0')
+    await page.locator('.lines tr:visible :is(a, [tabindex])').first().focus()
+    t.match(await detail.textContent(), /^GET \/busy · .* · own /)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    const second = page.locator('.lines tr:visible').nth(1)
+    t.equal(await page.evaluate('document.activeElement.textContent'), await second.locator('th a').textContent())
+    await page.keyboard.press('Enter')
+    await t.resolves(page.waitForURL(/panel=events#span-\d+$/))
+  },
+)
 
 t.test('without scripts the form filters, and everything leads to its page', needsBrowser, async t => {
   const { link, open: openPage } = await open(t)

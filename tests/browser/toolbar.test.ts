@@ -53,7 +53,7 @@ const frame = "document.querySelector('profiler-toolbar').shadowRoot.querySelect
 const positionOfFrame = `getComputedStyle(${frame}).position`
 const sizeOfText = `getComputedStyle(${frame}.querySelector('.toolbar-link')).fontSize`
 
-/** Tells what went wrong: messages, violated policies, and requests that leave the site. */
+/** Lists problems: console messages, violated policies, and requests to other sites. */
 function watch(page: Page, url: string): () => string[] {
   const wrong: string[] = []
   page.on('pageerror', error => wrong.push(String(error)))
