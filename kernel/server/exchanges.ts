@@ -3,29 +3,29 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
 
-/** A request, and where its answer goes. */
+/** A request and the target of its response. */
 export interface Exchange {
   readonly request: Request
   readonly target: ServerResponse
 }
 
-/** What is known of an exchange while it lasts. */
+/** An exchange that has not ended. */
 interface OpenExchange extends Exchange {
   /** By `performance.now()`. */
   readonly start: number
   isAnswered: boolean
 }
 
-/** The requests whose answers are not sent yet; a client may send several over one connection, one behind the other. */
+/** The requests whose responses are not sent yet. A client may send several requests over one connection (pipelining). */
 export class Exchanges {
   readonly #open = new Map<ServerResponse, OpenExchange>()
 
-  /** A request has come. */
+  /** Adds a request. */
   begin(request: Request, target: ServerResponse): void {
     this.#open.set(target, { request, target, start: performance.now(), isAnswered: false })
   }
 
-  /** Whether nobody has answered it yet; who is told so is the one who does. */
+  /** Marks an exchange as answered. Returns `false` if it was answered before: the caller must not answer it then. */
   claim(target: ServerResponse): boolean {
     const exchange = this.#open.get(target)
     if (exchange === undefined || exchange.isAnswered) return false
@@ -33,33 +33,33 @@ export class Exchanges {
     return true
   }
 
-  /** Its answer was sent, or never will be. */
+  /** Removes an exchange: its response was sent, or never will be. */
   end(target: ServerResponse): void {
     this.#open.delete(target)
   }
 
-  /** Whether nothing has come over its connection since. */
+  /** Whether no later request has arrived over the same connection. */
   isLast(target: ServerResponse): boolean {
     return [...this.#open.keys()].findLast(({ req }) => req.socket === target.req.socket) === target
   }
 
-  /** Whether an answer is written of which not all is on its way yet. */
+  /** Whether a response is written but not completely sent. */
   get isSending(): boolean {
     return [...this.#open.keys()].some(target => target.writableEnded && !target.writableFinished)
   }
 
-  /** Those whose connection is gone: node tells only the response that was being sent. */
+  /** The targets whose connection is closed. Node emits `close` only for the response that was being sent. */
   abandoned(): ServerResponse[] {
     return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)
   }
 
-  /** Those that have waited for an answer for more than so many milliseconds. */
+  /** The exchanges that have waited for an answer for longer than `age` milliseconds. */
   overdue(age: number): Exchange[] {
     const limit = performance.now() - age
     return [...this.#open.values()].filter(({ isAnswered, start }) => !isAnswered && start <= limit)
   }
 
-  /** Resolves when every request of a connection that has come whole is answered; gives what is left of the others. */
+  /** Waits until all complete requests of a connection are answered. Returns the targets of the incomplete ones. */
   async whenAnswered(socket: Socket): Promise<readonly ServerResponse[]> {
     const open = [...this.#open.keys()].filter(({ req }) => req.socket === socket)
     const whole = open.find(({ req }) => req.complete)

@@ -7,23 +7,23 @@ import { knownMethods } from '../../lib/http/request-line.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
-/** Makes a request of a node one. `onBodyRead` is called before the first byte of its body is read. */
+/** Creates a request from Node's. `onBodyRead` is called before the first byte of the body is read. */
 export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead: () => void): Request {
   const headers = Headers.fromRaw(message.rawHeaders)
   return new Request({
-    // What a server receives has both.
+    // A message that a server receives has both.
     method: message.method as string,
     target: message.url as string,
     httpVersion: message.httpVersion,
     headers,
-    // A TLS socket says that it is encrypted; a plain one says nothing.
+    // A TLS socket has the property `encrypted`; a plain one does not.
     connection: message.socket as Connection,
     trustedProxies,
     body: hasBody(headers) ? readBodyOf(message, headers, onBodyRead) : undefined,
   })
 }
 
-/** Whether there is a body, be it an empty one (RFC 9112, section 6.3). */
+/** Whether there is a body; it may be empty (RFC 9112, section 6.3). */
 function hasBody(headers: Headers): boolean {
   return headers.has('content-length') || headers.has('transfer-encoding')
 }
@@ -42,14 +42,14 @@ function readBodyOf(message: IncomingMessage, headers: Headers, onRead: () => vo
 const byteLimit = 16 * 1024 * 1024
 const timeLimit = 2000
 
-/** Whether more of a body is declared than is ever drained: the connection cannot be used again after the answer. */
+/** Whether a body is declared larger than {@link drain} reads: the connection cannot be used after the response. */
 export function isBeyondDrain(message: IncomingMessage): boolean {
   return !message.complete && Number(message.headers['content-length']) > byteLimit
 }
 
 /**
- * Reads what a client still sends of a body that nobody wanted, so that the answer reaches it and the connection can be
- * used again. Who sends more than 16 MiB, or for more than two seconds, is cut off.
+ * Reads the rest of a body that the application has not read: the client then receives the response, and can use the
+ * connection again. Clients that send more than 16 MiB, or for longer than two seconds, are cut off.
  */
 export function drain(message: IncomingMessage): void {
   if (message.complete) return
@@ -57,8 +57,8 @@ export function drain(message: IncomingMessage): void {
   let left = byteLimit
   const cutOff = () => socket.destroy()
   const timer = setTimeout(cutOff, timeLimit)
-  // Node calls it after an answer with `Connection: close`. To close at once what is still sent to would be a reset, and
-  // with it many clients lose the answer (RFC 9112, section 9.6).
+  // Node calls it after a response with `Connection: close`. Closing a connection on which the client still sends causes a
+  // reset, and many clients then lose the response (RFC 9112, section 9.6).
   socket.destroySoon = () => {
     if (message.complete) Socket.prototype.destroySoon.call(socket)
     else {
@@ -71,12 +71,12 @@ export function drain(message: IncomingMessage): void {
     if (left < 0) cutOff()
   })
   message.on('close', () => clearTimeout(timer))
-  // A connection that breaks off is no news here.
+  // The end of the connection needs no handling here.
   message.on('error', () => undefined)
   message.resume()
 }
 
-/** What node says of bytes that are no request; anything else is a 400. CONNECT is for proxies (RFC 9110, section 9.3.6). */
+/** The status for each of Node's error codes; 400 for all others. CONNECT is for proxies (RFC 9110, section 9.3.6). */
 const statuses: Readonly<Record<string, number>> = {
   CONNECT: 405,
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -84,10 +84,10 @@ const statuses: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
-/** Milliseconds in which a client may take the answer. */
+/** Milliseconds that a client has to receive the response. */
 const patience = 200
 
-/** Answers bytes that are no request (RFC 9112, section 2.2) and ends the connection: the next request cannot be found. */
+/** Answers bytes that are not a request (RFC 9112, section 2.2) and ends the connection, as no later request can be found. */
 export function refuseBytes(socket: Socket, code: string): void {
   const status = statuses[code] ?? 400
   const allow = status === 405 ? `Allow: ${knownMethods.join(', ')}\r\n` : ''

@@ -4,13 +4,13 @@ import { type Socket, Server as TcpServer } from 'node:net'
 import { SERVER_TLS_INVALID } from './errors.ts'
 import type { Exchanges } from './exchanges.ts'
 
-/** What a server of `https:` proves itself with: PEM texts. */
+/** The certificate and the private key of a server for `https:`, as PEM texts. */
 export interface TlsIdentity {
   readonly cert: string
   readonly key: string
 }
 
-/** Milliseconds. Node checks them at the interval, which is 30 seconds by default: a slow client would stay for long. */
+/** Milliseconds. Node's default interval is 30 seconds: a slow client would keep its connection for too long. */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -18,16 +18,16 @@ const timeouts = {
   connectionsCheckingInterval: 1_000,
 }
 
-/** Milliseconds after which idle connections are closed: node grants a second more than it tells clients. */
+/** Milliseconds until an idle connection is closed: Node adds a second to the time that it announces to clients. */
 export const idleTime: number = timeouts.keepAliveTimeout + 1_000
 
-/** Creates a server of `http:`, or with an identity one of `https:`, that waits for no client for ever. @throws SERVER_TLS_INVALID */
+/** Creates a server for `http:`, or with an identity for `https:`, with timeouts. @throws SERVER_TLS_INVALID */
 export async function createServer(
   listener: RequestListener,
   identity: TlsIdentity | undefined,
 ): Promise<Server | TlsServer> {
   if (identity === undefined) return createHttpServer(timeouts, listener)
-  // Most servers have a proxy in front that speaks TLS.
+  // Loaded only when needed: most servers are behind a proxy that does TLS.
   const https = await import('node:https')
   try {
     return https.createServer({ ...timeouts, handshakeTimeout: timeouts.headersTimeout, ...identity }, listener)
@@ -36,20 +36,20 @@ export async function createServer(
   }
 }
 
-/** Milliseconds that a server which stops leaves to its clients. */
+/** How long a closing server waits for its clients, in milliseconds. */
 export interface ClosingTimes {
-  /** For all that is under way. */
+  /** For requests that are not answered yet. */
   readonly deadline?: number
-  /** For idle connections. */
+  /** For another request on an idle connection. */
   readonly linger?: number
 }
 
-/** Milliseconds between two looks at what is idle. */
+/** Milliseconds between two checks for idle connections. */
 const sweepInterval = 50
 
 /**
- * Accepts nothing new and waits until all connections are closed: idle and silent ones are after the time to linger, and
- * whatever is left is at the deadline. Gives the number of those.
+ * Accepts no new connections and waits until all are closed: idle ones after the linger time, all others at the deadline.
+ * Returns the number of connections that were cut off at the deadline.
  */
 export async function closeServer(
   server: Server,
@@ -58,12 +58,12 @@ export async function closeServer(
   { deadline = 10_000, linger = 0 }: ClosingTimes = {},
 ): Promise<number> {
   const sweep = () => {
-    // Node takes a connection for idle as soon as its answer is written, be it still on its way to the client.
+    // For Node, a connection is idle as soon as the response is written, even if it is not sent yet.
     if (!exchanges.isSending) server.closeIdleConnections()
-    // Node counts those that have not sent a byte among the busy ones.
+    // For Node, a connection without a single byte is busy.
     for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   }
-  // What has come is read first: where the process was busy, or the machine, a request may wait on what looks idle.
+  // Input is read first: after a busy time, an unread request may wait on a connection that looks idle.
   const sweepSoon = () => setImmediate(sweep)
   let sweeper: NodeJS.Timeout | undefined
   const lingerer = setTimeout(() => {
@@ -73,10 +73,10 @@ export async function closeServer(
   let left = 0
   const timer = setTimeout(() => {
     left = sockets.size
-    // Node's own closeAllConnections() knows of none that has not shaken hands yet (TLS).
+    // Node's closeAllConnections() leaves out connections before the end of their TLS handshake.
     for (const socket of sockets) socket.destroy()
   }, deadline)
-  // An HTTP server's own close() begins with closing what is idle.
+  // The close() of an HTTP server would close idle connections at once.
   await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
   for (const timeout of [lingerer, sweeper, timer]) clearTimeout(timeout)
   return left

@@ -24,35 +24,35 @@ declare module '../../lib/signals.ts' {
   }
 }
 
-/** What a server works with. */
+/** The services and options of a server. */
 export interface NodeServerServices {
   readonly kernel: HttpKernel
   readonly trustedProxies: TrustedProxies
   readonly logger: Logger
   readonly signals: Signals
-  /** Learns of which user a connection is, before its first request is handled: in development. */
+  /** In development: finds the user of a connection before its first request is handled. */
   readonly debugGate?: Pick<DebugGate, 'identify'>
-  /** Speaks TLS with it. */
+  /** For TLS. */
   readonly identity?: TlsIdentity
-  /** Milliseconds after which a request that nobody has answered gets a 503; a minute unless told else. */
+  /** Milliseconds until an unanswered request gets a 503; a minute by default. */
   readonly answerTimeout?: number
   /**
-   * Milliseconds after which a connection is closed on which nothing moves, unless it waits for a stream of the application;
-   * two minutes unless told else.
+   * Milliseconds without traffic until a connection is closed, unless it waits for a stream of the application; two minutes
+   * by default.
    */
   readonly idleTimeout?: number
 }
 
-/** Milliseconds between two looks at what is not answered yet. */
+/** Milliseconds between two checks for unanswered requests. */
 const sweepInterval = 1_000
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
   readonly #services: NodeServerServices
   readonly #exchanges = new Exchanges()
-  /** Connections on which something came that is no request. */
+  /** Connections on which the client has sent bytes that are not a request. */
   readonly #broken = new WeakSet<Socket>()
-  /** Connections that end with an answer which says so. */
+  /** Connections that end after the current response, which has `Connection: close`. */
   readonly #ending = new WeakSet<Socket>()
   readonly #sockets = new Set<Socket>()
   #server: Server | undefined
@@ -63,18 +63,18 @@ export class NodeServer {
   }
 
   /**
-   * Listens, on a free port when the port is 0; gives the URL.
+   * Starts to listen and returns the URL. With port 0 the system chooses a free port.
    *
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number): Promise<string> {
     const { identity, idleTimeout = 120_000, signals } = this.#services
     const server = await createServer((message, target) => void this.#answer(message, target), identity)
-    // Whoever takes nothing of an answer holds what is still to be sent.
+    // A client that does not read a response keeps the rest of it in memory.
     server.setTimeout(idleTimeout)
-    // The client asks before it sends its body: it is told to go on when somebody reads it.
+    // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
-    // Node no longer listens for errors of this connection. An error without a listener would end the process.
+    // Node removes its error listener from this connection; an error without a listener would end the process.
     server.on('connect', (_message, socket) => {
       socket.on('error', () => undefined).resume()
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)
@@ -97,9 +97,8 @@ export class NodeServer {
   }
 
   /**
-   * Stops: nothing new is accepted, what is under way is answered with `Connection: close`. Idle connections may linger
-   * for one more request, which is answered, too, and are closed then; what is left at the deadline is cut off. May be
-   * called again, to leave less time.
+   * Stops the server. New connections are refused; open requests are answered with `Connection: close`. An idle connection
+   * may linger for one more request. At the deadline all other connections are cut off. A second call can shorten the time.
    */
   async close(times?: ClosingTimes): Promise<void> {
     const server = this.#server
@@ -108,46 +107,46 @@ export class NodeServer {
     this.#isDraining = true
     signals.emit('server.draining', undefined)
     const count = await closeServer(server, this.#sockets, this.#exchanges, times)
-    if (count > 0) logger.warning('Connections were cut off that had not ended in time: {count}.', { count })
+    if (count > 0) logger.warning('Connections did not end in time and were cut off: {count}.', { count })
     signals.emit('server.closed', undefined)
   }
 
   /** Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
-    // The client learns that this is not handled from the answer before it (RFC 9112, section 9.6).
+    // The response before this request had `Connection: close`: the client must send it again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#services.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
-    // What follows may be the rest of its body: it is never taken for a request.
+    // The bytes after it may be the rest of its body: they are not parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
     this.#services.debugGate?.identify(request)
     const response = await this.#services.kernel.handle(request)
-    // Where the client was not told to go on, node closes the connection: nobody knows whether the body still comes.
+    // Without `100 Continue` Node closes the connection itself, as the body may or may not follow.
     if (isBeyondDrain(message)) this.#endAfter(target)
     this.#send(request, response, target)
     drain(message)
   }
 
-  /** Has an answer say that it is the connection's last one. */
+  /** Ends the connection after this response, with `Connection: close`. */
   #endAfter(target: ServerResponse): void {
     target.shouldKeepAlive = false
     this.#ending.add(target.req.socket)
   }
 
   /**
-   * Bytes that are no request, or ask for a tunnel. What came before them on the connection is answered first: node itself
-   * would drop it. Never rejects.
+   * Refuses bytes that are not a request, and requests for a tunnel. Earlier requests of the connection are answered first:
+   * Node would drop them. Never rejects.
    */
   async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     const cutShort = await this.#exchanges.whenAnswered(socket)
-    this.#services.logger.debug('What a client sent is no request: {code}.', { code })
-    // Whose answer has begun already cannot be told any more.
+    this.#services.logger.debug('A client sent bytes that are not a request: {code}.', { code })
+    // After the head of a response there is no place for another.
     if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
     else socket.destroy()
   }
@@ -155,7 +154,7 @@ export class NodeServer {
   /** Never throws. */
   #send(request: Request, response: Response, target: ServerResponse): void {
     const { kernel, logger } = this.#services
-    // The client was told that nobody answers.
+    // The client has got a 503 before.
     if (!this.#exchanges.claim(target)) {
       discard(response.body)
       return
@@ -173,9 +172,9 @@ export class NodeServer {
       terminate()
       return
     }
-    // Once, whether all was sent or the client has left.
+    // Emitted once, after the response or when the client leaves.
     target.on('close', terminate)
-    // Where several requests came one behind the other, all of them are answered.
+    // All pipelined requests are answered; only the last response closes the connection.
     const isFinal = this.#isDraining && this.#exchanges.isLast(target)
     if (isFinal) this.#ending.add(socket)
     let hasFailed = false
@@ -186,7 +185,7 @@ export class NodeServer {
         return
       }
       if (hasFailed) logger.critical('A response could not be sent.', { exception: error })
-      // The error page may be a stream, too.
+      // The error page may be a stream as well.
       const answer = hasFailed ? lastResort() : await kernel.answerError(request, error)
       hasFailed = true
       if (target.destroyed) {
@@ -197,7 +196,7 @@ export class NodeServer {
       this.#write(answer, target, isFinal, fail)
     }
     const write = () => this.#write(response, target, isFinal, fail)
-    // What a stream does while it is read belongs to its request.
+    // Code that runs while the stream is read belongs to this request.
     if (response.body instanceof Readable) kernel.run(request, write)
     else write()
   }
@@ -209,13 +208,13 @@ export class NodeServer {
       toNode(response, target, onFailure)
     } catch (error) {
       this.#services.logger.critical('A response could not be sent.', { exception: error })
-      // What has begun cannot be taken back.
+      // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
       else this.#write(lastResort(), target, isFinal, onFailure)
     }
   }
 
-  /** Whoever has waited for too long is told so; what is answered later is dropped. */
+  /** Answers overdue requests with 503; their own responses are dropped later. */
   #giveUp(): void {
     const { answerTimeout = 60_000, logger } = this.#services
     for (const target of this.#exchanges.abandoned()) target.emit('close')
@@ -229,7 +228,7 @@ export class NodeServer {
   }
 }
 
-/** Before version 24, Node calls a response finished also when its connection was destroyed in the middle of it. */
+/** Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response. */
 function wasSent(target: ServerResponse, socket: Socket): boolean {
   return target.writableFinished && (!socket.destroyed || socket.writableFinished)
 }

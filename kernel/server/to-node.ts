@@ -8,7 +8,7 @@ import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
 
 /**
- * Computes the Content-Length, in this one place: of a text or bytes always, of a stream never: whoever knows it sets it.
+ * Sets the Content-Length of texts and bytes; no other code does. The application sets that of a stream, if it is known.
  * HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
  */
 export function setContentLength({ body, headers, status }: Response): void {

@@ -9,21 +9,21 @@ import { CookieJar } from './cookie-jar.ts'
 import { createRequest, type TestRequestInit } from './event-factories.ts'
 import { OpenResponse } from './open-response.ts'
 
-/** Who a client is, and where it looks. */
+/** The options of a test client. */
 export interface TestClientOptions {
-  /** The origin that paths belong to, such as `https://shop.test`; `http://localhost` unless told else. */
+  /** The origin of paths, such as `https://shop.test`; `http://localhost` by default. */
   readonly base?: string
-  /** The client's address: this machine unless told else. */
+  /** The address of the client; this machine by default. */
   readonly remoteAddress?: string
-  /** Sent with each request that does not say otherwise. */
+  /** Headers of each request; the headers of a single request replace them by name. */
   readonly headers?: HeadersInit
-  /** Whose `X-Forwarded-…` headers are believed. */
+  /** Proxies whose `X-Forwarded-…` headers are trusted. */
   readonly trustedProxies?: TrustedProxies
-  /** How many redirects are followed one after another; 10 unless told else. */
+  /** The limit of redirects in a row; 10 by default. */
   readonly redirectLimit?: number
 }
 
-/** What a client sends, and whether it goes where a redirect points to (`follow`) or shows the redirect (`manual`). */
+/** The parts of a client's request. With `redirect: 'follow'` redirects are followed; by default they are returned. */
 export interface ClientRequestInit extends Omit<TestRequestInit, 'session'> {
   readonly redirect?: 'manual' | 'follow'
 }
@@ -36,21 +36,21 @@ export interface TestResponse {
   readonly bytes: Uint8Array
   /** The body as UTF-8. */
   readonly text: string
-  /** The body as JSON. @throws TypeError that shows what it is instead */
+  /** The body as JSON. @throws TypeError with the beginning of a body that is not JSON */
   json(): unknown
-  /** The request as the kernel has seen it, with its attributes. */
+  /** The request with the attributes that the kernel and its listeners have set. */
   readonly request: Request
-  /** The redirects that have led here, the first one first. */
+  /** The redirects before this response, in order. */
   readonly redirects: readonly TestResponse[]
 }
 
-/** A client that talks to a kernel in the same process, and keeps cookies. It comes from this machine, unless told else. */
+/** A client that sends requests to a kernel in the same process, and keeps cookies. */
 export class TestClient {
   /** The cookies that responses set and requests send, by the rules of browsers. */
   readonly cookies: CookieJar
   readonly #kernel: HttpKernel
   readonly #options: TestClientOptions
-  /** What each response was asked for with: a redirect may want it again. */
+  /** The parts of each request, for redirects that repeat it. */
   readonly #sent = new WeakMap<Request, ClientRequestInit>()
 
   constructor(kernel: HttpKernel, options: TestClientOptions = {}) {
@@ -90,16 +90,16 @@ export class TestClient {
   }
 
   /**
-   * Sends a request, for a path or a whole URL, and reads the whole response; `kernel.terminate` is over when it returns.
+   * Sends a request for a path or a URL, reads the response, and waits for `kernel.terminate`.
    *
-   * @throws Error when the body breaks off, or there are more redirects than the limit allows
+   * @throws Error if the body is incomplete, or at more redirects than the limit
    */
   async request(method: string, target: string, init: ClientRequestInit = {}): Promise<TestResponse> {
     const first = await this.#send(method, target, init, [])
     return init.redirect === 'follow' ? this.#followAll(first) : first
   }
 
-  /** Sends a GET and gives the response as soon as its headers are there; its body may never end. */
+  /** Sends a GET and returns the response with its headers; the body is read later and may be endless. */
   async open(target: string, init: ClientRequestInit = {}): Promise<OpenResponse> {
     const request = this.#prepare('GET', target, init)
     const response = await this.#kernel.handle(request)
@@ -108,10 +108,9 @@ export class TestClient {
   }
 
   /**
-   * Asks for what a redirect points to, as a browser does: with GET, unless the status keeps the method and the body
-   * (307, 308).
+   * Follows a redirect as a browser does: with GET, unless the status keeps method and body (307, 308).
    *
-   * @throws TypeError without a Location, or when that is on another site
+   * @throws TypeError without a Location, or for a Location on another host
    */
   follow(response: TestResponse): Promise<TestResponse> {
     const { headers, redirects, request, status } = response
@@ -159,7 +158,7 @@ export class TestClient {
     return { status, headers, bytes, text, json, request, redirects }
   }
 
-  /** Which cookies are sent depends on the URL that the headers make. */
+  /** The cookies depend on the URL, which depends on the headers. */
   #prepare(method: string, target: string, init: ClientRequestInit): Request {
     const request = this.#createRequest(method, target, init)
     const cookies = request.headers.has('cookie') ? '' : this.cookies.toHeader(request.url)
@@ -176,7 +175,7 @@ export class TestClient {
     return createRequest(target.startsWith('/') ? base + target : target, { ...options, ...init, method, headers: all })
   }
 
-  /** As a server does, a stream that fails before its first chunk becomes an error page. */
+  /** Like in a server, a stream that fails before its first chunk becomes an error page. */
   async #read(
     request: Request,
     response: Response,

@@ -8,34 +8,34 @@ import type { Application, Bundle } from '../bundle.ts'
 import { Kernel } from '../kernel.ts'
 import { TestClient, type TestClientOptions } from './client.ts'
 
-/** How a kernel for tests differs from that of `bin/serve`. */
+/** The options of a kernel for tests. */
 export interface TestKernelOptions {
   readonly bundles: readonly Bundle[]
-  /** Settings beside those of a development environment. */
+  /** Settings in addition to the defaults of a development environment. */
   readonly variables?: Readonly<Record<string, string>>
-  /** The project's root; where the process runs unless told else. */
+  /** The root of the project; the working directory by default. */
   readonly directory?: string
-  /** What the kernel dispatches its events with: a `RecordingDispatcher`, say. */
+  /** The event dispatcher, such as a `RecordingDispatcher`. */
   readonly dispatcher?: EventDispatcher
 }
 
-/** A booted kernel, a client that talks to it, and what has been logged. */
+/** A booted kernel, a client for it, and its log messages. */
 export interface TestKernel {
   readonly app: Application
   readonly client: TestClient
-  /** Creates another client, with cookies of its own. */
+  /** Creates another client with its own cookies. */
   createClient(options?: TestClientOptions): TestClient
-  /** All log records, of every level and channel. */
+  /** All log messages, of every level and channel. */
   readonly records: readonly LogRecord[]
-  /** Closes the bundles; to be called when a test ends. */
+  /** Closes the bundles. Call it at the end of a test. */
   close(): Promise<void>
 }
 
-/** Boots a kernel with chosen bundles for a test; nothing is printed, and no setting of the machine has a say. */
+/** Boots a kernel with these bundles for a test. It prints nothing, and ignores the environment of the process. */
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
   const records: LogRecord[] = []
-  const settings = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests, which nobody keeps', ...variables }
+  const settings = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }
   const config = parseConfig(settings)
   const redactor = new Redactor(settings)
   const stream = { write: () => true }
@@ -49,7 +49,7 @@ export async function createTestKernel(options: TestKernelOptions): Promise<Test
   return { app: kernel.app, client: createClient(), createClient, records, close: () => kernel.close() }
 }
 
-/** First of all: what other bundles put around a dispatcher, they put around this one. */
+/** Comes first, so that other bundles decorate this dispatcher. */
 function createDispatcherBundle(dispatcher: EventDispatcher): Bundle {
   return { name: 'test', decorate: foundation => ({ ...foundation, dispatcher }), register() {} }
 }

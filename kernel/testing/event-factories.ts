@@ -24,42 +24,42 @@ import { HttpKernel } from '../http-kernel.ts'
 import { RequestContext } from '../request-context.ts'
 import { encodeBody, type TestBody } from './test-body.ts'
 
-/** What a request of a test has beside its target. */
+/** The parts of a test's request, apart from its target. */
 export interface TestRequestInit extends TestBody {
   readonly headers?: HeadersInit
-  /** What listeners before the tested one would have attached: `_route`, say, or a route's parameters. */
+  /** Attributes that earlier listeners would have set, such as `_route` or the parameters of the route. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** What the client's session holds, for listeners that are tested without a kernel. */
+  /** The content of the session, for tests of listeners without a kernel. */
   readonly session?: Readonly<Record<string, unknown>>
-  /** The other end of the connection: this machine unless told else. */
+  /** The address of the client; this machine by default. */
   readonly remoteAddress?: string
-  /** Whose `X-Forwarded-…` headers are believed: nobody's unless told else. */
+  /** Proxies whose `X-Forwarded-…` headers are trusted; none by default. */
   readonly trustedProxies?: TrustedProxies
 }
 
-/** What an event is made with; everything that is not said is as plain as can be. */
+/** The parts of an event. */
 export interface EventInit {
   readonly request?: Request
-  /** One without listeners unless told else. */
+  /** A kernel without listeners by default. */
   readonly kernel?: RequestKernel
 }
 
-/** What an event with a response is made with. */
+/** The parts of an event with a response. */
 export interface ResponseEventInit extends EventInit {
-  /** An empty one of status 200 unless told else. */
+  /** An empty response with status 200 by default. */
   readonly response?: Response
 }
 
-/** What the last event of a request is made with. */
+/** The parts of the last event of a request. */
 export interface TerminateEventInit extends ResponseEventInit {
-  /** False for a client that has left before. */
+  /** `false` if the client has left before. */
   readonly isSent?: boolean
   readonly streamError?: unknown
 }
 
 /**
- * Creates a request: a GET from this machine, for `http://localhost`, unless told else. A target may be a path or a URL:
- * `https://shop.test/cart` is a request for that host, over TLS.
+ * Creates a request; by default a GET of `http://localhost/` from this machine. The target is a path or a URL:
+ * `https://shop.test/cart` makes a request for that host, over TLS.
  */
 export function createRequest(target = '/', init: TestRequestInit & { readonly method?: string } = {}): Request {
   const { attributes = {}, method = 'GET', remoteAddress = '127.0.0.1', session, trustedProxies } = init
@@ -89,7 +89,7 @@ function createSession(attributes: Readonly<Record<string, unknown>>): Session {
   const store = new MemorySessionStore()
   const now = Date.now()
   const lifetime = 3600
-  // In memory it is there at once.
+  // A write to memory is done at once.
   void store.write('test', { createdAt: now, lastUsedAt: now, attributes, flashes: {} }, lifetime)
   return new Session({ store, lifetime, id: 'test' })
 }
@@ -99,12 +99,12 @@ export function createRequestEvent(init: EventInit = {}): RequestEvent {
   return new RequestEvent(...common(init))
 }
 
-/** Creates the event of a controller that was found: one that answers nothing much, unless told else. */
+/** Creates the event of a known controller; by default its answer is empty. */
 export function createControllerEvent(handler: RequestHandler = answer, init: EventInit = {}): ControllerEvent {
   return new ControllerEvent(...common(init), toController(handler))
 }
 
-/** Creates the event of a controller whose arguments are resolved: the request alone, unless told else. */
+/** Creates the event of resolved arguments; by default the only argument is the request. */
 export function createControllerArgumentsEvent(
   handler: RequestHandler = answer,
   values?: unknown[],
@@ -114,22 +114,22 @@ export function createControllerArgumentsEvent(
   return new ControllerArgumentsEvent(kernel, request, toController(handler), values ?? [request])
 }
 
-/** Creates the event of a controller that has returned something else than a response: an empty object, unless told else. */
+/** Creates the event of a controller whose result is not a response; by default an empty object. */
 export function createViewEvent(result: unknown = {}, init: EventInit = {}): ViewEvent {
   return new ViewEvent(...common(init), result)
 }
 
-/** Creates the event of a response that is built. */
+/** Creates the event of a response. */
 export function createResponseEvent(init: ResponseEventInit = {}): ResponseEvent {
   return new ResponseEvent(...common(init), init.response ?? new Response())
 }
 
-/** Creates the event of a request that is handled. */
+/** Creates the event of a handled request. */
 export function createFinishRequestEvent(init: EventInit = {}): FinishRequestEvent {
   return new FinishRequestEvent(...common(init))
 }
 
-/** Creates the event of something that was thrown. */
+/** Creates the event of a thrown value. */
 export function createExceptionEvent(
   error: unknown = new Error('Something failed.'),
   init: EventInit = {},
@@ -162,7 +162,7 @@ function answer(): Response {
 
 function ignore(): void {}
 
-/** A logger that says nothing. */
+/** A logger that writes nothing. */
 export const silentLogger: Logger = {
   debug: ignore,
   info: ignore,

@@ -4,11 +4,11 @@ import type { Request } from '../../lib/http/request.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 
-/** A response that is read while it is being made, such as a stream of server-sent events. Close it: nothing else will. */
+/** A response that is read while it is created, such as a stream of server-sent events. The test has to close it. */
 export class OpenResponse {
   readonly status: number
   readonly headers: Headers
-  /** The request as the kernel has seen it, with its attributes. */
+  /** The request with the attributes that the kernel and its listeners have set. */
   readonly request: Request
   readonly #body: Readable
   readonly #chunks: AsyncIterator<string | Uint8Array>
@@ -18,7 +18,7 @@ export class OpenResponse {
   #text = ''
   #closing: Promise<void> | undefined
 
-  /** The kernel has made the response, and learns when it is over. */
+  /** `kernel` is the kernel that made the response; it dispatches `kernel.terminate` at the end. */
   constructor(request: Request, response: Response, kernel: HttpKernel) {
     const { body, headers, status } = response
     this.status = status
@@ -30,7 +30,7 @@ export class OpenResponse {
     this.#response = response
   }
 
-  /** Reads on until a text is there; gives what was not given before, with the text at its end. @throws Error when it ends first */
+  /** Reads until a text appears. Returns the new text up to and with it. @throws Error if the response ends before */
   async readUntil(wanted: string): Promise<string> {
     let end = this.#text.indexOf(wanted)
     while (end === -1) {
@@ -44,7 +44,7 @@ export class OpenResponse {
     return text
   }
 
-  /** Leaves, as a client that closes its connection; `kernel.terminate` is over when it returns. */
+  /** Closes the connection like a client that leaves, and waits for `kernel.terminate`. */
   close(): Promise<void> {
     this.#closing ??= this.#terminate()
     return this.#closing

@@ -12,25 +12,25 @@ import {
 } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { KernelEvent } from '../events.ts'
 
-/** A dispatch, and what became of it. */
+/** A dispatch and its course. */
 export interface RecordedDispatch<event extends Event = Event> {
   readonly event: event
-  /** `kernel.request`, and `kernel.request (sub)` where it is about a sub-request. */
+  /** `kernel.request`, or for a sub-request `kernel.request (sub)`. */
   readonly name: string
-  /** The listeners that were called, in their order. */
+  /** The names of the called listeners, in order. */
   readonly listeners: readonly string[]
-  /** The listeners that were not called, because one before them has stopped the event or thrown. */
+  /** The names of the listeners that were not called: an earlier one has stopped the event or has thrown. */
   readonly skipped: readonly string[]
-  /** The listener that has stopped the event. */
+  /** The name of the listener that stopped the event. */
   readonly stoppedBy: string | undefined
-  /** The listener that has thrown, and what. */
+  /** The name of the listener that failed; `error` is what it threw. */
   readonly failedBy: string | undefined
   readonly error: unknown
 }
 
 /**
- * An event dispatcher that remembers which events were dispatched to which listeners, in which order, and who has stopped
- * them. It dispatches as any other: use it for a listener alone, or give it to `createTestKernel`.
+ * An event dispatcher that records its dispatches and the calls of listeners, in order. Otherwise it works like any other:
+ * use it for a single listener, or pass it to `createTestKernel`.
  */
 export class RecordingDispatcher extends TraceableEventDispatcher {
   readonly #recorder: Recorder
@@ -41,17 +41,17 @@ export class RecordingDispatcher extends TraceableEventDispatcher {
     this.#recorder = recorder
   }
 
-  /** What was dispatched, in the order in which it began. The list grows with each dispatch, as the other ones do. */
+  /** The dispatches, in the order of their begin. This list and the others grow with each dispatch. */
   get dispatches(): readonly RecordedDispatch[] {
     return this.#recorder.dispatches
   }
 
-  /** The names of the events in the order in which they were dispatched. */
+  /** The names of the dispatched events, in order. */
   get sequence(): readonly string[] {
     return this.#recorder.sequence
   }
 
-  /** The calls of listeners in the order in which they began: `kernel.request RouterListener.onRequest`. */
+  /** The calls of listeners, in the order of their begin: `kernel.request RouterListener.onRequest`. */
   get calls(): readonly string[] {
     return this.#recorder.calls
   }
@@ -75,7 +75,7 @@ export class RecordingDispatcher extends TraceableEventDispatcher {
     })
   }
 
-  /** Forgets what was recorded so far; listeners stay. */
+  /** Clears the records; listeners stay. */
   forget(): void {
     for (const list of [this.#recorder.dispatches, this.#recorder.sequence, this.#recorder.calls]) list.length = 0
   }
@@ -83,7 +83,7 @@ export class RecordingDispatcher extends TraceableEventDispatcher {
 
 type Growing = { -readonly [key in keyof RecordedDispatch]: RecordedDispatch[key] } & { readonly listeners: string[] }
 
-/** A listener may be called by hand, without a dispatch: nothing is remembered of that. */
+/** For a listener that is called without a dispatch: nothing is recorded. */
 const ignoredSpan: TraceSpan = { end() {} }
 
 class Recorder implements DispatchTracer {
@@ -108,7 +108,7 @@ class Recorder implements DispatchTracer {
     this.sequence.push(name)
     return {
       end: (_hasFailed, error) => {
-        // They are called in their order: those that were called are the first ones.
+        // Listeners are called in order, so the called ones come first.
         dispatch.skipped = all.slice(listeners.length).map(({ name }) => name)
         dispatch.error = error
       },

@@ -3,20 +3,20 @@ import { Readable } from 'node:stream'
 import type { BodySource } from '../../lib/body/body-source.ts'
 import { encodeMultipart as encodeParts, type MultipartPart } from '../../lib/body/multipart.ts'
 
-/** What a test sends as body: at most one of these. */
+/** The body of a test's request: at most one of these. */
 export interface TestBody {
-  /** Text and bytes as they are; a stream is sent in pieces, without a length. */
+  /** Text or bytes; a stream is sent in chunks, without a length. */
   readonly body?: string | Uint8Array | Readable
   readonly json?: unknown
-  /** A form of fields; one with a list of values comes several times. */
+  /** A form with fields. A field with a list of values is repeated. */
   readonly form?: Readonly<Record<string, string | readonly string[]>>
-  /** A form of fields and files. */
+  /** A form with fields and files. */
   readonly upload?: MultipartFields
 }
 
 const kinds = ['body', 'json', 'form', 'upload'] as const
 
-/** Makes the source of a body, typed as `contentType` says or as suits it; `undefined` when there is none. @throws TypeError */
+/** Encodes a body, by default with the type that suits it; `undefined` without a body. @throws TypeError for two bodies */
 export function encodeBody(init: TestBody, contentType: string | null): BodySource | undefined {
   const given = kinds.filter(kind => init[kind] !== undefined)
   if (given.length > 1) throw new TypeError(`A request has one body: give either ${given.join(' or ')}.`)
@@ -32,7 +32,7 @@ export function encodeBody(init: TestBody, contentType: string | null): BodySour
   return body instanceof Readable ? { stream: Readable.from(toBytes(body)), contentType: type } : toSource(body, type)
 }
 
-/** As a connection gives them; streams of a test mostly have text. */
+/** A connection gives bytes; streams of tests usually give text. */
 async function* toBytes(stream: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of stream) yield Buffer.from(chunk)
 }
@@ -53,12 +53,12 @@ function encodeForm(form: NonNullable<TestBody['form']>): string {
 /** A file that a test uploads. */
 export interface TestFile {
   readonly name: string
-  /** Binary unless told else. */
+  /** The media type; that of binary data by default. */
   readonly type?: string
   readonly content: string | Uint8Array
 }
 
-/** Fields and files by their names; one with a list of values comes several times. */
+/** Fields and files by name. A name with a list of values is repeated. */
 export type MultipartFields = Readonly<Record<string, MultipartValue | readonly MultipartValue[]>>
 
 type MultipartValue = string | TestFile

@@ -131,7 +131,7 @@ t.test('who has closed may be told to leave less time, and says what is cut off'
   const start = performance.now()
   await Promise.all([server.close(), server.close({ deadline: 100 })])
   t.ok(performance.now() - start < 5_000)
-  const message = 'Connections were cut off that had not ended in time: 1.'
+  const message = 'Connections did not end in time and were cut off: 1.'
   t.hasStrict(records.at(-1), { level: 'warning', message, context: { count: 1 } })
 })
 

@@ -293,7 +293,7 @@ t.test('a body of 10 MB is refused with 413, and the client can read the answer'
   const body = 'x'.repeat(10 * 1024 * 1024)
   const declared = await fetch(`${url}/echo`, { method: 'POST', body, headers: { accept: 'text/plain' } })
   t.equal(declared.status, 413)
-  t.match(await declared.text(), /larger than the 65536 bytes/)
+  t.match(await declared.text(), /larger than the limit of 65536 bytes/)
   t.equal((await fetch(`${url}/ok`)).status, 200)
 })
 
