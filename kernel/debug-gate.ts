@@ -13,22 +13,22 @@ import { type PeerUser, PeerUsers } from './peer-users.ts'
 
 const ownHosts: readonly string[] = ['localhost', '*.localhost', '127.0.0.1', '[::1]']
 
-/** What the process was started with; no request can change it. */
+/** The rules for debug output, from the configuration. No request can change them. */
 export interface DebugPolicy {
   /** The environment is `dev`, with debug on. */
   readonly isDebug: boolean
-  /** Hosts beside those of this machine, `*.example.org` included. */
+  /** Allowed hosts in addition to those of this machine, such as `*.example.org`. */
   readonly hosts: readonly string[]
-  /** Peers beside those of this machine. */
+  /** Allowed peers in addition to those of this machine. */
   readonly allowedPeers: BlockList
-  /** The headers in which a trusted proxy is believed. */
+  /** The headers of trusted proxies that are used. */
   readonly trustedHeaders: readonly TrustableHeader[]
-  /** The ids of the users whose clients on this machine are let in; absent where the system has none. */
+  /** The ids of the users whose clients on this machine are allowed; absent if the system has no user ids. */
   readonly users: ReadonlySet<number> | undefined
   readonly key: DebugKey | undefined
 }
 
-/** Whether the process was started for debugging: only then is there anything that a client could be shown. */
+/** Whether the process was started in debug mode: otherwise there is no debug output at all. */
 export function isDebugOn({ environment, isDebug }: Config): boolean {
   return environment === 'dev' && isDebug
 }
@@ -46,25 +46,25 @@ export function createDebugPolicy(config: Config, ownId: number | undefined = pr
   }
 }
 
-/** Whether a client may see debug output; if not, why, and what would allow it. */
+/** Whether a client may see debug output; if not, the reason and a remedy. */
 export type DebugDecision =
   | { readonly isAllowed: true }
   | { readonly isAllowed: false; readonly reason: string; readonly remedy: string }
 
 /**
- * The one gate of all debug output: headers, error details, toolbar and profiler. It opens only where debug was turned
- * on at start, for a sound request from a peer on this machine (or a listed one), under a host name of this machine (or
+ * The one gate of all debug output: headers, error details, toolbar and profiler. It allows a client only in debug mode,
+ * for a valid request from a peer on this machine (or a listed one), under a host name of this machine (or
  * a listed one), whose program runs as the user of the server (or a listed one), and never through a proxy that is not
- * trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is asked for separately.
+ * trusted. A proxy shows itself by its header fields, by HTTP/1.0, or by its user. The key is checked separately.
  */
 export function decideDebugAccess(request: Request, policy: DebugPolicy, user: PeerUser): DebugDecision {
   if (!policy.isDebug) return refuse('debug is off', 'APP_ENV=dev APP_DEBUG=1')
 
-  // Node drops header fields of a request that has too many, those of a proxy with them.
+  // Node drops header fields if a request has too many, among them perhaps those of a proxy.
   const problem = findProblem(request)
   if (problem !== undefined) return { isAllowed: false, reason: `the request is refused (${problem.code})`, remedy: '' }
 
-  // A trusted proxy that does not say for whom it speaks is taken for any other peer.
+  // A trusted proxy that does not name its client is handled like any other peer.
   const forwardedFor = request.forwarded.clientIp
   if (forwardedFor === undefined && (request.httpVersion !== '1.1' || hasProxyHeader(request.headers))) {
     return refuse('the request came through a proxy that is not trusted', 'TRUSTED_PROXIES')
@@ -121,7 +121,7 @@ function isLoopback(address: string): boolean {
 const wrongKeyRemedy =
   'The link that the server prints at start, or DEBUG_KEY in the header x-debug-key, would allow it.'
 
-/** Decides for each request whether its client may see debug output, and logs each reason against it once. */
+/** Decides for each request whether its client may see debug output, and logs each kind of refusal once. */
 export class DebugGate {
   readonly #policy: DebugPolicy
   readonly #logger: Logger
@@ -136,14 +136,14 @@ export class DebugGate {
     this.#peers = peers
   }
 
-  /** Whether the process was started with debug on; says nothing of any client. */
+  /** Whether the process was started in debug mode; independent of clients. */
   get isDebug(): boolean {
     return this.#policy.isDebug
   }
 
   /**
-   * Finds out which user a connection comes from, when all else allows its client to see debug output. It takes some
-   * milliseconds, once: before the first request is handled, they are no part of the request's own time.
+   * Finds the user of a connection, if its client may see debug output by all other rules. It takes some milliseconds, once
+   * for each connection. The server calls it before the first request is handled, so the request's time does not include it.
    */
   identify(request: Request): void {
     const { connection } = request
@@ -164,7 +164,7 @@ export class DebugGate {
     return isAllowed
   }
 
-  /** Refuses a request whatever else is true of it, before it is handled: it repeats one that was refused. */
+  /** Refuses a request before it is handled: it is the replay of a refused one. */
   refuse(request: Request): void {
     this.#decisions.set(request, false)
   }
@@ -173,7 +173,7 @@ export class DebugGate {
   #admits(request: Request): boolean {
     this.identify(request)
     const { connection } = request
-    // What has no socket was made in this process: by a test, or as a replay.
+    // A request without a socket was made in this process: by a test, or as a replay.
     const user = (connection && this.#users.get(connection)) ?? 'unknown'
     const decision = decideDebugAccess(request, this.#policy, user)
     if (decision.isAllowed) return true
@@ -181,7 +181,7 @@ export class DebugGate {
     return false
   }
 
-  /** Whether a text is the key, and all else allows the client that has sent it to see debug output. */
+  /** Whether a text is the key, and its client may see debug output by all other rules. */
   isOpenedBy(key: string, request: Request): boolean {
     if (this.#policy.key === undefined || !this.#admits(request)) return false
     if (this.#policy.key.is(key)) {
@@ -192,7 +192,7 @@ export class DebugGate {
     return false
   }
 
-  /** Spares the client of a response to send the key again: sets a cookie. */
+  /** Sets a cookie, so that the client need not send the key again. */
   giveCookie(headers: Headers, isSecure: boolean): void {
     this.#policy.key?.giveCookie(headers, isSecure)
   }
@@ -214,7 +214,7 @@ export class DebugGate {
 const cookieName = 'debug_key'
 const headerName = 'x-debug-key'
 
-/** What `DEBUG_KEY` asks of clients: the key in a header, or the cookie that the printed link sets. */
+/** Checks `DEBUG_KEY`: the key in a header, or the cookie that the printed link sets. */
 export class DebugKey {
   readonly #proof: Buffer
 
@@ -222,7 +222,7 @@ export class DebugKey {
     this.#proof = toProof(key)
   }
 
-  /** Whether a text is the key. Takes the same time for every wrong one. */
+  /** Whether a text is the key. Takes the same time for each wrong text. */
   is(text: string): boolean {
     return timingSafeEqual(toProof(text), this.#proof)
   }

@@ -2,15 +2,15 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { Connection } from '../lib/http/request.ts'
 
 /**
- * The id of the user that holds the other end of a connection. `none`: this machine has no such socket, or has it no
- * more. `unknown`: the system does not say.
+ * The id of the user that holds the other end of a connection. `none`: this machine does not have such a socket, or no
+ * longer. `unknown`: the system does not give this information.
  */
 export type PeerUser = number | 'none' | 'unknown'
 
 /** The sockets of one address family, in the format of `/proc/net/tcp` (proc_net_tcp in the kernel's documentation). */
 export type SocketTable = 'tcp' | 'tcp6'
 
-/** Reads a table of sockets in parts, until one is enough; throws where the system has no such table. */
+/** Reads a table of sockets in parts, until a part is enough. Throws if the system has no such table. */
 export type ReadSockets = (table: SocketTable, isEnough: (part: string) => boolean) => void
 
 /**
@@ -36,7 +36,7 @@ export class PeerUsers {
         this.#read(table, part => search.isFoundIn(part))
         user = search.user
       } catch (error) {
-        // Anything else, such as too many open files, a client could bring about.
+        // A client could cause other errors, such as too many open files.
         if (!isAbsent(error)) return 'none'
         user ??= 'unknown'
       }
@@ -46,12 +46,12 @@ export class PeerUsers {
   }
 }
 
-/** What reading fails with where there is no such table: other systems, sandboxes, Linux without IPv6. */
+/** Whether the table does not exist: on other systems, in sandboxes, on Linux without IPv6. */
 function isAbsent(error: unknown): boolean {
   return ['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(String((error as NodeJS.ErrnoException).code))
 }
 
-/** Six or seven rows: the kernel walks on only as far as it needs to for the next part. */
+/** Six or seven rows: Linux reads only as many sockets as the next part needs. */
 const part = Buffer.allocUnsafe(1024)
 
 function readSockets(table: SocketTable, isEnough: (part: string) => boolean): void {

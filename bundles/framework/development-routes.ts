@@ -12,7 +12,7 @@ import type { RouteDefinition } from '../../lib/routing/route.ts'
 import type { View } from '../../lib/view/view.ts'
 import { renderErrorHtml } from './render-error.ts'
 
-/** Creates the controller that shows the error page of production as a developer's visitors will see it. */
+/** Creates the controller that shows the error page of production to developers. */
 export function createErrorPreview(view: View): Controller {
   return defineController('error_preview', [routeParameter('code', asInteger)], async code => {
     if (code < 400 || code > 599)
@@ -24,8 +24,8 @@ export function createErrorPreview(view: View): Controller {
 }
 
 /**
- * Creates the route of the link that is printed at the start while `DEBUG_KEY` is set: it exchanges the key for a cookie,
- * and leads to an address without it. For every other client it does not exist.
+ * Creates the route of the link that the server prints at start if `DEBUG_KEY` is set. It exchanges the key for a cookie,
+ * and redirects to an address without the key. Requests without the key do not match it.
  */
 export function createKeyRoute(debugGate: DebugGate): RouteDefinition<Controller> {
   return {

@@ -11,18 +11,18 @@ import type { View } from '../../lib/view/view.ts'
 import { createErrorReport, type ErrorReport } from './error-report.ts'
 import { renderErrorHtml, renderErrorMarkdown, renderErrorProblem, renderErrorText } from './render-error.ts'
 
-/** What the error controller works with. */
+/** The services of the error controller. */
 export interface ErrorControllerServices {
   readonly view: View
   readonly debugGate: DebugGate
   readonly redactor: Redactor
-  /** The project's root: files below it are shown relative to it. */
+  /** The root of the project: paths of files are shown relative to it. */
   readonly directory: string
 }
 
 type Renderer = (report: ErrorReport, view: View) => Response | Promise<Response>
 
-/** The first is for those who do not say what they prefer. */
+/** The first is for clients without a preference. */
 const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
 
 const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
@@ -43,8 +43,8 @@ const formats: ReadonlyMap<unknown, Renderer> = new Map([
 
 /**
  * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the route,
- * or in the form that the client prefers when the route has none or another one. Details and debug headers are for clients
- * that may see debug output. All other clients get the status, and the message only when the status is below 500.
+ * or in the client's preferred type if the route has none of these formats. Clients that may see debug output also get
+ * details and debug headers. All other clients get the status, and for a status below 500 the message.
  */
 export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
   return defineController('error_controller', [currentRequest], request => {
@@ -53,7 +53,7 @@ export function createErrorController({ view, debugGate, redactor, directory }: 
     const fixed = formats.get(request.attributes.get('_format'))
     const response = (fixed ?? negotiate(request))(report, view)
     const finish = (rendered: Response) => complete(rendered, report, error, fixed === undefined)
-    // Seldom pending: what need not be waited for is not.
+    // Rarely a promise.
     return response instanceof Promise ? response.then(finish) : finish(response)
   })
 }
@@ -79,7 +79,7 @@ function negotiate({ headers }: Request): Renderer {
 
 const byteLimit = 2000
 
-/** Names an error in the headers of its response: the message, and the place where it was thrown. */
+/** Adds the message and the place of an error to the headers of its response. */
 export function addDebugHeaders(headers: Headers, error: unknown, message: string): void {
   headers.set('x-debug-exception', encode(cut(message)))
   const frame = parseStack(error)[0]

@@ -5,11 +5,11 @@ import { statusText } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { locateFrame, type StackFrame } from '../../lib/stack/stack-frames.ts'
 
-/** What is told of an error, whatever form it is told in. */
+/** The content of an error response, independent of its format. */
 export interface ErrorReport {
   readonly status: number
   readonly statusText: string
-  /** The message, where it is meant for everybody: that of an error below 500. */
+  /** The message, if every client may see it: that of an error below 500. */
   readonly publicMessage?: string
   /** Only for clients that may see debug output. */
   readonly details?: ErrorDetails
@@ -27,7 +27,7 @@ export interface ErrorDetails {
 /** One error of a chain of causes. */
 export interface ReportedException {
   readonly name: string
-  /** Empty when it has none, or is named by it. */
+  /** Empty if the error has no code, or if the code is its name. */
   readonly code: string
   readonly message: string
   readonly frames: readonly ReportedFrame[]
@@ -36,13 +36,13 @@ export interface ReportedException {
 /** One call of a stack. */
 export interface ReportedFrame {
   readonly call: string
-  /** `kernel/http-kernel.ts:41` below the project's root, else the whole path. */
+  /** `kernel/http-kernel.ts:41`: relative to the root of the project for files below it. */
   readonly location: string
-  /** Whether it is the application's own, and not of the kernel, a package or node. */
+  /** Whether the code belongs to the application: not to the kernel, a package or Node.js. */
   readonly isApplication: boolean
 }
 
-/** What a report is made with. */
+/** The options of a report. */
 export interface ErrorReportOptions {
   readonly request: Request
   readonly redactor: Redactor
@@ -51,7 +51,7 @@ export interface ErrorReportOptions {
   readonly isDebug: boolean
 }
 
-/** Makes the report of an error. */
+/** Creates the report of an error. */
 export function createErrorReport(error: unknown, options: ErrorReportOptions): ErrorReport {
   const status = error instanceof HttpError ? error.status : 500
   return {

@@ -2,7 +2,7 @@ import { Response } from '../../lib/http/response.ts'
 import type { View } from '../../lib/view/view.ts'
 import type { ErrorReport, ReportedException } from './error-report.ts'
 
-/** Shows an error as a page: the plain one of production; with the details as text, where they may be seen. */
+/** Renders an error as a page: that of production, with the details as text if the client may see them. */
 export function renderErrorHtml(report: ErrorReport, view: View): Response | Promise<Response> {
   const { details, status, statusText } = report
   const title =
@@ -12,17 +12,17 @@ export function renderErrorHtml(report: ErrorReport, view: View): Response | Pro
   return typeof page === 'string' ? Response.html(page) : page.then(html => Response.html(html))
 }
 
-/** Shows an error as plain text. */
+/** Renders an error as plain text. */
 export function renderErrorText(report: ErrorReport): Response {
   return Response.text(toErrorText(report))
 }
 
-/** Shows an error as Markdown. */
+/** Renders an error as Markdown. */
 export function renderErrorMarkdown(report: ErrorReport): Response {
   return Response.text(toErrorText(report), { headers: { 'content-type': 'text/markdown; charset=UTF-8' } })
 }
 
-/** Describes an error in text that reads well in a terminal, and is Markdown too. */
+/** Describes an error as Markdown that is also readable in a terminal. */
 export function toErrorText({ status, statusText, publicMessage, details }: ErrorReport): string {
   const parts = [`# ${status} ${statusText}`]
   if (details === undefined) {
@@ -39,7 +39,7 @@ function describe({ name, message, frames }: ReportedException, index: number): 
   return [heading, message, calls].filter(part => part !== '').join('\n\n')
 }
 
-/** Shows an error as problem details (RFC 9457). */
+/** Renders an error as problem details (RFC 9457). */
 export function renderErrorProblem({ status, statusText, publicMessage, details }: ErrorReport): Response {
   const problem = {
     type: 'about:blank',

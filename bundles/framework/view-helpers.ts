@@ -7,8 +7,8 @@ import { VIEW_REQUEST_MISSING } from '../../lib/view/errors.ts'
 import { type HelperCall, HtmlFragment } from '../../lib/view/view.ts'
 
 /**
- * Makes the helpers of all templates known: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
- * `{{asset 'site/site.css'}}`, and `{{render (path 'route')}}`, which puts in what a sub-request answers.
+ * Adds the helpers of all templates: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
+ * `{{asset 'site/site.css'}}`, and `{{render (path 'route')}}`, which inserts the response of a sub-request.
  */
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
   view.addHelper('path', ({ positional: [route], named, request }) =>
@@ -35,7 +35,7 @@ function requestOf({ request }: HelperCall, helper: string): Request {
 }
 
 async function renderFragment(kernel: HttpKernel, request: Request, target: string): Promise<string> {
-  // The path of a route is what a client asks for; a sub-request is not made through the proxy.
+  // A path has the prefix of the proxy for clients; a sub-request does not go through the proxy.
   const path = target.startsWith(`${request.basePath}/`) ? target.slice(request.basePath.length) : target
   const response = await kernel
     .handle(request.duplicate({ method: 'GET', target: path }), { catchErrors: false })
@@ -46,9 +46,9 @@ async function renderFragment(kernel: HttpKernel, request: Request, target: stri
   return response.body
 }
 
-/** The status of a fragment is not that of its page. */
+/** Wraps the error: its status must not become that of the page. */
 function rejectFragment(target: string, error: unknown): never {
-  // The error of the innermost fragment says it all: the ten around it would only repeat it.
+  // The errors of the ten fragments around the innermost one would only repeat it.
   if (error instanceof KERNEL_TOO_DEEP) throw error
   throw new KERNEL_FRAGMENT_FAILED([target, error instanceof HttpError ? error.status : 500], { cause: error })
 }

@@ -7,16 +7,16 @@ import { createName, type Name, parseName } from './name.ts'
 import { carryOut } from './plan.ts'
 import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
 
-/** A bundle that something is made for. */
+/** The bundle for the generated code. */
 export interface ChosenBundle {
   readonly name: Name
-  /** Where it is registered; from the project's root. */
+  /** The file with the bundle's `register`, relative to the root of the project. */
   readonly file: string
-  /** What stands there; `undefined` where there is no such file. */
+  /** The content of the file; `undefined` if it does not exist. */
   readonly text: string | undefined
 }
 
-/** Finds the bundle that is named. @throws CommandUsageError */
+/** Finds the bundle of the option `--bundle`. @throws CommandUsageError */
 export function chooseBundle(directory: string, { options }: Pick<CommandInput, 'options'>): ChosenBundle {
   const all = listBundles(directory).join(', ')
   const { bundle } = options
@@ -32,7 +32,7 @@ export function chooseBundle(directory: string, { options }: Pick<CommandInput, 
   return { name, file, text: existsSync(target) ? readFileSync(target, 'utf8') : undefined }
 }
 
-/** Names the folders of bundles. */
+/** The names of all bundle folders. */
 export function listBundles(directory: string): string[] {
   const entries = readdirSync(path.join(directory, 'bundles'), { withFileTypes: true })
   return entries.filter(entry => entry.isDirectory()).map(({ name }) => name)
@@ -40,7 +40,7 @@ export function listBundles(directory: string): string[] {
 
 const index = 'bundles/index.ts'
 
-/** Makes a bundle, and lists it among those of the application. @throws CommandUsageError */
+/** Generates a bundle, and adds it to the list of bundles. @throws CommandUsageError */
 export function makeBundle(directory: string, input: CommandInput, output: Output): ExitCode {
   const name = parseName(String(input.arguments.name), 'bundle')
   const folder = `bundles/${name.kebab}`
@@ -61,13 +61,13 @@ export function makeBundle(directory: string, input: CommandInput, output: Outpu
   return carryOut({ files, test, changed: index, change, next }, directory, input, output)
 }
 
-/** The profiler's own. */
+/** The names of the profiler's own collectors. */
 const taken: readonly string[] = [
   ...['config', 'cpu', 'events', 'exception', 'findings', 'http', 'late', 'logger', 'memory', 'redirects', 'request'],
   ...['response', 'router', 'server', 'session', 'templates', 'time'],
 ]
 
-/** Makes a collector and its panel. @throws CommandUsageError */
+/** Generates a collector and its panel. @throws CommandUsageError */
 export function makeCollector(directory: string, input: CommandInput, output: Output): ExitCode {
   const name = parseName(String(input.arguments.name), 'collector')
   if (taken.includes(name.kebab)) {
@@ -89,7 +89,7 @@ export function makeCollector(directory: string, input: CommandInput, output: Ou
   return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }
 
-/** What tests make some events with, beside the request. */
+/** The arguments of some events in generated tests. */
 const values: Readonly<Record<string, string>> = {
   'kernel.controller': '() => undefined',
   'kernel.controller_arguments': '() => undefined, []',
@@ -97,7 +97,7 @@ const values: Readonly<Record<string, string>> = {
   'kernel.exception': "new Error('lost')",
 }
 
-/** Makes a listener of an event in the life of a request. @throws CommandUsageError */
+/** Generates a listener for a lifecycle event. @throws CommandUsageError */
 export function makeListener(directory: string, input: CommandInput, output: Output): ExitCode {
   const name = parseName(String(input.arguments.name), 'listener')
   const { file, name: bundle, text } = chooseBundle(directory, input)
@@ -127,7 +127,7 @@ function replaceEvent(event: string): Replacements {
   }
 }
 
-/** Makes a page: its route and controller, and its template. @throws CommandUsageError */
+/** Generates a page with route, controller and template. @throws CommandUsageError */
 export function makePage(directory: string, routes: Iterable<Route>, input: CommandInput, output: Output): ExitCode {
   const name = parseName(String(input.arguments.name), 'page')
   const { file, name: bundle, text } = chooseBundle(directory, input)
@@ -151,7 +151,7 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
   return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }
 
-/** What stands in a skeleton, and what takes its place. */
+/** Texts of a skeleton and their replacements. */
 export type Replacements = Readonly<Record<string, string>>
 
 /** The replacements of the bundle `acme-shop`. */
@@ -159,15 +159,15 @@ export function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): 
   return { 'acme-shop': kebab, acmeShop: camel }
 }
 
-/** The replacements of what is made, which is called `sample-name`. */
+/** The replacements of the generated thing, which is called `sample-name` in skeletons. */
 export function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
   return { 'sample-name': kebab, sampleName: camel, SampleName: pascal, sample_name: snake, 'Sample name': title }
 }
 
-/** Makes a file of a skeleton: its names are replaced, and imports put into their order. */
+/** Fills in a skeleton: replaces its names, and sorts its imports. */
 export function fillSkeleton(directory: string, skeleton: string, replacements: Replacements): string {
   const text = readFileSync(path.join(directory, 'bundles/maker/skeletons', skeleton), 'utf8')
-  // At once, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
+  // In one pass, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
   const pattern = new RegExp(known.map(word => word.replace(/[().]/g, '\\$&')).join('|'), 'g')
   return orderImports(text.replace(pattern, word => String(replacements[word])))

@@ -29,7 +29,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       options: [dryRun],
       examples: [
         { line: 'make:bundle shop', purpose: 'makes bundles/shop, to which pages and listeners can be added' },
-        { line: 'make:bundle shop --dry-run', purpose: 'tells what would be written' },
+        { line: 'make:bundle shop --dry-run', purpose: 'shows the files without writing them' },
       ],
       run: async (...call) => (await import('./generators.ts')).makeBundle(directory, ...call),
     },
@@ -54,7 +54,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       examples: [
         {
           line: 'make:listener greeting kernel.response --bundle site',
-          purpose: 'makes one that is told of responses',
+          purpose: 'makes a listener for responses',
         },
       ],
       run: async (...call) => (await import('./generators.ts')).makeListener(directory, ...call),
@@ -70,7 +70,7 @@ function createCommands(app: Application): ConsoleCommand[] {
   ]
 }
 
-/** Those of a request. */
+/** The lifecycle events. */
 const events: readonly string[] = [
   'kernel.request',
   'kernel.controller',
@@ -82,7 +82,7 @@ const events: readonly string[] = [
   'kernel.terminate',
 ]
 
-const dryRun: CommandOption = { name: 'dry-run', description: 'tells what would be written, and writes nothing' }
+const dryRun: CommandOption = { name: 'dry-run', description: 'shows the files without writing them' }
 
 function nameArgument(example: string): CommandArgument {
   return { name: 'name', description: `its name in lower case with hyphens, such as ${example}` }

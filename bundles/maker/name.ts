@@ -1,6 +1,6 @@
 import { CommandUsageError } from '../../kernel/console-command.ts'
 
-/** A name as it is written in files, in code, in routes and for people. */
+/** A name in the spellings of files, code, routes and titles. */
 export interface Name {
   readonly kebab: string
   readonly camel: string
@@ -9,10 +9,10 @@ export interface Name {
   readonly title: string
 }
 
-/** With two names of this length, no line of what is made is too long. */
+/** With two names of this length, no generated line is too long. */
 const lengthLimit = 30
 
-/** Reads a name such as `price-list`; what it is of need not stand in it once more. @throws CommandUsageError */
+/** Parses a name such as `price-list`. A suffix with the kind (`-bundle`) is removed. @throws CommandUsageError */
 export function parseName(word: string, kind: string): Name {
   if (!/^[a-z][a-z\d]*(?:-[a-z\d]+)*$/.test(word)) {
     const right = toKebab(word) || 'price-list'
@@ -23,7 +23,7 @@ export function parseName(word: string, kind: string): Name {
   return createName(word.endsWith(ending) ? word.slice(0, -ending.length) : word)
 }
 
-/** Makes the forms of a name that is right. */
+/** Creates the spellings of a valid name. */
 export function createName(kebab: string): Name {
   const words = kebab.split('-')
   const pascal = words.map(capitalize).join('')

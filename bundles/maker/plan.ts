@@ -5,26 +5,26 @@ import type { Block } from '../../lib/console/document.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { readProperty } from '../../lib/stack/read-property.ts'
 
-/** How a file that is there has to be changed. */
+/** The change of an existing file. */
 export interface Change {
-  /** All of it as it is to be; `undefined` where it looks different from what is expected. */
+  /** The new content; `undefined` if the file does not look as expected. */
   readonly text: string | undefined
-  /** What is added. */
+  /** The added lines. */
   readonly lines: readonly string[]
 }
 
-/** What a generator is about to write. Paths lead from the project's root. */
+/** The files that a generator writes. Paths are relative to the root of the project. */
 export interface Plan {
   readonly files: readonly { readonly path: string; readonly text: string }[]
   readonly changed: string
   readonly change: Change
-  /** The test of it, which is one of the files. */
+  /** The path of the test, which is one of the files. */
   readonly test: string
-  /** How to see it at work, as a sentence. */
+  /** A sentence on how to see the result. */
   readonly next: string
 }
 
-/** Writes what was planned, or tells what would be written, and what is left to do by hand. Nothing is overwritten. */
+/** Writes the files of a plan, or shows them, and the changes that are left to the user. Existing files are kept. */
 export function carryOut(plan: Plan, directory: string, { options }: CommandInput, output: Output): ExitCode {
   const isDryRun = options['dry-run'] !== undefined
   const there = plan.files.map(file => file.path).filter(file => existsSync(path.join(directory, file)))

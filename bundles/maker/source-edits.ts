@@ -1,19 +1,19 @@
 import type { Change } from './plan.ts'
 
-/** Writes an import, of which there is one a line. */
+/** Creates the line of an import. */
 export function createImport(name: string, file: string): string {
-  // In pieces: tests look for imports in all sources.
+  // In pieces, as a test searches all sources for imports.
   return [`import { ${name} }`, 'from', `'${file}'`].join(' ')
 }
 
-/** Puts the imports at the beginning of a file into their order; each is on one line. */
+/** Sorts the imports at the beginning of a file; each is one line. */
 export function orderImports(text: string): string {
   const lines = text.split('\n')
   const end = lines.findIndex(line => !isImport(line))
   return [...lines.slice(0, end).sort(compareImports), ...lines.slice(end)].join('\n')
 }
 
-/** Adds an import to those at the beginning of a file; `undefined` where they are not as they are expected. */
+/** Adds an import to those at the beginning of a file; `undefined` if these do not look as expected. */
 export function addImport(text: string, added: string): string | undefined {
   const lines = text.split('\n')
   const end = lines.findIndex(line => !isImport(line))
@@ -26,7 +26,7 @@ function isImport(line: string): boolean {
   return /^import .* from (['])[^']+\1$/.test(line)
 }
 
-/** As Biome sorts them: Node's own, packages, then files, the farthest first. */
+/** The order of Biome: Node's modules, packages, files; of files, the most distant first. */
 function compareImports(one: string, other: string): number {
   const [first, second] = [toSortable(specifierOf(one)), toSortable(specifierOf(other))]
   return rankOf(first) - rankOf(second) || (first < second ? -1 : 1)
@@ -46,11 +46,11 @@ function toSortable(text: string): string {
   return text.replace(/\d+/g, number => number.padStart(10, '0'))
 }
 
-/** The method of a bundle that is an object, or of one that is a class; what stands in it is indented. */
+/** The method `register` of a bundle, which is an object or a class. */
 const empty = /^ {2}register\(\) \{\}/gm
 const filled = /^( {2}(?:async )?register\(app(?:: Application)?\)(?:: [^{\n]+)? \{\n(?: {4}.*\n|\n)*)( {2}\})/gm
 
-/** Adds a statement to what a bundle does when it is registered. */
+/** Adds a statement to the `register` of a bundle. */
 export function registerInBundle(text: string | undefined, added: string, statement: string): Change {
   return { text: text && addStatement(text, added, statement), lines: [added, '// in register(app):', statement] }
 }
@@ -67,10 +67,10 @@ function addStatement(text: string, added: string, statement: string): string | 
 
 const list = /^ {2}const bundles = \[([^[\]]*)\]$/m
 
-/** Columns; Biome writes what is longer as several lines. */
+/** Columns; Biome breaks longer lines. */
 const widest = 120
 
-/** Adds a bundle to the list of those of the application. */
+/** Adds a bundle to the application's list of bundles. */
 export function listBundle(text: string, bundle: string, file: string): Change {
   const added = createImport(bundle, file)
   return { text: addToList(text, bundle, added), lines: [added, '// in the list of bundles:', `${bundle},`] }

@@ -6,7 +6,7 @@ import { createDebugRouteMatch } from './debug-route-match.ts'
 import { createDebugRoutes } from './debug-routes.ts'
 import { createDebugTemplates } from './debug-templates.ts'
 
-/** Creates the commands that tell of the application. */
+/** Creates the commands that describe the application. */
 export function createCommands(app: Application): ConsoleCommand[] {
   return [
     createDebugConfig(app),

@@ -4,7 +4,7 @@ import type { Config } from '../../../lib/env/config.ts'
 import type { Settings } from '../../../lib/env/settings.ts'
 import { mask } from '../../../lib/redact/secret-names.ts'
 
-/** Creates the command that tells how the application is configured. Values that may be secret are masked. */
+/** Creates the command that lists the configuration. Values that may be secret are masked. */
 export function createDebugConfig({ bundles, config, redactor }: Foundation): ConsoleCommand {
   return {
     name: 'debug:config',
@@ -54,7 +54,7 @@ const masked = (value: string | undefined) => (value === undefined ? '' : mask)
 
 type Reader = (config: Config, variables: Readonly<Record<string, string>>) => string
 
-/** What is in force: also what a setting that is not set stands for. */
+/** Reads the effective value of each setting, which is the default of a setting that is not set. */
 const readers: Readonly<Record<keyof Settings, Reader>> = {
   NODE_ENV: (_config, { NODE_ENV = '' }) => NODE_ENV,
   APP_ENV: ({ environment }) => environment,

@@ -3,7 +3,7 @@ import { AnswerableEvent } from '../../../kernel/events.ts'
 import type { Block } from '../../../lib/console/document.ts'
 import type { EventClass, EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
-/** Creates the command that lists who listens to which event. */
+/** Creates the command that lists the listeners of each event. */
 export function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
   const typesOf = () => [...dispatcher.types()].filter(type => dispatcher.listeners(type).length > 0)
   return {
@@ -19,7 +19,7 @@ export function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
     ],
     examples: [
       { line: 'debug:events', purpose: 'lists all listeners' },
-      { line: 'debug:events kernel.response', purpose: 'lists who changes responses, and in which order' },
+      { line: 'debug:events kernel.response', purpose: 'lists the listeners of responses, in their order' },
     ],
     run({ arguments: { event = '' } }, output) {
       const types = typesOf()
@@ -27,7 +27,7 @@ export function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
       const exact = types.filter(({ eventName }) => eventName === event)
       const found = exact.length > 0 ? exact : types.filter(isWanted)
       if (found.length === 0) {
-        output.error(`Nobody listens to an event "${event}".`)
+        output.error(`No event with listeners matches "${event}".`)
         return exitCodes.failure
       }
       const events = found.map(type => describe(type, dispatcher))
@@ -40,7 +40,7 @@ export function createDebugEvents(dispatcher: EventDispatcher): ConsoleCommand {
 interface DescribedEvent {
   readonly event: string
   readonly class: string
-  /** What keeps the listeners that come later from being called, beside `stopPropagation()`. */
+  /** What ends the event before later listeners, apart from `stopPropagation()`. */
   readonly isStoppedByResponse: boolean
   readonly listeners: readonly { readonly name: string; readonly priority: number; readonly file?: string }[]
 }

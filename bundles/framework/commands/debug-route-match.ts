@@ -6,19 +6,19 @@ import type { RouteCollection } from '../../../lib/routing/route.ts'
 import { type RouteMatch, RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 import { controllerOf } from './debug-routes.ts'
 
-/** How many of the other routes are told, unless all are wanted. */
+/** How many of the other routes are listed by default. */
 const shownRoutes = 10
 
-/** Creates the command that tells which route takes a request, and why each other one does not. */
+/** Creates the command that finds the route of a request, and explains why each other route does not match. */
 export function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
   return {
     name: 'debug:route-match',
-    description: 'Tells which route takes a request, and why each other one does not',
+    description: 'Finds the route of a request, and explains why each other route does not match',
     arguments: [
       { name: 'method', description: 'the method, such as GET' },
       { name: 'url', description: 'a path, or a URL whose scheme and host count' },
     ],
-    options: [{ name: 'all', description: `tells of all other routes, not of the nearest ${shownRoutes}` }],
+    options: [{ name: 'all', description: `lists all other routes, not only the nearest ${shownRoutes}` }],
     examples: [
       { line: 'debug:route-match GET /partnership', purpose: 'finds the route of a page' },
       { line: 'debug:route-match POST https://example.org/partnership --all', purpose: 'finds out why there is a 405' },

@@ -13,14 +13,14 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
     arguments: [
       {
         name: 'filter',
-        description: 'a part of the name, path, host or controller; a whole name tells all of that route',
+        description: 'a part of the name, path, host or controller; a whole name shows the details of that route',
         isOptional: true,
         suggest: () => [...routes].map(({ name, path }) => [name, path.source]),
       },
     ],
     examples: [
       { line: 'debug:routes', purpose: 'lists all routes' },
-      { line: 'debug:routes partnership', purpose: 'tells all of the route "partnership"' },
+      { line: 'debug:routes partnership', purpose: 'shows the details of the route "partnership"' },
       { line: 'debug:routes /api --md', purpose: 'lists routes with "/api" in them, as Markdown' },
     ],
     run({ arguments: { filter = '' } }, output) {

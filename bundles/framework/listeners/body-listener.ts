@@ -1,15 +1,15 @@
 import { RequestEvent, TerminateEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
-/** After routing: a request that no route takes never waits for its body. */
+/** After routing: a request without a route never waits for its body. */
 const requestPriority = 10
 
-/** After everyone who may still want an uploaded file. */
+/** After all listeners that may need an uploaded file. */
 const terminatePriority = -2048
 
 /**
- * Reads JSON, form and text bodies before the controller runs, within the bytes that the route allows by its default
- * `_body_limit`; removes uploaded files when the request is over.
+ * Reads JSON, form and text bodies before the controller runs. The limit is the default `_body_limit` of the route. Removes
+ * uploaded files at the end of the request.
  */
 export class BodyListener {
   subscribe(dispatcher: EventDispatcher): void {

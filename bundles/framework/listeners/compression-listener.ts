@@ -7,16 +7,16 @@ import type { Headers } from '../../../lib/http/headers.ts'
 import { type Coding, preferredCoding } from '../../../lib/http/negotiation.ts'
 import { type Body, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 
-/** After everyone who reads or changes the body, and after sessions, which have a say in its caching. */
+/** After all listeners that read or change the body, and after the SessionListener, which changes its caching. */
 const priority = -1100
 
-/** Of the size of gzip, Brotli takes longer for what is made only once. */
+/** For a response that is compressed only once, gzip is faster than Brotli at the same size. */
 const codings: readonly Coding[] = ['gzip', 'br']
 
 /**
- * Compresses what is sent where the client takes it and it pays: pages, JSON and streams of text. A response that says
- * `cache-control: no-transform` is left alone: a page that shows a secret beside what its request has brought should say so,
- * as its length tells of both (BREACH).
+ * Compresses pages, JSON and streams of text, if the client accepts it and the size is worth it. A response with
+ * `cache-control: no-transform` is not compressed. Use that for a page with a secret and input of the request: its
+ * compressed length reveals something about both (BREACH).
  */
 export class CompressionListener {
   subscribe(dispatcher: EventDispatcher): void {
@@ -29,7 +29,7 @@ export class CompressionListener {
     addToVary(headers)
     const coding = preferredCoding(request.headers, codings)
     if (coding === undefined) return undefined
-    // Others may be told the same in other bytes.
+    // Other clients may get the same content in other bytes.
     weakenEtag(headers)
     if (isNotModified(request, response)) return undefined
     const compressed = compress(body, coding)
@@ -41,12 +41,12 @@ export class CompressionListener {
 
 type PresentBody = NonNullable<Body>
 
-/** Headers that were made for these very bytes. */
+/** Headers that are only true for the uncompressed bytes. */
 const bodyHeaders: readonly string[] = ['content-encoding', 'content-digest', 'repr-digest']
 
 function canBeCompressed(body: PresentBody, { headers, status }: Response): boolean {
   if (status === 206 || isBodiless(status)) return false
-  // Of a stream whose length is known, the length was promised.
+  // A stream with a Content-Length must have this length.
   if (body instanceof Readable ? headers.has('content-length') : body.length < compressionThreshold) return false
   if (!isCompressible(headers.get('content-type')) || bodyHeaders.some(name => headers.has(name))) return false
   return !/\bno-transform\b/i.test(headers.get('cache-control') ?? '')

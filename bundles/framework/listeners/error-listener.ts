@@ -6,21 +6,21 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import type { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 
-/** Before anyone has changed the error. */
+/** Before other listeners change the error. */
 const logPriority = 0
 
-/** After everyone who may have a better answer. */
+/** After all listeners that may have a better answer. */
 const handlePriority = -128
 
-/** The level at which a request is logged that no route takes, or that is refused before routing. */
+/** The log level of requests without a route, and of requests that are refused before routing. */
 export type MissLevel = 'error' | 'info'
 
-/** Logs errors, and lets the error controller answer them: a sub-request that is always GET. */
+/** Logs errors. The error controller answers them in a sub-request, whose method is always GET. */
 export class ErrorListener {
   readonly #logger: Logger
   readonly #missLevel: MissLevel
 
-  /** A developer wants to see misses; in production, scanners would fill the log with them. */
+  /** Developers need to see misses; in production, scanners would fill the log with them. */
   constructor(logger: Logger, missLevel: MissLevel) {
     this.#logger = logger.channel('request')
     this.#missLevel = missLevel
@@ -35,7 +35,7 @@ export class ErrorListener {
     const isMiss = error instanceof HttpError && isMissOrRefusal(error)
     if (isMiss || (error instanceof HttpError && error.status < 500)) {
       const { message, name } = error
-      // Where that was noticed is no news.
+      // The stack of such an error is always the same, so no place is logged.
       this.#logger[isMiss ? this.#missLevel : 'error']('Uncaught {name}: "{message}"', {
         name,
         message,
@@ -54,22 +54,22 @@ export class ErrorListener {
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
     const response = await event.kernel.handle(request, { catchErrors: false })
-    // Heard by the RemoveCspListener.
+    // For the RemoveCspListener.
     event.request.attributes.set('_remove_csp_headers', true)
     event.respond(response)
   }
 }
 
 /**
- * Whether no route takes a request, or a check refused it: scanners and broken clients cause these. Codes of checks begin
- * with `HTTP_`; `HTTP_ERROR` is the code of an HttpError without a code of its own.
+ * Whether the request has no route, or a check refused it: scanners and broken clients cause these errors. The codes of
+ * checks begin with `HTTP_`; `HTTP_ERROR` is the code of an HttpError without its own code.
  */
 function isMissOrRefusal({ code, status }: HttpError): boolean {
   if (code === KERNEL_NO_ROUTE.code || code === KERNEL_METHOD_NOT_ALLOWED.code) return true
   return code.startsWith('HTTP_') && code !== 'HTTP_ERROR' && isClientError(status)
 }
 
-/** The format of the route, also when a sub-request without a route of its own has failed. */
+/** The format of the route; for a sub-request without a route, the format of its parent. */
 function findFormat(request: Request): string | undefined {
   for (let asked: Request | undefined = request; asked !== undefined; asked = asked.parent) {
     if (asked.attributes.has('_format')) return asked.attributes.get('_format')
@@ -77,7 +77,7 @@ function findFormat(request: Request): string | undefined {
   return undefined
 }
 
-/** Also of what is no error, and cannot even be made a text. */
+/** Describes any thrown value, also one that cannot be converted to text. */
 function describe(error: unknown): { name: string; message: string; place: string } {
   const { frames, message, name } = flattenError(error)
   const file = frames[0]?.file?.split(/[\\/]/).at(-1)

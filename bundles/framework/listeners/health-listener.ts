@@ -5,10 +5,10 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { Response } from '../../../lib/http/response.ts'
 import type { Signals } from '../../../lib/signals.ts'
 
-/** After what cannot be understood was refused, and before anything that may wait or fail. */
+/** After invalid requests are refused, and before listeners that may wait or fail. */
 const priority = 255
 
-/** Answers supervisors: `/_health/live` as long as the process answers at all, `/_health` until the server drains. */
+/** Health checks: `/_health/live` is 200 while the process runs, `/_health` until the server drains. */
 export class HealthListener {
   #isDraining = false
 

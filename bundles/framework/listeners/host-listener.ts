@@ -3,14 +3,14 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { HTTP_HOST_FOREIGN } from '../../../lib/http/errors.ts'
 import { includesHost } from '../../../lib/http/host.ts'
 
-/** After the health check, which asks by address, and before all that may build a URL of the host. */
+/** After health checks, whose host is an address, and before listeners that may build a URL from the host. */
 const priority = 254
 
-/** Refuses requests to hosts that the site does not have: caches and links made of them would be somebody else's. */
+/** Refuses requests for foreign hosts: links and cached pages with such a host would lead to another site. */
 export class HostListener {
   readonly #hosts: readonly string[]
 
-  /** `*.example.org` stands for its subdomains. */
+  /** `*.example.org` matches all subdomains. */
   constructor(hosts: readonly string[]) {
     this.#hosts = hosts
   }

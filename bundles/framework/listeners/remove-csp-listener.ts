@@ -2,12 +2,12 @@ import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
-/** After whoever adds the header to responses. */
+/** After listeners that set the header. */
 const priority = -128
 
 /**
- * Replaces the Content-Security-Policy of a failed page on the debug error page, which brings a strict one of its own in a
- * `<meta>`. What a `<meta>` cannot say is that no other page may frame it. Registered while debug is on.
+ * Replaces the Content-Security-Policy of a failed page on the debug error page, which has its own strict policy in a
+ * `<meta>` element. A `<meta>` element cannot forbid frames, so the header does. Registered only in debug mode.
  */
 export class RemoveCspListener {
   readonly #debugGate: Pick<DebugGate, 'allows'>

@@ -3,13 +3,13 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import type { Request } from '../../../lib/http/request.ts'
 import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/response.ts'
 
-/** First of all, so that every other listener sees the headers that will be sent. */
+/** First, so that all other listeners see the headers that will be sent. */
 const priority = 0
 
 /**
  * Completes a response with a content type, by the request's format, `nosniff`, and a cautious Cache-Control. As in
- * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` when `last-modified`
- * or `expires` says how old it may get. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
+ * Symfony, a response without Cache-Control becomes `no-cache, private`, or `private, must-revalidate` if it has
+ * `last-modified` or `expires`. To a Cache-Control without `public`, `private` and `s-maxage`, `private` is added.
  */
 export class ResponseListener {
   subscribe(dispatcher: EventDispatcher): void {
@@ -30,7 +30,7 @@ function completeContentType(request: Request, { headers, status }: Response): v
   if (!headers.has('content-type')) {
     headers.set('content-type', contentTypeOf(String(request.attributes.get('_format') ?? 'html')))
   }
-  // Without it, a browser may run a text of a client as a script or a page.
+  // Without it, a browser may interpret a text of a client as a script or a page.
   if (!headers.has('x-content-type-options')) headers.set('x-content-type-options', 'nosniff')
 }
 
@@ -40,11 +40,11 @@ function completeCacheControl({ headers, status }: Response): void {
     if (!audience.test(control)) headers.set('cache-control', `${control}, private`)
     return
   }
-  // A permanent redirect may be kept: it carries no Cache-Control at all.
+  // A permanent redirect may be cached: it gets no Cache-Control.
   if (status === 301) return
   const hasDate = headers.has('last-modified') || headers.has('expires')
   headers.set('cache-control', hasDate ? 'private, must-revalidate' : 'no-cache, private')
 }
 
-/** A directive that says which caches may keep a response (RFC 9111, section 5.2.2). */
+/** A directive about the caches that may store a response (RFC 9111, section 5.2.2). */
 const audience = /(?:^|,)[ \t]*(?:public|private|s-maxage)[ \t]*(?:[=,]|$)/i

@@ -2,12 +2,12 @@ import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
-/** After every other header listener, so that a page can still say something else about itself. */
+/** After all other listeners of headers, so that a page can set its own value. */
 const priority = -255
 
 /**
- * Keeps what debugging shows out of search engines; registered while debug is on. A client that may not see debug output
- * gets what production sends: the header would name the site as one of development.
+ * Keeps pages of development out of search engines. Registered only in debug mode. Clients that may not see debug output get
+ * no such header, as in production.
  */
 export class RobotsListener {
   readonly #debugGate: Pick<DebugGate, 'allows'>

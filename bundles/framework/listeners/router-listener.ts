@@ -12,12 +12,12 @@ import { ROUTE_METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND } from '../../../lib/routing/
 import type { RouteCollection } from '../../../lib/routing/route.ts'
 import { RouteMatcher } from '../../../lib/routing/route-matcher.ts'
 
-/** After validation, session and static files; before whatever needs to know the route. Symfony's priority. */
+/** After validation, session and static files; before listeners that need the route. Symfony's priority. */
 const priority = 32
 
 /**
- * Finds the route of a request and attaches its parameters, `_route`, `_route_params` and `_controller`; a request that
- * has a controller already (a forward, the error page) keeps it. `OPTIONS *` asks the whole server, and is answered here.
+ * Finds the route of a request and sets its parameters, `_route`, `_route_params` and `_controller` as attributes. A request
+ * with a controller (a forward, the error page) keeps it. `OPTIONS *` is for the whole server, and is answered here.
  */
 export class RouterListener {
   readonly #routes: RouteCollection
@@ -25,7 +25,7 @@ export class RouterListener {
   readonly #isDebug: boolean
   #matcher: RouteMatcher | undefined
 
-  /** Outside of debug mode, errors have no stack: where a miss was noticed is no news, and scanners make many. */
+  /** Outside of debug mode, errors have no stack: it would always be the same, and scanners cause many. */
   constructor(routes: RouteCollection, logger: Logger, isDebug = true) {
     this.#routes = routes
     this.#logger = logger.channel('request')
@@ -39,7 +39,7 @@ export class RouterListener {
   onRequest(event: RequestEvent): void {
     const { request } = event
     if (request.attributes.has('_controller')) return
-    // With the first request all bundles have added their routes.
+    // Not earlier: at the first request all bundles have added their routes.
     this.#matcher ??= new RouteMatcher(this.#routes)
     const match = this.#matcher.match(request)
     if (match.outcome === 'method-not-allowed') throw this.#miss(() => createMethodNotAllowed(request, match.allow))

@@ -11,14 +11,14 @@ import type { Signals } from '../../../lib/signals.ts'
 /** Before routing, so that every later listener may use the session. */
 const requestPriority = 128
 
-/** After everyone who may still change the session. */
+/** After all listeners that may change the session. */
 const responsePriority = -1000
 
-/** What the session listener works with. */
+/** The services of the session listener. */
 export interface SessionListenerServices {
   readonly store: SessionStore
   readonly logger: Logger
-  /** Whether a session used on a stateless route is refused, and not only logged. */
+  /** Whether the use of a session on a stateless route is an error; otherwise it is only logged. */
   readonly isDebug: boolean
   readonly signals: Signals
 }
@@ -28,7 +28,7 @@ const cookieName = 'session'
 /** Seconds without use after which a session ends. */
 const lifetime = 24 * 60 * 60
 
-/** Gives requests a session, which costs nothing until it is used, and saves it with the response. */
+/** Provides the session of a request, which is read with its first use, and saves it with the response. */
 export class SessionListener {
   readonly #services: SessionListenerServices
 
@@ -54,7 +54,7 @@ export class SessionListener {
     const { store, logger, isDebug, signals } = this.#services
     const check = createStatelessCheck({
       isDebug,
-      // Asked at each use: the route is found after the session is given.
+      // Checked at each use: the route is not known yet.
       isStateless: () => request.attributes.get('_stateless') === true,
       report: () => logger.error('Session was used while the request was declared stateless.'),
     })
@@ -68,12 +68,12 @@ export class SessionListener {
 
 async function saveSession(session: Session, { scheme }: Request, { headers }: Response): Promise<void> {
   if (session.useCount > 0) {
-    // What depends on a session is for one client, and for now.
+    // A response that depends on a session is only for one client.
     const kept = headers.get('cache-control')?.includes('no-transform') ? ', no-transform' : ''
     headers.set('cache-control', `max-age=0, must-revalidate, private${kept}`)
     headers.set('expires', new Date().toUTCString())
   }
-  // The first failure was thrown, and this is the response to it: a second attempt would only log it again.
+  // The first failure was thrown, and this is its error page: a second attempt would log it again.
   if (session.hasFailed) return
   const cookie = await session.save()
   const secure = scheme === 'https'

@@ -3,10 +3,10 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { FileResponses } from '../../../lib/http/file-response.ts'
 import type { StaticFile, StaticFiles } from '../../../lib/http/static-files.ts'
 
-/** Before routing, which costs more than a look at the list of files. */
+/** Before routing, which is slower than the lookup of a file. */
 const priority = 48
 
-/** Answers requests for static files; one that is gone since they were listed is left to the router. */
+/** Answers requests for static files. Requests for files that were removed since go to the router. */
 export class StaticFileListener {
   readonly #files: StaticFiles
   readonly #responses = new FileResponses()

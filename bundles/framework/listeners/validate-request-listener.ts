@@ -2,10 +2,10 @@ import { RequestEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { findProblem } from '../../../lib/http/request-checks.ts'
 
-/** Before all that believes what the request says of itself. */
+/** Before all listeners that rely on the request. */
 const priority = 256
 
-/** Refuses requests that cannot be understood, with the reason; what is checked stands in one list. */
+/** Refuses invalid requests, with the reason. */
 export class ValidateRequestListener {
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)

@@ -173,7 +173,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
   t.match((await run('debug:events ExceptionEv')).stdout, 'ErrorListener.')
   const none = await run('debug:events nothing')
   t.equal(none.code, 1)
-  t.equal(none.stderr, 'Nobody listens to an event "nothing".\n')
+  t.equal(none.stderr, 'No event with listeners matches "nothing".\n')
   t.match(
     (await runInTerminal('__complete debug:events kernel.resp', { load })).stdout,
     /^kernel\.response\t\d+ listeners\n$/,

@@ -119,7 +119,7 @@ t.test('there is a listener for each event of a request', async t => {
   t.match(wrong.stderr, 'Allowed choices are kernel.request, kernel.controller,')
 })
 
-t.test('--dry-run tells what would be written, and writes nothing', async t => {
+t.test('--dry-run shows the files without writing them', async t => {
   const { has, read, run } = createProject(t)
   const { stdout } = await run('make:page price-list --bundle site --dry-run')
   t.match(
