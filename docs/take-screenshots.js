@@ -22,7 +22,7 @@ const sizeLimit = 100_000
 /** @param {number} milliseconds */
 const wait = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds))
 
-/** A shop with something to tell. @type {import('../dist/kernel/bundle.js').Bundle} */
+/** A shop with data for each panel. @type {import('../dist/kernel/bundle.js').Bundle} */
 const shop = {
   name: 'shop',
   register({ kernel, logger, routes, view }) {

@@ -25,7 +25,7 @@ function isPlaceOf(name: string, file: string): boolean {
   return places[packageOf(name)]?.split(' ').some(place => file.startsWith(place)) ?? false
 }
 
-/** The bundles of this project. Those that an application adds follow its own rules. */
+/** The bundles of this project. Bundles of an application follow its own rules. */
 const ownBundles = ['framework', 'maker', 'profiler', 'site']
 
 const sources = layers.flatMap(layer =>
@@ -35,7 +35,7 @@ const sources = layers.flatMap(layer =>
     .filter(file => !/^bundles\/.+\//.test(file) || ownBundles.includes(bundleOf(file))),
 )
 
-/** What a file imports: paths from the root for its own files, names for packages and node. */
+/** The imports of a file: paths from the root for files of the project, names for packages and node. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8')
   const specifiers = [...text.matchAll(/(?:from|import|import\(|require\() ?'([^'\s]+)'/g)].map(([, specifier]) =>
@@ -61,7 +61,7 @@ function importsThat(isOffence: (file: string, name: string) => boolean): string
   )
 }
 
-t.test('a file imports from its own layer or one to its left', async t => {
+t.test('a file imports from its own layer or from a layer to its left', async t => {
   t.ok(sources.length > 100, 'sources are found')
   t.strictSame(
     importsThat((file, name) => isOwn(name) && layerOf(name) > layerOf(file)),
@@ -119,7 +119,7 @@ t.test('the rooms of the profiler import in their order', async t => {
   )
 })
 
-t.test('each package is imported in its one place, and is declared', async t => {
+t.test('each package is imported in its place only, and is declared', async t => {
   const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const declared = Object.keys({ ...dependencies, ...peerDependencies })
   const isPackage = (name: string) => !isOwn(name) && !name.startsWith('node:')
@@ -136,7 +136,7 @@ t.test('each package is imported in its one place, and is declared', async t => 
   )
 })
 
-t.test('node:http is for the server, and for the names of statuses', async t => {
+t.test('only the server and the list of statuses import node:http', async t => {
   t.strictSame(
     importsThat((file, name) => name === 'node:http' && !/^kernel\/server\/|^lib\/http\/response\.ts$/.test(file)),
     [],
@@ -224,7 +224,7 @@ t.test('no template writes unescaped output, and SafeString stands in one file',
   t.strictSame(users, ['lib/view/view.ts'])
 })
 
-t.test('every error code is the name of its constant, has a row in the reference, and every row a code', async t => {
+t.test('every error code is the name of its constant and has a row in the reference', async t => {
   const codes = sources.flatMap(file => [
     ...readFileSync(file, 'utf8').matchAll(/export const ([A-Z\d_]+)[^=]*=\s*defineError\(\s*'([A-Z\d_]+)'/g),
   ])
@@ -239,7 +239,7 @@ t.test('every error code is the name of its constant, has a row in the reference
   t.strictSame(documented.toSorted(), codes.map(([, , code]) => code).toSorted())
 })
 
-t.test('coverage is never ignored without a reason, nor often', async t => {
+t.test('coverage is rarely ignored, and never without a reason', async t => {
   const marks = sources.flatMap(file => readFileSync(file, 'utf8').match(/.*(?:c8|v8|istanbul) ignore.*/g) ?? [])
   t.ok(marks.length <= 20)
   t.strictSame(

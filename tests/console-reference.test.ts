@@ -13,7 +13,7 @@ t.test('every command has its section in the reference, and every section a comm
   t.strictSame(sections, commands.toSorted())
 })
 
-t.test('every option of a command that is not explained by its name is in its section', async t => {
+t.test('every option of a command is in its section, unless its name explains it', async t => {
   for (const section of prose.split(/^## /m).slice(1)) {
     const name = String(section.split('\n', 1)[0])
     const { stdout } = await runDocumented(`${name} --help`)
@@ -26,7 +26,7 @@ t.test('every option of a command that is not explained by its name is in its se
   }
 })
 
-t.test('the examples of the reference have the output that stands there', async t => {
+t.test('the examples of the reference print the documented output', async t => {
   const blocks = [...reference.matchAll(/^```console\n([\s\S]*?)^```$/gm)].flatMap(([, block]) =>
     String(block)
       .split(/^\$ bin\/console /m)
@@ -36,9 +36,9 @@ t.test('the examples of the reference have the output that stands there', async 
   for (const block of blocks) {
     const [line = '', ...output] = block.split('\n')
     const { stderr, stdout } = await runDocumented(line)
-    const told = output.join('\n').trimEnd()
+    const documented = output.join('\n').trimEnd()
     // A line of … stands for any number of lines.
-    const [beginning = '', end] = withoutPlaces(told).split('\n…', 2)
+    const [beginning = '', end] = withoutPlaces(documented).split('\n…', 2)
     const actual = withoutPlaces(stdout + stderr).trimEnd()
     t.ok(
       end === undefined ? actual === beginning : actual.startsWith(beginning) && actual.endsWith(end),
@@ -47,7 +47,7 @@ t.test('the examples of the reference have the output that stands there', async 
   }
 })
 
-t.test('the examples of the help can be followed', async t => {
+t.test('the examples of the help are valid command lines', async t => {
   const home = process.cwd()
   // Some write files.
   process.chdir(t.testdir())

@@ -150,11 +150,11 @@ async function startForward(t: Test, port: number): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-const key = 'k3y-for-tests.nobody~knows'
+const key = 'k3y-for-tests.no-one~knows'
 
 t.test('a forward of the same user is a client like any other, but for the key', { skip: lacksCurl }, async t => {
   const { port } = await startSite(t)
-  t.strictSame(await learnByCurl(await startForward(t, port)), shown, 'documented: it cannot be told apart')
+  t.strictSame(await learnByCurl(await startForward(t, port)), shown, 'documented: it cannot be recognized')
 
   const { port: locked } = await startSite(t, { DEBUG_KEY: key })
   const forward = await startForward(t, locked)

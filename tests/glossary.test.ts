@@ -2,13 +2,12 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 
-/** A set of files, and which of their texts a user reads. */
+/** Files and folders that a rule is held against. */
 interface Room {
-  /** Files and folders. */
   readonly places: readonly string[]
   /** How the names of its files end. */
   readonly endings: readonly string[]
-  /** Takes the text of a file, and leaves only what users read: the rest becomes blanks, so that line numbers stay. */
+  /** Leaves only what users read of a file: the rest becomes blanks, so that line numbers stay. */
   readonly toShown: (text: string) => string
 }
 
@@ -18,39 +17,94 @@ const documents: Room = {
   toShown: text => blank(text, /^```[\s\S]*?^```$|`[^`\n]+`|\]\([^)]*\)/gm),
 }
 
+const templates: Room = {
+  places: ['templates'],
+  endings: ['.hbs'],
+  toShown: text =>
+    blank(text, /\{\{[\s\S]*?\}\}|(?<![-\w])(?:class|id|href|src|name|for|value|action|data-[\w-]+)="[^"]*"/g),
+}
+
+/** Sources whose texts are on screens, in a terminal or in logs. */
+const texts: Room = {
+  places: ['bin', 'kernel', 'lib', 'bundles'],
+  endings: ['.ts'],
+  toShown: text => keepSentences(blank(text, /\/\*[\s\S]*?\*\/|(?<![:'])\/\/.*$/gm)),
+}
+
 /** The rooms whose texts use the words of the glossary. */
-const namedRooms: readonly Room[] = [documents]
+const namedRooms: readonly Room[] = [documents, templates, texts]
 
 /** The rooms that are written in plain English, comments and names of tests included. */
-const plainRooms: readonly Room[] = [documents]
+const plainRooms: readonly Room[] = [
+  documents,
+  {
+    places: [
+      'bin',
+      'lib',
+      'kernel',
+      'templates',
+      'bundles',
+      'tests',
+      'bench/bench.js',
+      'bench/claims',
+      'bench/http',
+      '.ci',
+    ],
+    endings: ['.ts', '.js', '.hbs', '.css', '.md', 'run'],
+    toShown: text => text,
+  },
+]
 
 /** Words of the dialect that plain English avoids. */
 const dialect = ['told', 'tells', 'tell', 'nobody', 'whoever', 'somebody', 'what is not', 'one who', 'those who']
 
 /** Files that quote the words which they explain. */
-const quotes = [
-  'docs/reference/glossary.md',
-  'CONTRIBUTING.md',
+const quotes = ['docs/reference/glossary.md', 'CONTRIBUTING.md', 'tests/glossary.test.ts']
+
+/** Files and folders that are still to be rewritten. Nothing is added here. */
+const unfinished = [
   'docs/decisions/012-segmented-store.md',
   'docs/decisions/019-reading-records-softly.md',
-  'docs/decisions/044-log-lines-without-a-package.md',
+  'kernel/',
+  'bundles/framework/',
+  'bundles/maker/',
+  'bundles/site/',
+  'bundles/profiler/assets/',
+  'bundles/profiler/cli/',
+  'bundles/profiler/export/',
+  'bundles/profiler/insight/',
+  'bundles/profiler/profile/',
+  'bundles/profiler/record/',
+  'bundles/profiler/testing/',
+  'bundles/profiler/web/',
+  'templates/site/',
+  'tests/browser/',
+  'tests/bundles/',
+  'tests/kernel/',
+]
+
+/** Folders whose texts still have words that the glossary excludes. Nothing is added here. */
+const unnamed = [
+  'docs/decisions/012-segmented-store.md',
+  'docs/decisions/019-reading-records-softly.md',
+  'bundles/profiler/cli/',
 ]
 
 /** Phrases in which an excluded word means something else. */
-const exceptions = ['event subscriber', 'TypeScript plugin', 'lib/redact/']
+const exceptions = ['event subscriber', 'TypeScript plugin', 'lib/redact/', "'nobody'", 'Record<']
 
 t.test('documents and screens use the words of the glossary', async t => {
   const excluded = readExcludedWords()
   t.ok(excluded.includes('outgoing request'), 'the words are found')
   t.strictSame(
-    namedRooms.flatMap(room => findOffenders(room, excluded, room.toShown)),
+    namedRooms.flatMap(room => findOffenders(room, excluded, room.toShown, unnamed)),
     [],
   )
 })
 
 t.test('sources, screens and documents are written in plain English', async t => {
   t.strictSame(
-    plainRooms.flatMap(room => findOffenders(room, dialect, text => text)),
+    plainRooms.flatMap(room => findOffenders(room, dialect, text => text, unfinished)),
     [],
   )
 })
@@ -64,9 +118,15 @@ function readExcludedWords(): string[] {
 }
 
 /** Finds excluded words, as `file:line: word`. */
-function findOffenders(room: Room, words: readonly string[], toText: (text: string) => string): string[] {
+function findOffenders(
+  room: Room,
+  words: readonly string[],
+  toText: (text: string) => string,
+  left: readonly string[],
+): string[] {
   const pattern = new RegExp(`\\b(?:${words.join('|')})\\b`, 'gi')
-  const files = room.places.flatMap(place => listFiles(place, room.endings)).filter(file => !quotes.includes(file))
+  const isHeld = (file: string) => !quotes.includes(file) && !left.some(place => file.startsWith(place))
+  const files = room.places.flatMap(place => listFiles(place, room.endings)).filter(isHeld)
   return files.flatMap(file => {
     const text = blank(toText(readFileSync(file, 'utf8')), new RegExp(exceptions.join('|'), 'gi'))
     const lineOf = (index: number) => text.slice(0, index).split('\n').length
@@ -83,4 +143,16 @@ function listFiles(place: string, endings: readonly string[]): string[] {
 /** Replaces what a pattern finds by blanks. */
 function blank(text: string, pattern: RegExp): string {
   return text.replace(pattern, found => found.replace(/[^\n]/g, ' '))
+}
+
+/** Replaces all code of a source by blanks: only literals of several words stay, without their expressions. */
+function keepSentences(code: string): string {
+  let kept = ''
+  let end = 0
+  for (const { 0: literal, index } of code.matchAll(/'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`/g)) {
+    const text = literal.includes(' ') ? blank(literal, /\$\{[^}]*\}/g) : blank(literal, /[^\n]/g)
+    kept += blank(code.slice(end, index), /[^\n]/g) + text
+    end = index + literal.length
+  }
+  return kept + blank(code.slice(end), /[^\n]/g)
 }

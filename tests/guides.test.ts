@@ -22,10 +22,10 @@ const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
 const list = 'bundles/index.ts'
 const cleanList = readFileSync('tests/fixtures/bundles-index.txt', 'utf8')
 
-/** Where servers are documented to be; in a test each has a port of its own. */
+/** The address of servers in the guides; in a test each server has its own port. */
 const documented = '127.0.0.1:8000'
 
-/** Languages of files that belong into other programs, and the test of the guide that has them. */
+/** Languages of files for other programs, and the guide whose own test covers them. */
 const elsewhere: Readonly<Record<string, string>> = {
   ini: 'deploy.md',
   nginx: 'deploy.md',
@@ -35,7 +35,7 @@ const elsewhere: Readonly<Record<string, string>> = {
 
 const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is no curl on this machine'
 
-t.test('every block of code in the guides is what it says', async t => {
+t.test('every block of code in the guides works as shown', async t => {
   const project = new GuideProject(t)
   for (const name of guides) {
     await t.test(name, async t => {
@@ -53,12 +53,12 @@ t.test('the list of bundles is that of a clean clone, or has grown', async t => 
   for (const line of cleanList.split('\n')) t.ok(lines.includes(line) || line.startsWith('  const bundles = '), line)
 })
 
-t.test('a block or a change that would be passed over is a mistake', async t => {
+t.test('a block or a change that cannot be applied is an error', async t => {
   t.throws(() => parseGuide('- a list\n  ```ts\n  hidden()\n  ```\n'), /cannot be read/)
   t.throws(() => applyDiff('one\ntwo', '--- list.ts\n three\n+four\n'), /no line "three"/)
 })
 
-/** Puts the files of a guide into the project, and changes those that it changes. */
+/** Writes the files of a guide into the project, and applies its diffs. */
 function writeFiles(blocks: readonly GuideBlock[], project: GuideProject): string[] {
   const named = blocks.flatMap(({ file, ...block }) => (file === undefined ? [] : [{ ...block, file }]))
   for (const { file, language, text } of named) {
@@ -67,7 +67,7 @@ function writeFiles(blocks: readonly GuideBlock[], project: GuideProject): strin
   return named.map(({ file }) => file)
 }
 
-/** What is neither a file nor commands with their output: parts of files, commands that go on, settings of others. */
+/** Checks blocks that are neither files nor commands with output: parts of files, endless commands, settings of other programs. */
 function checkText(
   t: Test,
   { file, language, text }: GuideBlock,

@@ -7,7 +7,7 @@ import { lifecycle } from './support/lifecycle.ts'
 
 const readme = readFileSync('README.md', 'utf8')
 
-t.test('the bundle of the README is the one that is tested here, and does what it says', async t => {
+t.test('the bundle of the README greets and signs', async t => {
   t.ok(readme.includes(readFileSync('tests/fixtures/hello-bundle.ts', 'utf8')))
   const { client, expectProfile } = await createProfiledTestKernel({ bundles: [frameworkBundle, helloBundle] })
   const response = await client.get('/hello/Ada')

@@ -23,10 +23,10 @@ const api = readSections('docs/reference/api.md')
 const symfony = readSections('docs/guides/from-symfony.md')
 const textOf = (sections: ReadonlyMap<string, string>, title: string) => sections.get(title) ?? ''
 
-t.test('the listeners of each event are those of a running kernel, in their order', async t => {
+t.test('the reference lists the listeners of a running kernel in their order', async t => {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
   const site = { APP_ENV: 'prod', APP_HOSTS: 'example.org' }
-  /** What is there by the words of the reference. */
+  /** The conditions in the words of the reference that hold for each kernel. */
   const kernels: readonly (TestKernelOptions & { readonly there: readonly string[] })[] = [
     { there: ['always', 'debug', 'profiler'], bundles: [frameworkBundle, profiler] },
     { there: ['always', 'debug'], bundles: [frameworkBundle] },
@@ -39,13 +39,13 @@ t.test('the listeners of each event are those of a running kernel, in their orde
     for (const type of lifecycle) {
       const documented = readRows(textOf(events, type.eventName)).filter(([, , when = '']) => there.includes(when))
       const actual = app.dispatcher.listeners(type).map(({ name, priority }) => [String(priority), name])
-      const told = documented.map(([priority, name]) => [priority, name])
-      t.strictSame(told, actual, `${type.eventName}: ${there.join(', ')}`)
+      const expected = documented.map(([priority, name]) => [priority, name])
+      t.strictSame(actual, expected, `${type.eventName}: ${there.join(', ')}`)
     }
   }
 })
 
-t.test('each event has its class, and what may be changed of it', async t => {
+t.test('the reference names the class of each event, and properties that exist', async t => {
   const response = new Response()
   const examples = [
     factories.createRequestEvent(),
@@ -69,7 +69,7 @@ t.test('each event has its class, and what may be changed of it', async t => {
   }
 })
 
-t.test('events come in the order that the reference tells', async t => {
+t.test('events are dispatched in the order of the reference', async t => {
   const handlers = createHandlerBundle({
     '/response': () => new Response('done'),
     '/else': () => 'something else',
@@ -95,7 +95,7 @@ t.test('events come in the order that the reference tells', async t => {
   }
 })
 
-t.test('the priorities that those who come from Symfony are told are among them', async t => {
+t.test('the priorities in the guide for Symfony developers are those of the reference', async t => {
   for (const [event = '', what = '', , here = ''] of readRows(textOf(symfony, 'Priorities'))) {
     t.ok(
       readRows(textOf(events, event)).some(([priority]) => priority === here),
@@ -104,7 +104,7 @@ t.test('the priorities that those who come from Symfony are told are among them'
   }
 })
 
-t.test('every signal that is declared is in the reference', async t => {
+t.test('every declared signal is in the reference', async t => {
   const declared = ['kernel', 'bundles'].flatMap(layer =>
     listSources(layer).flatMap(file => {
       const [, map = ''] = /interface SignalMap \{([\s\S]*?)\n {2}\}/.exec(readFileSync(file, 'utf8')) ?? []
@@ -115,13 +115,13 @@ t.test('every signal that is declared is in the reference', async t => {
   t.strictSame(documented.toSorted(), declared.toSorted())
 })
 
-t.test('every setting is in the reference, with its default and the values that are refused', async t => {
+t.test('every setting is in the reference, and refuses a wrong value', async t => {
   const { stdout } = await runDocumented('debug:config --json')
   const { settings } = JSON.parse(stdout) as { settings: { name: string }[] }
   const rows = readRows(textOf(configuration, 'Settings'))
   t.strictSame(rows.map(([name]) => name).toSorted(), settings.map(({ name }) => name).toSorted())
 
-  const base = { APP_SECRET: 'a secret for tests, which nobody keeps' }
+  const base = { APP_SECRET: 'a secret for tests, of enough characters' }
   for (const [name = '', type = ''] of rows) {
     const parse = () => parseConfig({ ...base, [name]: '? ?' })
     if (type === 'text') t.ok(name.startsWith('RECAPTCHA3') || parse(), name)
@@ -129,11 +129,11 @@ t.test('every setting is in the reference, with its default and the values that 
   }
 })
 
-t.test('defaults of settings are those of the reference', async t => {
+t.test('the reference has the defaults of settings', async t => {
   const defaults = new Map(
     readRows(textOf(configuration, 'Settings')).map(([name = '', , preset = '']) => [name, preset]),
   )
-  const base = { APP_SECRET: 'a secret for tests, which nobody keeps' }
+  const base = { APP_SECRET: 'a secret for tests, of enough characters' }
   const [unset, dev, test, prod] = ['', 'dev', 'test', 'prod'].map(name => parseConfig({ ...base, APP_ENV: name }))
   t.equal(unset?.environment, defaults.get('APP_ENV'))
   t.equal(defaults.get('APP_DEBUG'), 'on in `dev` and `test`, off in `prod`')
@@ -161,7 +161,7 @@ t.test('every option of bin/serve is in the reference, with its default', async 
   t.match(defaults, { '--host': host, '--port': String(port), '--workers': String(workers) })
 })
 
-t.test('what routes and the profiler can be told is there', async t => {
+t.test('the options of routes and of the profiler are those of the reference', async t => {
   const code = ['bundles/framework', 'kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
   for (const [name = ''] of readRows(textOf(configuration, 'Routes'))) {
     t.ok(
@@ -180,7 +180,7 @@ t.test('what routes and the profiler can be told is there', async t => {
   )
 })
 
-/** A line of the public API. */
+/** A row of the public API. */
 interface ApiLine {
   readonly name: string
   readonly file: string
@@ -190,7 +190,7 @@ const lines: readonly ApiLine[] = [...api].flatMap(([folder, section]) =>
   readRows(section).map(([name = '', file = '']) => ({ name, file: path.join(folder, file) })),
 )
 
-t.test('what the public API names is there, and named once', async t => {
+t.test('each export of the public API exists, and has one row', async t => {
   for (const { file, name } of lines) {
     const isNamed = name.endsWith('*')
       ? exportsOf(file).every(each => each.startsWith(name.slice(0, -1)))
@@ -201,7 +201,7 @@ t.test('what the public API names is there, and named once', async t => {
   t.equal(new Set(names).size, names.length)
 })
 
-t.test('every export of the kernel has a line, unless its file is the own business of the kernel', async t => {
+t.test('every export of the kernel has a row, unless its file is listed as internal', async t => {
   const [, own = ''] = /^The kernel's own: (.*)\.$/m.exec(textOf(api, 'kernel/')) ?? []
   const hidden = Array.from(own.matchAll(/`([^`]+)`/g), ([, name]) => String(name))
   const files = readdirSync('kernel').filter(name => name.endsWith('.ts'))
@@ -211,7 +211,7 @@ t.test('every export of the kernel has a line, unless its file is the own busine
   }
 })
 
-t.test('what the guides import is public', async t => {
+t.test('guides import public names only', async t => {
   for (const guide of readdirSync('docs/guides')) {
     const blocks = readGuide(path.join('docs/guides', guide))
     const own = blocks.map(({ file }) => file)
@@ -226,7 +226,7 @@ t.test('what the guides import is public', async t => {
   }
 })
 
-t.test('links between documents lead somewhere, and the index leads to all of them', async t => {
+t.test('links between documents lead to files, and the index links to all documents', async t => {
   const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.md'))
     .map(file => path.join('docs', file))
@@ -259,7 +259,7 @@ function isPublic(file: string, name: string): boolean {
   return lines.some(line => line.file === file && (line.name === name || isFamily(line.name, name)))
 }
 
-/** `KERNEL_*` stands for all that begin so. */
+/** `KERNEL_*` stands for all names with this prefix. */
 function isFamily(pattern: string, name: string): boolean {
   return pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1))
 }

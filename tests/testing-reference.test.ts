@@ -17,7 +17,7 @@ const sections = new Map(
     .map(section => [String(section.split('\n', 1)[0]), section]),
 )
 
-/** What is exported, with the line before it. */
+/** The exports of a file, with the line before each. */
 function exportsOf(code: string): { readonly name: string; readonly before: string }[] {
   return [...code.matchAll(/^(.*)\nexport (?:async )?(?:class|function|const|interface|type) (\w+)/gm)].map(
     ([, before = '', name = '']) => ({ name, before }),
@@ -41,12 +41,12 @@ for (const file of files) {
   const section = sections.get(file) ?? ''
   const known = [...exportsOf(code).map(({ name }) => name), ...membersOf(code)].filter(name => name !== 'constructor')
 
-  t.test(`all that ${file} exports is documented, in the code and in the reference`, async t => {
+  t.test(`every export of ${file} is documented in the code and in the reference`, async t => {
     for (const { before, name } of exportsOf(code)) t.equal(before.trim().slice(-2), '*/', `${name} has a comment`)
     for (const name of known) t.match(section, new RegExp(`\`${name}[\`(]`), name)
   })
 
-  t.test(`what the reference tells of ${file} is there`, async t => {
+  t.test(`each row of the reference names an export or a member of ${file}`, async t => {
     const rows = [...section.matchAll(/^\| (`.+?) \|/gm)].flatMap(([, cell = '']) => cell.match(/`\w+/g) ?? [])
     t.ok(rows.length > 0)
     for (const name of rows) t.ok(known.includes(name.slice(1)), name)

@@ -4,8 +4,8 @@ import { targets } from '../http/work.js'
 /** @typedef {import('../report.js').Claim} Claim */
 
 /**
- * What it costs to wait for a request that is to be sampled: two servers that record the same requests, of which one is
- * armed for a route that nobody asks for. Without the profiler's own price nobody could tell that from nothing.
+ * The cost of waiting for a request to sample: two servers record the same requests, and one of them is armed for an unused
+ * route. Both have the cost of the profiler, so that only this difference remains.
  *
  * @type {Claim}
  */

@@ -45,7 +45,7 @@ export const profiler = {
         { ...ofMiss, name: '404' },
         { ...ofMiss, name: '404, profiled', feature: 'profiled' },
         { ...ofErrorPage, name: 'error page' },
-        // It tells how long things took.
+        // It contains durations.
         { ...ofErrorPage, name: 'error page, profiled', feature: 'profiled', isVarying: true },
       ],
       options,

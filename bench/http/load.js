@@ -8,7 +8,7 @@ import { browserHeaders, host } from './work.js'
  * @typedef {object} Load
  * @property {number} port
  * @property {string} target
- * @property {string} [accept] what the client prefers; what a browser does unless told else
+ * @property {string} [accept] the Accept header; the default is that of a browser
  * @property {number} requests
  * @property {number} connections
  * @property {number} status

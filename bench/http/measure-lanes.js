@@ -12,7 +12,7 @@ import { browserHeaders, host } from './work.js'
  * @property {string} target
  * @property {number} status expected
  * @property {boolean} [isVarying] whether the length of its answers is not always the same
- * @property {string} [accept] what the client prefers; what a browser does unless told else
+ * @property {string} [accept] the Accept header; the default is that of a browser
  */
 
 /** More than the load process needs to keep a server busy, fewer than would make it wait for memory. */

@@ -1,5 +1,5 @@
-// A server process: tells its port, then, whenever it is asked, the CPU time it has used (in microseconds) or its resident
-// memory after a garbage collection (in bytes).
+// A server process: it reports its port, and on request its CPU time (in microseconds) or its resident memory after a
+// garbage collection (in bytes).
 import { measureCpu } from './measure-cpu.js'
 
 const [name, feature] = process.argv.slice(2)

@@ -9,7 +9,7 @@ export const cacheControl = 'no-cache, private'
 
 export const host = '127.0.0.1'
 
-/** What a browser says of itself, shortened. Nobody is asked to compress: in their usual set-up the peers would not. */
+/** The headers of a browser, shortened. They request no compression: the peers do not compress by default. */
 export const browserHeaders = Object.freeze({
   'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101',
   accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8',

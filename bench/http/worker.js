@@ -1,4 +1,4 @@
-// One of several worker processes: tells what it has used, and how many requests it has had, whenever it is asked.
+// One of several worker processes. On request it reports its resource usage and its number of requests.
 import { subscribe } from 'node:diagnostics_channel'
 import { measureCpu } from './measure-cpu.js'
 import { start } from './servers/sinfonietta.js'

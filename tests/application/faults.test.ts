@@ -81,7 +81,7 @@ function ask(agent: Agent, url: string): Promise<Answer> {
   })
 }
 
-/** Goes on asking what each answer of belongs to one request, until it is told to stop: how often, and what was wrong. */
+/** Sends requests whose answers identify them, until it is stopped; returns their number, and wrong answers. */
 function startGoodRequests({ ask }: Site): { stop(): Promise<{ count: number; wrong: Answer[] }> } {
   let isOver = false
   let count = 0
@@ -205,7 +205,7 @@ for (const environment of ['dev', 'prod']) {
     const { ask, records } = await startSite(t, environment)
     t.hasStrict(await ask('/self'), { status: 500 })
     t.match(records.find(({ level }) => level === 'critical')?.message, /more than 10 sub-requests/)
-    t.ok(records.filter(({ level }) => level === 'critical').length === 1, 'it is told once')
+    t.ok(records.filter(({ level }) => level === 'critical').length === 1, 'it is logged once')
     t.hasStrict(await ask('/text'), { status: 200 })
   })
 
@@ -256,7 +256,7 @@ t.test('rt-throw-sync, rt-message-1m, rt-message-surrogate: what was thrown is d
   }
 })
 
-t.test('a request that nobody answers has a record, and is forgotten', async t => {
+t.test('a request without an answer has a profile, and its memory is released', async t => {
   const { ask, storage } = await startSite(t, 'dev', { answerTimeout: 300 })
   t.hasStrict(await ask('/faulty?at=controller&how=hang'), { status: 503 })
   t.hasStrict(await findSummary(storage, 'how=hang'), { status: 503, outcome: 'complete' })

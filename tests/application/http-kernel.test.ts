@@ -143,7 +143,7 @@ t.test('a forward is a sub-request whose response is the answer', async t => {
   t.strictSame(sequence, [...page.slice(0, 3), ...sub, ...page.slice(3), 'kernel.terminate'])
 })
 
-t.test('an error of a sub-request reaches the one who made it, when that is wanted', async t => {
+t.test('an error of a sub-request reaches its caller, if requested', async t => {
   const { client, sequence } = await boot(t)
   t.equal((await client.get('/inner-failure')).status, 500)
   t.equal(sequence.filter(name => name.startsWith('kernel.exception')).length, 1)
@@ -194,7 +194,7 @@ t.test('arguments that are waited for are waited for', async t => {
   t.equal((await kernel.handle(request)).body, 'later')
 })
 
-t.test('the current request can be followed through awaits, once somebody asks for it', async t => {
+t.test('the current request is available after awaits, once enabled', async t => {
   const context = new RequestContext()
   const request = createRequest()
   t.equal(
@@ -213,7 +213,7 @@ t.test('the current request can be followed through awaits, once somebody asks f
   )
 })
 
-t.test('a request without a controller is answered, whoever listens', async t => {
+t.test('a request without a controller is answered without any listener', async t => {
   t.equal((await createBareKernel().kernel.handle(createRequest())).status, 500)
 })
 

@@ -13,7 +13,7 @@ import { Response } from '#lib/http/response.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
-/** Numbers that go on for as long as somebody takes them. */
+/** Numbers without an end. */
 async function* count(): AsyncGenerator<string | Buffer> {
   for (let number = 1; ; number++) {
     const text = `data: ${number}\n\n`
@@ -134,7 +134,7 @@ t.test('a redirect that keeps the method keeps the body, and any other drops bot
     headers: { 'content-type': 'a/b' },
   })
   t.hasStrict(dropped.json(), { method: 'GET', type: null, body: '' })
-  t.equal((await client.patch('/kept')).status, 307, 'a redirect is shown unless told else')
+  t.equal((await client.patch('/kept')).status, 307, 'a redirect is not followed by default')
   t.equal((await client.delete('/kept', { redirect: 'follow' })).request.method, 'DELETE')
 })
 
@@ -202,7 +202,7 @@ t.test('streams are read and sent, and HEAD has no body', async t => {
   t.notOk(sent.request.headers.has('content-length'))
 })
 
-t.test('a body that breaks off, or is no JSON, is told with what there is', async t => {
+t.test('the error of a truncated or invalid JSON body contains the body', async t => {
   const { app, client } = await boot()
   const sent: unknown[] = []
   app.dispatcher.on(TerminateEvent, ({ isSent, streamError }) => void sent.push(isSent, String(streamError)))

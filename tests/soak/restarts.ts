@@ -8,18 +8,18 @@ import { startLoad } from './steady-load.ts'
 /** How often a site with two workers is restarted under load. */
 export interface RestartOptions {
   readonly restarts: number
-  readonly tell: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 /** Compiled, this file lies in dist/tests/soak. */
 const directory = path.join(import.meta.dirname, '../../..')
 
-/** Restarts a site of its own again and again; gives what is not as it must be. */
-export async function restartRepeatedly({ restarts, tell }: RestartOptions): Promise<string[]> {
+/** Restarts a site many times; returns complaints. */
+export async function restartRepeatedly({ restarts, print }: RestartOptions): Promise<string[]> {
   const command = ['-u', 'NODE_OPTIONS', process.execPath, 'bin/start.js', '--port=0', '--env=prod', '--workers=2']
   const env = { ...process.env, APP_SECRET: 'only for the time of some restarts, and long enough' }
   const child = spawn('env', command, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
-  child.stdout.on('data', chunk => tell(String(chunk).trimEnd()))
+  child.stdout.on('data', chunk => print(String(chunk).trimEnd()))
   const ended = once(child, 'exit')
   const url = await new Promise<string>((resolve, reject) => {
     let output = ''
@@ -37,10 +37,10 @@ export async function restartRepeatedly({ restarts, tell }: RestartOptions): Pro
     const old = childrenOf(child.pid)
     child.kill('SIGHUP')
     await until(() => !childrenOf(child.pid).some(pid => old.includes(pid)), 50)
-    tell(`restart ${restart}/${restarts} after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
+    print(`restart ${restart}/${restarts} after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
   }
   const { lost, requests } = await load.stop()
-  tell(`${restarts} restarts of two workers, ${requests} requests, ${lost.length} lost`)
+  print(`${restarts} restarts of two workers, ${requests} requests, ${lost.length} lost`)
 
   child.kill('SIGTERM')
   const [code, signal] = await ended

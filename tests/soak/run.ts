@@ -18,21 +18,21 @@ const seconds = Number(values.minutes) * 60
 /** This process has them all, and some more. */
 const descriptors = Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' })) || Number.POSITIVE_INFINITY
 const most = Math.min(Number(values.sockets), Math.floor(descriptors / 2))
-const tell = (line: string) => process.stdout.write(`${line}\n`)
+const print = (line: string) => process.stdout.write(`${line}\n`)
 
 const complaints =
   values.restarts === undefined
     ? await soakBoth()
-    : await restartRepeatedly({ restarts: Number(values.restarts), tell })
-for (const complaint of complaints) tell(complaint)
+    : await restartRepeatedly({ restarts: Number(values.restarts), print })
+for (const complaint of complaints) print(complaint)
 const isPassed = complaints.length === 0
-tell(isPassed ? 'The soak is passed.' : 'The soak is not passed.')
+print(isPassed ? 'The soak is passed.' : 'The soak is not passed.')
 process.exit(isPassed ? 0 : 1)
 
 async function soakBoth(): Promise<string[]> {
   const complaints = await Promise.all([
-    soak({ environment: 'prod', seconds, slowSockets: most, tell }),
-    soak({ environment: 'dev', seconds, slowSockets: Math.floor(most / 10), tell }),
+    soak({ environment: 'prod', seconds, slowSockets: most, print }),
+    soak({ environment: 'dev', seconds, slowSockets: Math.floor(most / 10), print }),
   ])
   return complaints.flat()
 }

@@ -14,7 +14,7 @@ import { Response } from '#lib/http/response.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
-// A program: the site that is soaked, as bin/serve starts it, with routes that stream, and one that tells what it uses.
+// A program: the site of the soak test, started like bin/serve, with routes that stream, and a route that reports resource usage.
 
 /** What the process uses, garbage aside. */
 export interface Usage {

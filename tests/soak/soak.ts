@@ -12,7 +12,7 @@ export interface SoakOptions {
   readonly environment: 'dev' | 'prod'
   readonly seconds: number
   readonly slowSockets: number
-  readonly tell: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 const mebibyte = 2 ** 20
@@ -27,8 +27,8 @@ const patience = 60_000
 /** Milliseconds in which the connections of a round are closed on both ends. */
 const quietTime = 700
 
-/** Soaks a site of its own; gives what is not as it must be. */
-export async function soak({ environment, seconds, slowSockets, tell }: SoakOptions): Promise<string[]> {
+/** Runs a soak test on a new site; returns complaints. */
+export async function soak({ environment, seconds, slowSockets, print }: SoakOptions): Promise<string[]> {
   const { child, port } = await startSite(environment)
   const complaints: string[] = []
   const wrong: string[] = []
@@ -65,7 +65,7 @@ export async function soak({ environment, seconds, slowSockets, tell }: SoakOpti
     const usage = await readUsage(port).catch(() => undefined)
     if (usage === undefined) continue
     usages.push(usage)
-    tell(`${environment} ${round}/${rounds}  ${describe(usage)}, ${sum(visits)} visits, ${wrong.length} wrong`)
+    print(`${environment} ${round}/${rounds}  ${describe(usage)}, ${sum(visits)} visits, ${wrong.length} wrong`)
   }
   // What is loaded, compiled and cached at first is no trend.
   const settled = usages.slice(Math.ceil(usages.length / 3))
@@ -82,7 +82,7 @@ export async function soak({ environment, seconds, slowSockets, tell }: SoakOpti
     const before = await readUsage(port)
     const { left, slowAnswer, slowestAnswer } = await attack(port, slowSockets)
     const after = await readUsage(port)
-    tell(
+    print(
       `${environment} slowloris  ${slowSockets} sockets, ${left} left, slowest answer ${slowestAnswer.toFixed(0)} ms, ` +
         `RSS ${toMebibytes(before.resident)} → ${toMebibytes(after.resident)}`,
     )
@@ -93,7 +93,7 @@ export async function soak({ environment, seconds, slowSockets, tell }: SoakOpti
     const residentLimit = 64 * mebibyte + slowSockets * 30_000
     if (after.resident - before.resident > residentLimit) complaints.push('The attack has taken too much memory.')
   }
-  tell(summarize(environment, settled, visits))
+  print(summarize(environment, settled, visits))
   child.removeAllListeners('exit')
   if (isAlive) complaints.push(...(await stop(child)))
   return complaints.map(complaint => `${environment}: ${complaint}`)

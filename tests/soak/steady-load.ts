@@ -3,13 +3,13 @@ import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
 /**
- * What became of a load. A request is lost when nobody answers it, although it was sent to a server that listens, over a new
- * connection or over one that no answer has announced to close and that was idle for a shorter time than its answers
- * grant (`Keep-Alive: timeout`). Only of others does RFC 9112 (sections 9.3.1 and 9.5) say that a client has to repeat them.
+ * The result of a load. A request is lost if it gets no answer, although it was sent to a server that listens, over a new
+ * connection or over a connection that no answer has announced to close and that was idle for less than the promised time
+ * (`Keep-Alive: timeout`). Other requests must be repeated by the client (RFC 9112, sections 9.3.1 and 9.5).
  */
 export interface LoadReport {
   readonly requests: number
-  /** How each of them was lost. */
+  /** A description of each lost request. */
   readonly lost: readonly string[]
 }
 
@@ -20,8 +20,8 @@ const longestPause = 3_000
 type Ask = () => Promise<void>
 
 /**
- * Loads a site with clients of all kinds, each of which sends its next request when the one before is answered. After
- * `patience`, in milliseconds, nobody waits for an answer any more.
+ * Loads a site with clients of all kinds. Each client sends its next request after the answer to the previous one. An answer
+ * is awaited for `patience` milliseconds.
  */
 export function startLoad(url: string, patience = 20_000): { stop(): Promise<LoadReport> } {
   const lost: string[] = []

@@ -10,7 +10,7 @@ export interface AgentAnswer {
   readonly isError: boolean
 }
 
-/** A coding agent, as far as a server can tell. */
+/** A coding agent, as a server sees it. */
 export interface Agent {
   readonly client: Client
   ask(tool: string, given?: Readonly<Record<string, unknown>>): Promise<AgentAnswer>

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 /** Bytes to send over a connection of their own, and how. */
 export interface Sending {
   readonly bytes: Buffer
-  /** Bytes in each piece; all at once unless told else. */
+  /** Bytes in each piece; the default is all at once. */
   readonly pieceLength?: number
   /** What is done when everything was sent: the sending side is closed, or the connection is torn down. */
   readonly ending?: 'close' | 'reset'

@@ -10,11 +10,11 @@ export interface RunInit extends ConsoleApplication {
   /** What is typed. */
   readonly answer?: string
   readonly signal?: AbortSignal
-  /** Told of everything on stdout so far. */
+  /** Called with everything on stdout so far. */
   readonly onOutput?: (stdout: string) => void
 }
 
-/** What a command has told. */
+/** The output of a command. */
 export interface RunResult {
   readonly code: number
   readonly stdout: string

@@ -6,13 +6,13 @@ import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
 import { copyProject } from '#tests/bin/site-process.ts'
 
-/** What a command has printed, errors included, and how it has ended. */
+/** The output of a command, errors included, and its exit code. */
 export interface Ran {
   readonly code: number | null
   readonly output: string
 }
 
-/** A copy of the project in which guides are followed, as somebody does who has just cloned it. */
+/** A copy of the project in which guides are followed, like a new clone. */
 export class GuideProject {
   readonly directory: string
 

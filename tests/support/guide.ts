@@ -5,11 +5,11 @@ export interface GuideBlock {
   /** `ts`, `console` …; empty when none is named. */
   readonly language: string
   readonly text: string
-  /** The file that the block is, or changes, by its first line. */
+  /** The file that the block contains or changes, by its first line. */
   readonly file: string | undefined
 }
 
-/** A command of a `console` block, and what it prints. */
+/** A command of a `console` block, and its output. */
 export interface GuideCommand {
   readonly line: string
   readonly output: string
@@ -20,7 +20,7 @@ export function readGuide(file: string): GuideBlock[] {
   return parseGuide(readFileSync(file, 'utf8'))
 }
 
-/** Reads the blocks of a guide's text. @throws Error when a fence is not where it is looked for: nobody would test it */
+/** Reads the blocks of a guide's text. @throws Error if a fence is misplaced, because its block would not be tested */
 export function parseGuide(markdown: string): GuideBlock[] {
   const blocks = [...markdown.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
     language,

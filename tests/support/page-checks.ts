@@ -63,7 +63,7 @@ export async function settle(page: Page, go: () => Promise<unknown>): Promise<vo
   page.off('requestfinished', note)
 }
 
-/** Tells what went wrong on the way to a page: failures, messages, violated policies, and requests that leave the site. */
+/** Collects problems of a page: failures, messages, violated policies, and requests to other sites. */
 export function watch(page: Page, url: string): () => string[] {
   const wrong: string[] = []
   page.on('pageerror', error => wrong.push(String(error)))

@@ -178,7 +178,7 @@ function requests({ dispatcher, kernel }: Application): Definition[] {
       path: '/ok',
       methods: ['GET', 'POST'],
       controller: defineController('ok', [currentRequest], async request => {
-        // Whoever answers before the body has ended does not learn that it was broken.
+        // An answer before the end of the body would not depend on a broken body.
         await request.body.bytes()
         return Response.html('<body>ok</body>')
       }),

@@ -20,21 +20,21 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
 import { probeBundle } from './probe-bundle.ts'
 
-/** What a profiled kernel has beside the framework, the profiler, the site and the probe routes. */
+/** The options of a profiled kernel, which has the framework, the profiler, the site and the probe routes. */
 export interface ProfiledInit extends Partial<ProfiledTestKernelOptions> {
   /** By their paths. */
   readonly handlers?: Readonly<Record<string, RequestHandler>>
   readonly register?: Bundle['register']
 }
 
-/** Whatever has the headers of a response. */
+/** An object with the headers of a response. */
 export interface Answer {
   readonly headers: { get(name: string): string | null }
 }
 
 /** A kernel whose requests are profiled. */
 export interface ProfiledKernel extends ProfiledTestKernel {
-  /** What is kept of the request that was answered so, or of another that the response names in this header. */
+  /** The stored profile of a response, or of another request that the response names in this header. */
   storedOf(response: Answer, header?: string): Promise<StoredProfile>
   profileOf(response: Answer, header?: string): Promise<Profile>
   panel(name: string): ProfilePanel
@@ -42,7 +42,7 @@ export interface ProfiledKernel extends ProfiledTestKernel {
   show(panel: string | ProfilePanel, shown: Profile | Shown): Promise<string>
 }
 
-/** A profile, and what a panel is told beside it. */
+/** A profile, and further data for a panel. */
 export type Shown = Pick<PanelSubject, 'profile'> & Partial<PanelSubject>
 
 /** Boots a kernel whose profiles are kept in memory; it is closed when the test ends. */
@@ -96,7 +96,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   }
 }
 
-/** Finds the profile of a token: a moment after its response was sent, or when it is as is wanted. */
+/** Waits for the profile of a token, optionally until it fulfils a condition. */
 export async function waitForProfile(
   storage: ProfileStorage,
   token: string | null,

@@ -10,11 +10,11 @@ class DemoEvent extends Event {
 }
 
 class OrphanEvent extends Event {
-  static readonly eventName = 'demo.nobody-listens'
+  static readonly eventName = 'demo.without-listeners'
 }
 
 /**
- * Requests that have something to tell to every panel, much of it hard to fit in: `/rich` takes forms, files and JSON,
+ * Requests with data for every panel, much of it long: `/rich` takes forms, files and JSON,
  * `/rich/failed` throws all kinds of errors. It needs the site and the probe routes, and a server for them.
  */
 export const richBundle: Bundle = {
@@ -23,7 +23,7 @@ export const richBundle: Bundle = {
     const { collectors, dispatcher, routes } = app
     const names = { [`a-${'long-'.repeat(20)}name`]: 'value'.repeat(100) }
     collectors.push({ name: 'demo', collect: () => ({ ...names, lines: { one: [1, 2], two: 'é'.repeat(300) } }) })
-    collectors.push({ name: 'told', collect: () => 'only a text' })
+    collectors.push({ name: 'text', collect: () => 'only a text' })
     collectors.push({
       name: 'broken',
       collect() {
@@ -35,12 +35,12 @@ export const richBundle: Bundle = {
     })
     /* c8 ignore next -- the listener before it stops the event */
     dispatcher.on(DemoEvent, function neverCalled() {}, -10)
-    routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: request => tellMuch(app, request) })
+    routes.add({ name: 'rich', path: '/rich', methods: ['POST'], controller: request => showMuch(app, request) })
     routes.add({ name: 'rich_failed', path: '/rich/failed/:id', controller: request => failMuch(app, request) })
   },
 }
 
-async function tellMuch({ dispatcher, kernel, logger, view }: Application, request: Request): Promise<Response> {
+async function showMuch({ dispatcher, kernel, logger, view }: Application, request: Request): Promise<Response> {
   const { attributes, body, session, stopwatch } = request
   await Promise.allSettled([body.formData(), body.json()])
   attributes.set('team', { name: 'Ada', roles: ['one', 'two'] })
@@ -70,13 +70,13 @@ async function failMuch({ logger }: Application, request: Request): Promise<Resp
   throw new HttpError(503, `nothing can be said of ${request.query.get('subject')}`, { cause })
 }
 
-/** A record that requests of the rich bundle have left. */
+/** A profile of a request to the rich bundle. */
 export interface RichRecord {
   readonly name: 'form' | 'upload' | 'json' | 'failed' | 'missing'
   readonly token: string
 }
 
-/** Sends requests that have much to tell to a server with the rich bundle. */
+/** Sends requests with data for every panel to a server with the rich bundle. */
 export async function askRichly(url: string): Promise<RichRecord[]> {
   const form = new URLSearchParams({
     name: 'n'.repeat(300),

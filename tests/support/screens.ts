@@ -10,7 +10,7 @@ export interface Screen {
   readonly path: string
 }
 
-/** A site in development whose records have much to tell, and every page there is to look at. */
+/** A site in development with profiles for every panel, and all its pages. */
 export interface Screens {
   readonly url: string
   readonly served: Served
@@ -20,7 +20,7 @@ export interface Screens {
   readonly tokens: Readonly<Record<RichRecord['name'], string>>
 }
 
-/** Serves a site, sends it requests that have something to tell to every panel, and lists its screens. */
+/** Serves a site, sends requests with data for every panel, and lists its screens. */
 export async function openScreens(t: Test): Promise<Screens> {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const served = await serveKernel(t, kernel)

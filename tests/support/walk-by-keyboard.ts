@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-/** What somebody has met who went through a page with the Tab key. */
+/** The elements that the Tab key has reached on a page. */
 export interface Walk {
   /** What it came to first. */
   readonly first: string

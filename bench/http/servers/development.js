@@ -13,8 +13,8 @@ import { host } from '../work.js'
 /**
  * This kernel as bin/serve starts it in development.
  *
- * @param {string} [feature] `profiled` records every request into files of its own; `armed` also waits for a request of a
- *   route that nobody asks for, to sample it
+ * @param {string} [feature] `profiled` records every request into separate files; `armed` also waits for a request of an
+ *   unused route, to sample it
  */
 export async function start(feature) {
   process.setSourceMapsEnabled(true)

@@ -2,7 +2,7 @@ import express from 'express'
 import { createPage } from '../page.js'
 import { cacheControl, greeting, host, targets } from '../work.js'
 
-/** Express in production (NODE_ENV), without the headers that nobody else sends. */
+/** Express in production (NODE_ENV), without the headers that no other server sends. */
 export async function start() {
   const renderPage = createPage()
   const app = express().disable('x-powered-by').disable('etag')

@@ -64,7 +64,7 @@ export function toServerTiming(trace: Trace): string {
     metrics.push(toMetric('ctrl', 'Controller', controller))
   }
   if (templates > 0) metrics.push(toMetric('tpl', 'Templates', templates))
-  if (http > 0) metrics.push(toMetric('http', 'Outgoing requests', http))
+  if (http > 0) metrics.push(toMetric('http', 'HTTP client calls', http))
   return metrics.join(', ')
 }
 

@@ -59,7 +59,7 @@ function tokenOf({ headers, request }: ProfiledResponse): string {
   if (token) return token
   const asked = request === undefined ? 'the request' : `${request.method} ${request.url}`
   throw new TypeError(
-    `There is no record of ${asked}. Not recorded are assets, the profiler's own pages, and requests with "x-profiler: off".`,
+    `There is no profile of ${asked}. Not recorded are assets, the profiler's own pages, and requests with "x-profiler: off".`,
   )
 }
 
@@ -89,7 +89,7 @@ export async function waitForRecord(
   for (;;) {
     const stored = await storage.find(token)
     if (stored !== undefined && isWanted(stored.profile)) return stored
-    if (performance.now() > end) throw new Error(`There is no such record "${token}".`)
+    if (performance.now() > end) throw new Error(`There is no such profile "${token}".`)
     await wait(1)
   }
 }

@@ -144,7 +144,7 @@ export class ProfileExpectation {
     if (holds === (affirmed === undefined)) return affirmed ?? this
     const { method, token, url } = this.profile.summary
     throw new ProfileAssertionError({
-      message: `Expected ${method} ${url} ${affirmed ? 'not ' : ''}to ${check.claim}, but ${found} (record ${token}).`,
+      message: `Expected ${method} ${url} ${affirmed ? 'not ' : ''}to ${check.claim}, but ${found} (profile ${token}).`,
       expected: affirmed ? { not: expected } : expected,
       actual,
       record: toExcerpt(this.toMarkdown(check.panel)),

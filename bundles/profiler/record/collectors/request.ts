@@ -98,7 +98,7 @@ function describeBytes(type: string, bytes: Uint8Array, redactor: Redactor): Pic
   const isJson = type === 'application/json' || type.endsWith('+json')
   if (!isForm && !isJson)
     return { note: 'Only forms and JSON are recorded: in other content, secrets cannot be detected.' }
-  if (bytes.length > parseLimit) return { note: 'Too large to record.' }
+  if (bytes.length > parseLimit) return { note: 'Too large to be stored.' }
   try {
     const text = decodeUtf8(bytes).replace(/^\ufeff/, '')
     if (isForm) return describeForm(parseForm(text, fieldLimit), redactor)

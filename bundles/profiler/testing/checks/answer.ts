@@ -94,7 +94,7 @@ export function checkLogged(
   const levels = logLevels.slice(logLevels.indexOf(least))
   const kind = levels.length === 1 ? least : `${least} or above`
   return {
-    claim: withCount(`log a record of level ${kind}${says}`, wanted),
+    claim: withCount(`log a message of level ${kind}${says}`, wanted),
     panel: 'logger',
     examine({ profile }) {
       const { logs } = readLogs(profile)

@@ -89,7 +89,7 @@ t.test('whatever was recorded, the structure of a record is the same', async t =
   for (const heading of ['Exceptions', 'Request', 'Response', 'Session', 'Logs', 'Events', 'Routing', 'Templates']) {
     t.match(usual, `\n## ${heading}\n`)
   }
-  for (const heading of ['HTTP client calls', 'Stopwatch', 'Process', '`demo`', '`told`'])
+  for (const heading of ['HTTP client calls', 'Stopwatch', 'Process', '`demo`', '`text`'])
     t.match(usual, `\n## ${heading}\n`)
   t.notOk(structureOf(usual).some(type => /^(?:html|link|image|table|blockquote|hr|em|strong|del|escape)$/.test(type)))
   const panels = [

@@ -90,7 +90,7 @@ function fail(claim: () => unknown): ProfileAssertionError {
 function sentence(claim: () => unknown): string {
   return fail(claim)
     .message.replace('http://localhost', '')
-    .replace(/ \(record [0-9a-f]{6}\)\.$/, '')
+    .replace(/ \(profile [0-9a-f]{6}\)\.$/, '')
     .replace(/[\d.]+ m?s$/, '5 ms')
 }
 
@@ -217,15 +217,15 @@ t.test('a failure says what was expected and what was found', async t => {
     [() => quiet.rendered(undefined, 1), 'Expected GET /quiet to render templates once, but it rendered none'],
     [
       () => quiet.logged('critical', 'lost'),
-      'Expected GET /quiet to log a record of level critical that says "lost", but it logged nothing of level critical',
+      'Expected GET /quiet to log a message of level critical that says "lost", but it logged nothing of level critical',
     ],
     [
       () => order.not.logged('warning'),
-      'Expected GET /order not to log a record of level warning or above, but it logged warning "The stock is low."',
+      'Expected GET /order not to log a message of level warning or above, but it logged warning "The stock is low."',
     ],
     [
       () => order.logged('warning', /high/),
-      'Expected GET /order to log a record of level warning or above that says /high/, but it logged warning "The stock is low."',
+      'Expected GET /order to log a message of level warning or above that says /high/, but it logged warning "The stock is low."',
     ],
     [() => quiet.sentRequests(), 'Expected GET /quiet to send requests, but it sent none'],
     [
@@ -337,11 +337,11 @@ t.test('a record is found by request, or by the name that a response gives it', 
   ;(await expectProfile(fetched)).answered(200)
 
   const unrecorded = await client.get('/quiet', { headers: { 'x-profiler': 'off' } })
-  await t.rejects(expectProfile(unrecorded), /^There is no record of GET http:\/\/localhost\/quiet\. Not recorded are /)
+  await t.rejects(expectProfile(unrecorded), /^There is no profile of GET http:\/\/localhost\/quiet\. Not recorded are /)
   await t.rejects(expectProfile(await client.get('/_profiler/')), TypeError, 'a page of the profiler')
-  await t.rejects(expectProfile({ headers: new Headers() }), /^There is no record of the request\./)
+  await t.rejects(expectProfile({ headers: new Headers() }), /^There is no profile of the request\./)
   await t.rejects(waitForRecord(kernel.storage, 'ffffff', undefined, 1), {
-    message: 'There is no such record "ffffff".',
+    message: 'There is no such profile "ffffff".',
   })
 })
 
