@@ -1,7 +1,7 @@
 import assert from 'node:assert'
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Readable } from 'node:stream'
 import type { Test } from 'tap'
@@ -97,7 +97,10 @@ function start(t: Test, options: string[], command: string[], variables: NodeJS.
 export function copyProject(directory: string): void {
   const parts = ['bin', 'bundles', 'kernel', 'lib', 'templates', '.env', 'package.json', 'tsconfig.json']
   for (const part of parts) cpSync(part, path.join(directory, part), { recursive: true })
-  cpSync('tests/tsconfig.json', path.join(directory, 'tests/tsconfig.json'))
+  // The tests of the project are not copied, nor is the project for tests of client code.
+  const tests = JSON.parse(readFileSync('tests/tsconfig.json', 'utf8'))
+  mkdirSync(path.join(directory, 'tests'))
+  writeFileSync(path.join(directory, 'tests/tsconfig.json'), JSON.stringify({ ...tests, references: [{ path: '..' }] }))
   symlinkSync(path.resolve('node_modules'), path.join(directory, 'node_modules'))
 }
 
