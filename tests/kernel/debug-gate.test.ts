@@ -262,7 +262,7 @@ t.test('where the system has no users, the other rules stand', async t => {
   t.strictSame(asked, [])
 })
 
-t.test('while debug is off, nobody is asked and nothing is logged', async t => {
+t.test('while debug is off, no user is looked up and nothing is logged', async t => {
   const { asked, gate, records } = createGate({ isDebug: false })
   gate.identify(over(socket))
   t.notOk(gate.allows(over(socket)))

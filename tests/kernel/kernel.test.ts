@@ -16,30 +16,30 @@ function boot(t: Test, bundles: readonly Bundle[], templates: Record<string, str
 }
 
 t.test('bundles are registered in order, each when the one before it is ready, and closed in reverse', async t => {
-  const told: string[] = []
+  const calls: string[] = []
   const bundle = (name: string): Bundle => ({
     name,
     async register() {
-      told.push(`register ${name}`)
+      calls.push(`register ${name}`)
       await new Promise(setImmediate)
-      told.push(`${name} is ready`)
+      calls.push(`${name} is ready`)
     },
     async close() {
-      told.push(`close ${name}`)
+      calls.push(`close ${name}`)
     },
   })
   const { close } = await boot(t, [bundle('a'), bundle('b'), { name: 'c', register() {} }])
   await close()
-  t.strictSame(told, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
+  t.strictSame(calls, ['register a', 'a is ready', 'register b', 'b is ready', 'close b', 'close a'])
 })
 
 t.test('a bundle that cannot be closed does not keep the others open', async t => {
-  const told: string[] = []
+  const calls: string[] = []
   const failing = (name: string): Bundle => ({
     name,
     register() {},
     close() {
-      told.push(name)
+      calls.push(name)
       throw new Error(`${name} is stuck`)
     },
   })
@@ -49,7 +49,7 @@ t.test('a bundle that cannot be closed does not keep the others open', async t =
     message: 'The bundle "b" failed in close(): Error: b is stuck',
     cause: { message: 'b is stuck' },
   })
-  t.strictSame(told, ['b', 'a'])
+  t.strictSame(calls, ['b', 'a'])
 })
 
 t.test('a bundle that is listed twice is named', async t => {
@@ -105,7 +105,7 @@ t.test('a folder of assets that is missing is named, with its bundle', async t =
   })
 })
 
-t.test('a collector that has the name of another is refused, whoever comes first', async t => {
+t.test('a collector with the name of another is refused, in any order', async t => {
   const add = (name: string, collector: string): Bundle => ({
     name,
     register: ({ collectors }) => void collectors.push({ name: collector, collect: () => 1 }),

@@ -60,7 +60,7 @@ t.test('debug:routes lists routes in the order in which they are tried', async t
   t.equal((await runInTerminal('__complete debug:routes ten', { load })).stdout, 'tenant\t/tenant/:id\n')
 })
 
-t.test('debug:routes tells all of a route that is named', async t => {
+t.test('debug:routes shows the details of a named route', async t => {
   const { stdout } = await run('debug:routes tenant')
   t.match(stdout, /^Schemes +https$/m)
   t.match(stdout, /^Requirements +id: \\d\+, tenant: \[\^\.\]\+$/m)
@@ -93,7 +93,7 @@ t.test('routes that are never reached are named when the server listens, and by 
   t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
 })
 
-t.test('debug:route-match tells which route takes a request, and why each other does not', async t => {
+t.test('debug:route-match finds the route of a request, and explains the others', async t => {
   const found = await run('debug:route-match get /wild/a?b=1')
   t.equal(found.code, 0)
   t.match(found.stdout, /^GET http:\/\/localhost\/wild\/a\?b=1 is for the route "wild"\.$/m)
@@ -133,7 +133,7 @@ t.test('debug:route-match tells which route takes a request, and why each other 
   t.match(wrong.stderr, /host/i)
 })
 
-t.test('debug:route-match tells of the nearest ones, unless all are wanted', async t => {
+t.test('debug:route-match lists the nearest routes, or all', async t => {
   const many: Bundle = {
     name: 'many',
     register({ routes }) {
@@ -161,7 +161,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
   t.equal(all.code, 0)
   t.match(all.stdout, /^kernel\.request \(RequestEvent; a response ends it\)$/m)
   t.match(all.stdout, /^kernel\.response \(ResponseEvent\)$/m)
-  t.notMatch(all.stdout, 'Registered in', 'nobody takes note of it')
+  t.notMatch(all.stdout, 'Registered in', 'it is not recorded')
   const one = await run('debug:events kernel.request --json')
   const [{ listeners, ...event }] = JSON.parse(one.stdout)
   t.strictSame(event, { event: 'kernel.request', class: 'RequestEvent', isStoppedByResponse: true })
@@ -184,7 +184,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
   t.match(located.stdout, /ResponseListener\.onResponse +bundles\/framework\/listeners\/response-listener\.ts:\d+$/m)
 })
 
-t.test('debug:config tells settings, where they come from, and no secret', async t => {
+t.test('debug:config lists settings and their origin, and no secret', async t => {
   const env = { APP_HOSTS: 'a.test,b.test', DATABASE_URL: 'postgres://me:hunter2@localhost/db', NODE_ENV: 'test' }
   const { code, stdout } = await run('debug:config', { env: { ...env, EDITOR_PATHS: '/srv=/home' } })
   t.equal(code, 0)
@@ -234,7 +234,7 @@ t.test('what debug:config shows of a setting, pages show of its variable', async
   )
 })
 
-t.test('debug:templates lists templates, and tells their mistakes', async t => {
+t.test('debug:templates lists templates, and reports their mistakes', async t => {
   const { code, stderr, stdout } = await run('debug:templates site/head')
   t.equal(code, 0)
   t.match(stdout, /^site\/header +templates\/site\/header\.hbs +\d+$/m)

@@ -32,7 +32,7 @@ t.test('a developer sees message, causes and frames', async t => {
   t.equal(headers.get('vary'), 'Accept, Accept-Encoding')
 })
 
-t.test('whoever else asks sees the page of production, and no debug header', async t => {
+t.test('all other clients get the page of production, without debug headers', async t => {
   const { client } = await boot(t)
   const debugOff = await boot(t, { APP_DEBUG: '0' })
   const production = await boot(t, { APP_ENV: 'prod' })
@@ -49,7 +49,7 @@ t.test('whoever else asks sees the page of production, and no debug header', asy
   }
   const namesOf = (response: TestResponse) => [...response.headers].map(([name]) => name)
   const shown = namesOf(await production.client.get('/boom'))
-  t.strictSame(namesOf(await client.get('/boom', foreign)), shown, 'nothing tells it from production')
+  t.strictSame(namesOf(await client.get('/boom', foreign)), shown, 'it is the same as in production')
   t.ok(shown.includes('x-content-type-options'))
 })
 

@@ -66,7 +66,7 @@ t.test('pages that use no session set no cookie', async t => {
   t.notOk(readdirSync(directory).includes('var'))
 })
 
-t.test('what cannot be swept is logged, and hurts nobody', async t => {
+t.test('a sweep that fails is logged, and requests are answered', async t => {
   const { client, directory, records } = await boot(t)
   // A folder in the place of a session cannot be removed like a file.
   mkdirSync(`${directory}/var/sessions/${'0'.repeat(64)}.json`, { recursive: true })

@@ -21,13 +21,13 @@ function copyProject(t: Test): string {
 }
 
 /** Runs a program as if no test ran it. */
-function execute(directory: string, ...words: string[]): Promise<{ code: unknown; told: string }> {
+function execute(directory: string, ...words: string[]): Promise<{ code: unknown; text: string }> {
   const { HOME = '', PATH = '' } = process.env
   const clean = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath]
   const child = spawn('env', [...clean, ...words], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
-  let told = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (told += chunk))
-  return new Promise(resolve => child.on('close', code => resolve({ code, told })))
+  let text = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (text += chunk))
+  return new Promise(resolve => child.on('close', code => resolve({ code, text })))
 }
 
 /** What the README has its reader make. */
@@ -65,11 +65,11 @@ t.test('what is generated compiles, is in house style, and has tests that are gr
     execute(directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...written),
     execute(directory, 'bin/test', '-Rtap', '--disable-coverage', ...tests),
   ])
-  t.equal(style.code, 0, style.told)
-  t.equal(run.code, 0, run.told)
-  for (const test of tests) t.match(run.told, `\nok ${tests.indexOf(test) + 1} - `)
+  t.equal(style.code, 0, style.text)
+  t.equal(run.code, 0, run.text)
+  for (const test of tests) t.match(run.text, `\nok ${tests.indexOf(test) + 1} - `)
 
-  const { told } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
-  const names: unknown[] = JSON.parse(told).map(({ name }: { name: unknown }) => name)
+  const { text } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
+  const names: unknown[] = JSON.parse(text).map(({ name }: { name: unknown }) => name)
   for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
 })

@@ -185,7 +185,7 @@ t.test('nothing is overwritten', async t => {
   t.notOk(has('templates'))
 })
 
-t.test('what cannot be written is told', async t => {
+t.test('a file that cannot be written is reported', async t => {
   const { directory, run } = createProject(t)
   writeFileSync(path.join(directory, 'tests'), 'a file')
   const { code, stderr } = await run('make:bundle shop')

@@ -72,7 +72,7 @@ t.test('without a listener that answers, a main request gets the last resort, an
   t.strictSame(sub.sequence.slice(-2), ['kernel.exception (sub)', 'kernel.finish_request (sub)'])
 })
 
-t.test('stopPropagation without a response leaves nobody to answer', async t => {
+t.test('stopPropagation without a response leaves the last resort', async t => {
   const { kernel, dispatcher, request } = createFailing()
   dispatcher.on(ExceptionEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ExceptionEvent, () => t.fail('must not run'))

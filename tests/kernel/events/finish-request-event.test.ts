@@ -15,7 +15,7 @@ t.test('it is dispatched after the response is complete, by priority, once', asy
   t.strictSame(sequence.slice(-2), ['kernel.response', 'kernel.finish_request'])
 })
 
-t.test('it is dispatched too when nobody answers an error', async t => {
+t.test('it is also dispatched when an error is not answered', async t => {
   const { kernel, request, sequence } = createBareKernel(() => {
     throw new Error('lost')
   })

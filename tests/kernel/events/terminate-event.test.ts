@@ -5,7 +5,7 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
-t.test('listeners are told request and response, by priority, and are waited for', async t => {
+t.test('listeners receive request and response, by priority, and are awaited', async t => {
   const { dispatcher, kernel, request } = createBareKernel()
   const response = new Response('sent')
   const heard: unknown[] = []

@@ -23,14 +23,14 @@ t.test('listeners make a response of what the controller returned; the first to 
   ])
 })
 
-t.test('stopPropagation without a response leaves nobody to respond', async t => {
+t.test('stopPropagation without a response is an error', async t => {
   const { kernel, dispatcher, request } = createBareKernel(() => 'text')
   dispatcher.on(ViewEvent, event => event.stopPropagation(), 1)
   dispatcher.on(ViewEvent, event => event.respond(new Response()))
   t.equal((await kernel.handle(request)).status, 500)
 })
 
-t.test('what nobody makes a response of is an error that names it, and none of its values', async t => {
+t.test('a result without a response is an error that describes it, without its values', async t => {
   const messages: [unknown, string][] = [
     [undefined, 'nothing: did you forget a "return" somewhere in your controller?'],
     [

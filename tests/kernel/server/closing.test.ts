@@ -21,7 +21,7 @@ async function closed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise(resolve => socket.on('close', resolve))
 }
 
-/** Starts a server whose answers to `/wait` come when they are told to. */
+/** Starts a server that answers `/wait` when the test releases it. */
 async function startWaiting(
   t: Parameters<typeof startServer>[0],
 ): Promise<TestServer & { answers: ((text: string) => void)[] }> {
@@ -123,7 +123,7 @@ t.test('the deadline holds for connections that never shake hands', async t => {
   t.ok(performance.now() - start < 5_000)
 })
 
-t.test('who has closed may be told to leave less time, and says what is cut off', async t => {
+t.test('a second close can shorten the time, and logs how many connections are cut off', async t => {
   const { answers, port, records, server } = await startWaiting(t)
   const { socket } = openConnection(port)
   socket.write(head('GET /wait'))
@@ -135,7 +135,7 @@ t.test('who has closed may be told to leave less time, and says what is cut off'
   t.hasStrict(records.at(-1), { level: 'warning', message, context: { count: 1 } })
 })
 
-t.test('clients are told a shorter time than the server waits for their next request', async t => {
+t.test('the announced keep-alive time is shorter than the time that the server waits', async t => {
   const { url } = await startServer(t, { APP_ENV: 'prod' })
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())

@@ -87,7 +87,7 @@ t.test('rt-204-body: 204 and 304 have no body and no length, HEAD has no body', 
   t.match(await raw(head('HEAD /200', 'Connection: close\r\n')), /content-length: 3\r\n[\s\S]*\r\n\r\n$/i)
 })
 
-t.test('rt-abort-read: clients that leave in the middle of a body, or of a head, hurt nobody', async t => {
+t.test('rt-abort-read: clients that leave in the middle of a body, or of a head, affect no other client', async t => {
   const { port, url, records } = await startServer(t)
   const message = head('POST /echo', 'Content-Type: text/plain\r\nContent-Length: 300\r\n') + 'x'.repeat(300)
   for (let length = 1; length < message.length; length += 7) {

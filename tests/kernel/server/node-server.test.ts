@@ -277,7 +277,7 @@ t.test('bodies: JSON and text, whole and byte by byte, chunked and empty', async
   t.match(received(), /\r\n\r\nabc$/)
 })
 
-t.test('a truncated body reaches no controller, and hurts nobody', async t => {
+t.test('a truncated body reaches no controller, and affects no other client', async t => {
   const { port, url } = await startServer(t)
   const { socket, received } = openConnection(port)
   socket.write('POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nabc')
@@ -345,7 +345,7 @@ t.test('a tunnel is refused, after what came before it', async t => {
   socket.write(`${head('/slow/6?id=2')}\r\n${tunnel}`)
   await once(socket, 'data')
   socket.resetAndDestroy()
-  t.equal((await fetch(`${url}/ok`)).status, 200, 'a client that resets it hurts nobody')
+  t.equal((await fetch(`${url}/ok`)).status, 200, 'a reset by the client affects no other client')
 })
 
 t.test('a body that never ends is cut off', async t => {
@@ -371,7 +371,7 @@ t.test('a body that comes too slowly after the answer is cut off', async t => {
   t.match(received(), /^HTTP\/1\.1 404/)
 })
 
-t.test('a client that asks to continue is told so when its body is wanted, and only then', async t => {
+t.test('a client that waits for 100 Continue gets it when its body is read, and only then', async t => {
   const { port } = await startServer(t)
   const ask = async (target: string, length: number) => {
     const { socket, received } = openConnection(port)
@@ -460,7 +460,7 @@ t.test('an answer that has begun is not followed by another, should its request 
   t.strictSame(statuses(received()), [200])
 })
 
-t.test('a client that is gone is told nothing', async t => {
+t.test('nothing is sent to a client that has left', async t => {
   const { port, url } = await startServer(t)
   const { socket } = openConnection(port)
   socket.write(`${head('/slow/6?id=1')}\r\nPOST /echo HT`)
@@ -526,9 +526,9 @@ t.test(
       return Response.text('slow, and whole')
     }
     const { server, app, port } = await startServer(t, {}, [createHandlerBundle({ '/slow': slow })])
-    const told: string[] = []
-    app.signals.on('server.draining', () => told.push('draining'))
-    app.signals.on('server.closed', () => told.push('closed'))
+    const emitted: string[] = []
+    app.signals.on('server.draining', () => emitted.push('draining'))
+    app.signals.on('server.closed', () => emitted.push('closed'))
     const busy = openConnection(port)
     const silent = openConnection(port)
     const idle = openConnection(port)
@@ -540,7 +540,7 @@ t.test(
     await closed(busy.socket)
     t.match(busy.received(), /^HTTP\/1\.1 200 OK[\s\S]*connection: close[\s\S]*slow, and whole$/)
     for (const { socket } of [silent, idle]) t.ok(socket.destroyed || socket.readableEnded)
-    t.strictSame(told, ['draining', 'closed'])
+    t.strictSame(emitted, ['draining', 'closed'])
   },
 )
 
@@ -568,10 +568,10 @@ t.test('an idle connection may linger for one more request', async t => {
   await end
   t.strictSame(statuses(received()), [200, 200])
   t.match(received(), /connection: close/)
-  await t.rejects(fetch(`http://127.0.0.1:${port}/ok`), 'nobody new is let in')
+  await t.rejects(fetch(`http://127.0.0.1:${port}/ok`), 'new connections are refused')
 })
 
-t.test('a request that nobody answers gets a 503; what is answered later is dropped', async t => {
+t.test('a request without an answer gets a 503; a later answer is dropped', async t => {
   const outcomes: boolean[] = []
   let answer: (response: Response) => void = () => undefined
   const late = Readable.from(endless())

@@ -10,7 +10,7 @@ class OrderPlaced extends Event {
   static readonly eventName = 'order.placed'
 }
 
-t.test('it tells which events went to which listeners, in which order', async t => {
+t.test('it records events, listeners and their order', async t => {
   const dispatcher = new RecordingDispatcher()
   dispatcher.on(RequestEvent, () => dispatcher.dispatch(new OrderPlaced()), 0, 'order')
   dispatcher.on(RequestEvent, () => undefined, 5, 'first')
@@ -30,7 +30,7 @@ t.test('it tells which events went to which listeners, in which order', async t 
   })
 })
 
-t.test('it tells who has stopped an event, and whom that has skipped', async t => {
+t.test('it records the listener that stopped an event, and the skipped ones', async t => {
   const dispatcher = new RecordingDispatcher()
   dispatcher.on(RequestEvent, event => event.respond(new Response('at once')), 1, 'answer')
   dispatcher.on(RequestEvent, () => t.fail('must not run'), 0, 'late')
@@ -46,7 +46,7 @@ t.test('it tells who has stopped an event, and whom that has skipped', async t =
   t.equal(dispatcher.of(RequestEvent).length, 2)
 })
 
-t.test('it tells who has thrown, at once or later', async t => {
+t.test('it records the listener that failed, at once or later', async t => {
   const dispatcher = new RecordingDispatcher()
   const error = new Error('no')
   const remove = dispatcher.on(ResponseEvent, () => Promise.reject(error), 0, 'fails')
@@ -58,7 +58,7 @@ t.test('it tells who has thrown, at once or later', async t => {
   t.hasStrict(dispatcher.last(ResponseEvent), { failedBy: undefined, listeners: ['late'] })
 })
 
-t.test('an event that was not dispatched is told with those that were', async t => {
+t.test('the error about a missing event names the dispatched ones', async t => {
   const dispatcher = new RecordingDispatcher()
   t.throws(() => dispatcher.last(ExceptionEvent), {
     message: 'The event kernel.exception was not dispatched; nothing was.',

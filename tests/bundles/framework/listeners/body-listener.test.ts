@@ -19,7 +19,7 @@ t.test('JSON, forms and text are read before the controller runs', async t => {
   }
 })
 
-t.test('uploads and unknown types wait until somebody asks', async t => {
+t.test('uploads and unknown types are read on demand', async t => {
   for (const type of ['multipart/form-data; boundary=x', 'application/octet-stream']) {
     const request = post('x', type)
     await listener.onRequest(createRequestEvent({ request }))

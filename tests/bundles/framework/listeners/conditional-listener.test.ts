@@ -23,7 +23,7 @@ function answer({ method = 'GET', sent = {}, status = 200, headers = {}, isSub =
   return event.response
 }
 
-t.test('a client that has the page is told so, and nothing of a body', async t => {
+t.test('a client that has the page gets a 304 without a body', async t => {
   const headers = { etag: 'W/"a"', vary: 'Accept-Encoding', 'content-language': 'en', 'cache-control': 'private' }
   const { body, headers: left, status } = answer({ sent: { 'if-none-match': '"a"' }, headers })
   t.equal(status, 304)
