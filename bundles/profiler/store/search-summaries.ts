@@ -12,10 +12,8 @@ export function searchSummaries(
     const page = profiles.slice(Math.max(0, profiles.length - end), Math.max(0, profiles.length - offset))
     return { summaries: page.reverse().map(({ summary }) => summary), total: profiles.length }
   }
-  const tests = filters.map(matchFilter)
-  const found: ProfileSummary[] = []
-  for (const { summary } of profiles) if (tests.every(matches => matches(summary))) found.push(summary)
-  found.reverse()
+  const summaries = profiles.map(({ summary }) => summary).reverse()
+  const found = filters.reduce((left, filter) => left.filter(matchFilter(filter)), summaries)
   const sorted = sort === undefined ? found : selectFirst(found, end, compareBy(sort))
   return { summaries: sorted.slice(offset, end), total: found.length }
 }
