@@ -4,7 +4,7 @@ import path from 'node:path'
 import { home } from '../profile/links.ts'
 
 /** A file that the pages of the profiler need. */
-export interface Asset {
+interface Asset {
   readonly content: Buffer
   readonly type: string
 }

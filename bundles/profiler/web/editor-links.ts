@@ -1,16 +1,16 @@
 import path from 'node:path'
 import type { PathMapping } from '../../../lib/env/editor.ts'
 
-/** How files are opened. */
-export interface EditorOptions {
-  /** With `{file}`, `{line}` and `{column}`; without one there are no links. */
+/** The settings of editor links. */
+interface EditorOptions {
+  /** An address with `{file}`, `{line}` and `{column}`; without it there are no links. */
   readonly editorUrl?: string | undefined
   readonly editorPaths?: readonly PathMapping[]
-  /** The project's root, which relative names of files are relative to. */
+  /** The root of the project: relative names of files start there. */
   readonly directory: string
 }
 
-/** Makes links that open a file in the developer's editor. */
+/** Creates links that open a file in the editor of the developer. */
 export class EditorLinks {
   readonly #pattern: string | undefined
   readonly #mappings: readonly PathMapping[]
@@ -22,7 +22,7 @@ export class EditorLinks {
     this.#directory = directory
   }
 
-  /** The link of a place; empty where no editor is set, and for what is no file (`node:fs`, a name that was cut). */
+  /** The link to a place; empty without an editor, and for names that are not files (`node:fs`, a name that was cut). */
   link(file = '', line = 1, column = 1): string {
     if (this.#pattern === undefined || file === '' || file.includes(':') || file.endsWith('…')) return ''
     const place = { file: encode(this.#map(path.resolve(this.#directory, file))), line, column }
@@ -35,7 +35,7 @@ export class EditorLinks {
   }
 }
 
-/** For a path as well as for a query: slashes stay. */
+/** The result fits a path and a query: slashes stay. */
 function encode(file: string): string {
   return encodeURIComponent(file.toWellFormed()).replaceAll('%2F', '/')
 }

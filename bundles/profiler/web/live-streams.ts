@@ -9,7 +9,7 @@ import { matchFilter } from '../store/search-summaries.ts'
 import { protect } from './respond.ts'
 
 /** Where live streams get new profiles, and when they end. */
-export interface LiveServices {
+interface LiveServices {
   readonly storage: Pick<ProfileStorage, 'tail'>
   readonly signals: Pick<Signals, 'on'>
   /** Milliseconds between two heartbeats, which detect a client that is gone. The default is 15,000. */
@@ -17,7 +17,7 @@ export interface LiveServices {
 }
 
 /**
- * Streams of server-sent events (HTML Standard, section 9.2) about new profiles of all processes: `records` with their
+ * Streams of server-sent events (HTML Standard, section 9.2) about new profiles of all processes: `profiles` with their
  * tokens, or `reload` when there are too many. They end when the server stops, because the server waits for open responses.
  */
 export class LiveStreams {

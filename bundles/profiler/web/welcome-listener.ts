@@ -12,8 +12,8 @@ import type { Assets } from './assets.ts'
 /** Before the error listener answers, with the priority of Symfony's welcome page. */
 const priority = -64
 
-/** What the welcome page is made of. */
-export interface WelcomeServices {
+/** What the welcome page needs. */
+interface WelcomeServices {
   readonly routes: RouteCollection
   readonly view: View
   readonly debugGate: DebugGate
@@ -21,7 +21,7 @@ export interface WelcomeServices {
   readonly version: string
 }
 
-/** Welcomes a developer whose application has no route for `/`: the 404 is a page that lists the routes there are. */
+/** Answers `/` with a welcome page if the application has no route for it. The page is a 404 that lists the routes. */
 export class WelcomeListener {
   readonly #services: WelcomeServices
 

@@ -9,17 +9,17 @@ import type { Profiler } from '../../record/profiler.ts'
 import { nameProfile } from '../../record/profiler-listener.ts'
 import type { ErrorPage } from './error-page.ts'
 
-/** What the decoration works with. */
-export interface DecorationServices {
-  /** It is loaded with the first error. */
+/** What the error controller needs. */
+interface DecorationServices {
+  /** Its code is loaded with the first call. */
   readonly page: () => Promise<Pick<ErrorPage, 'toHtml' | 'toMarkdown'>>
   readonly debugGate: DebugGate
   readonly logger: Logger
 }
 
 /**
- * Creates the controller that answers as another one does, but tells developers more: HTML and text are replaced by
- * renderings of the profile so far. Should that fail, the answer stays as it was.
+ * Creates a controller that answers as the inner one does, with more details for developers: HTML and text are replaced by
+ * renderings of the profile so far. If that fails, the answer of the inner controller stays.
  */
 export function decorateErrorController(inner: Controller, services: DecorationServices): Controller {
   const { debugGate, logger } = services
@@ -27,7 +27,7 @@ export function decorateErrorController(inner: Controller, services: DecorationS
     const response = await inner.call(...(await resolveArguments(inner, request)))
     if (!(response instanceof Response) || !debugGate.allows(request)) return response
     try {
-      const body = await renderAnew(response, request, services)
+      const body = await renderDetails(response, request, services)
       if (body !== undefined) response.body = body
     } catch (error) {
       logger.error('The debug error page could not be rendered.', { exception: error })
@@ -36,7 +36,7 @@ export function decorateErrorController(inner: Controller, services: DecorationS
   })
 }
 
-async function renderAnew({ headers, status }: Response, request: Request, { page }: DecorationServices) {
+async function renderDetails({ headers, status }: Response, request: Request, { page }: DecorationServices) {
   switch (headers.get('content-type')?.split(';', 1)[0]) {
     case 'text/html':
       return (await page()).toHtml(request, status)
@@ -48,13 +48,13 @@ async function renderAnew({ headers, status }: Response, request: Request, { pag
   }
 }
 
-/** What the decoration works with. */
-export interface LastResortServices {
+/** What the last resort needs. */
+interface LastResortServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
   readonly debugGate: DebugGate
 }
 
-/** Creates the last resort that also leads to the profile of the request, for clients that may see the profile. */
+/** Creates a last resort that also links to the profile of the request, for clients that may see it. */
 export function decorateLastResort(inner: LastResort, { debugGate, profiler }: LastResortServices): LastResort {
   return (request, errors) => {
     const response = inner(request, errors)

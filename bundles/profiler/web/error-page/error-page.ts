@@ -11,23 +11,22 @@ import { findOrigins } from '../panels/value-origins.ts'
 import {
   createPreview,
   createReport,
-  type ErrorReport,
-  type Preview,
+  type DebugReport,
   type PreviewServices,
   type ReportServices,
   type RoutingReport,
 } from './report.ts'
 
-/** What error pages are made with. */
-export interface ErrorPageServices extends PreviewServices, ReportServices {
+/** What error pages need. */
+interface ErrorPageServices extends PreviewServices, ReportServices {
   readonly view: View
   readonly assets: Assets
 }
 
-/** Characters; what is longer is no headline. */
+/** Characters; a longer message is not shown as a headline. */
 const longMessage = 200
 
-/** Shows to a developer what went wrong, where and why: a rendering of the profile so far. */
+/** The error page for developers: a rendering of the profile so far. */
 export class ErrorPage {
   readonly #services: ErrorPageServices
 
@@ -35,7 +34,7 @@ export class ErrorPage {
     this.#services = services
   }
 
-  /** As a whole page; `request` is the one that was made for it, by the error listener. */
+  /** Renders the page; `request` is the sub-request that the error listener made for it. */
   async toHtml(request: Request, status: number): Promise<string> {
     const { assets, view } = this.#services
     const preview = createPreview(request, this.#services)
@@ -48,7 +47,7 @@ export class ErrorPage {
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
       tone: status < 500 ? 'warning' : 'error',
-      markdown: toMarkdown(report),
+      markdown: writeMarkdown(report),
       profileLink: preview.token === '' ? '' : recordLink(preview.token),
       token: preview.token,
       steps: viewSteps(report),
@@ -60,9 +59,9 @@ export class ErrorPage {
     return view.render('profiler/error-page', model, request)
   }
 
-  /** As text. */
+  /** Renders the same as Markdown. */
   toMarkdown(request: Request, status: number): string {
-    return toMarkdown(createReport(createPreview(request, this.#services), status, this.#services))
+    return writeMarkdown(createReport(createPreview(request, this.#services), status, this.#services))
   }
 }
 
@@ -70,12 +69,12 @@ function viewParameters({ collectors: { router } }: Profile) {
   return router !== undefined && 'parameters' in router ? toRows(router.parameters).map(toValueRow) : []
 }
 
-function viewSteps({ way }: ErrorReport) {
+function viewSteps({ way }: DebugReport) {
   return way.map((step, index) => ({ ...step, hasThrown: index === way.length - 1 }))
 }
 
-/** Writes a report as Markdown that reads well in a terminal, in an issue and in a chat. */
-export function toMarkdown(report: ErrorReport): string {
+/** Writes a report as Markdown, for terminals, issues and chats. */
+function writeMarkdown(report: DebugReport): string {
   const { address, exceptions, logs, method, routing, status, statusText, way } = report
   const parts = [
     `# ${status} ${statusText}`,

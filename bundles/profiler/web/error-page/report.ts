@@ -18,38 +18,38 @@ import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { type ExceptionsView, type FrameView, viewExceptions } from '../panels/exception.ts'
 
-/** What is told of an error, as a page and as Markdown: all of it masked. */
-export interface ErrorReport extends ExceptionsView {
+/** The content of an error page, for HTML and Markdown. All of it is masked. */
+export interface DebugReport extends ExceptionsView {
   readonly status: number
   readonly statusText: string
-  /** The class of the error that is answered. */
+  /** The class of the error. */
   readonly name: string
   /** Never empty. */
   readonly message: string
   readonly method: string
   readonly address: string
-  /** The call to look at first; absent where no source is known. */
+  /** The first call with a source; absent without sources. */
   readonly first: FrameView | undefined
   readonly way: readonly Step[]
-  /** Only where no route was found. */
+  /** Only if no route matched. */
   readonly routing: RoutingReport | undefined
   readonly logs: readonly LogReport[]
-  /** How many records came before those. */
+  /** The number of log messages before those. */
   readonly earlier: number
 }
 
-/** Why no route was found. */
+/** Why no route matched. */
 export interface RoutingReport {
   /** Of a 405. */
   readonly allow: string
   /** The nearest first. */
-  readonly rows: readonly RouteReport[]
-  /** Those that are further away. */
-  readonly folded: readonly RouteReport[]
+  readonly rows: readonly MissedRoute[]
+  /** The routes that are further away. */
+  readonly folded: readonly MissedRoute[]
 }
 
-/** A route, and what the request lacked for it. */
-export interface RouteReport {
+/** A route, and why the request did not match it. */
+export interface MissedRoute {
   readonly position: number
   readonly name: string
   readonly path: string
@@ -58,16 +58,16 @@ export interface RouteReport {
   readonly text: string
   readonly label: string
   readonly level: 'plain' | 'warning'
-  /** Where the route can be visited just so. */
+  /** The address of the route, if it has no parameters. */
   readonly link: string | undefined
 }
 
-/** A log record. */
-export interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message' | 'place'> {
+/** A log message. */
+interface LogReport extends Pick<StoredLog, 'level' | 'channel' | 'message' | 'place'> {
   readonly offset: string
 }
 
-/** What the report is made with. */
+/** What the report needs. */
 export interface ReportServices {
   readonly routes: Iterable<Route>
   readonly editor: EditorLinks
@@ -75,12 +75,12 @@ export interface ReportServices {
 
 const logLimit = 50
 
-/** Makes the report of what is answered with a status. */
+/** Creates the report of an error that is answered with a status. */
 export function createReport(
   { lineage, profile, token }: Preview,
   status: number,
   services: ReportServices,
-): ErrorReport {
+): DebugReport {
   const answered = readExceptions(profile).findLast(({ relation }) => relation === '' || relation === 'Thrown later')
   if (answered === undefined) throw new Error(`The error was not collected: ${profile.failures.exception}`)
   const { name, message } = answered
@@ -111,7 +111,7 @@ function createRouting(router: RouterData | undefined, routes: Iterable<Route>):
   const declared = new Map(
     Array.from(routes, route => [route.name, { methods: route.methods.join(', '), link: visitLink(route) }]),
   )
-  const rows = log.routes.map(({ position, name, path, text, reason }): RouteReport => {
+  const rows = log.routes.map(({ position, name, path, text, reason }): MissedRoute => {
     const isNear = reason !== 'path'
     const level = isNear ? 'warning' : 'plain'
     const label = isNear ? 'Almost' : ''
@@ -122,20 +122,19 @@ function createRouting(router: RouterData | undefined, routes: Iterable<Route>):
   return { allow: log.allow.join(', '), rows: rows.slice(0, shown), folded: rows.slice(shown) }
 }
 
-/** One step on the way from a request to its error. */
-export interface Step {
+/** One step on the path from a request to its error. */
+interface Step {
   readonly kind: 'request' | 'route' | 'event' | 'listener' | 'controller'
   readonly name: string
-  /** Where the record tells of it; empty when there will be none. */
+  /** Its place in the profile; empty when the profile will not be stored. */
   readonly link: string
 }
 
 /**
- * Finds the way from the main request to what has thrown: which event, which listener, which controller, and the same
- * again in a sub-request. Stacks end where somebody has awaited; the event tree knows who was at work. Of what is not kept
- * there are no links.
+ * Finds the path from the main request to the code that threw: event, listener, controller, and the same in sub-requests. A
+ * stack ends at an await; the event tree contains the callers before it. There are no links if the profile is not stored.
  */
-export function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
+function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
   const steps = lineage.flatMap((profile, index) => {
     const next = lineage[index + 1]
     const tree = readEventTree(profile)
@@ -153,10 +152,10 @@ function beginningOf({ collectors: { router }, summary }: Profile, index: number
   return [begun, ...(route === '' ? [] : [matched])]
 }
 
-/** Events that come after the error. */
+/** Events that are dispatched after the error. */
 const aftermath: readonly string[] = ['kernel.exception', 'kernel.finish_request', 'kernel.terminate']
 
-/** From the dispatch that was under way to the innermost listener that has thrown; a dispatch alone when all was well in it. */
+/** From the current dispatch to the innermost listener that threw; the dispatch alone when none of its listeners threw. */
 function findThrower({ roots }: EventTree): EventNode[] {
   const dispatches = roots.filter(({ kind }) => kind === 'dispatch')
   const exception = dispatches.findLastIndex(({ name }) => name === 'kernel.exception')
@@ -180,7 +179,7 @@ function findSubRequest({ nodes }: EventTree, token: string): EventNode[] {
   return way
 }
 
-/** What the kernel does between its events. */
+/** The work of the kernel between its events. */
 const gaps: Readonly<Record<string, string>> = {
   'kernel.request': 'finding the controller',
   'kernel.controller': 'resolving its arguments',
@@ -196,7 +195,7 @@ function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
     const link = `${recordLink(token, 'events')}#span-${node.index}`
     return { kind: node.kind === 'call' ? 'listener' : 'event', name: node.name, link }
   })
-  // What an application dispatches, it dispatches while its controller is at work.
+  // The application dispatches its own events while its controller runs.
   if (!first.name.startsWith('kernel.')) return [...atWork, ...steps]
   if (first.hasThrown || way.length > 1) return steps
   if (first.name === 'kernel.controller_arguments') return atWork
@@ -204,33 +203,33 @@ function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
   return gap === undefined ? [...atWork, ...steps] : [...steps, { kind: 'controller', name: gap, link: '' }]
 }
 
-/** What previews are made with. */
+/** What previews need. */
 export interface PreviewServices {
   readonly profiler: Pick<Profiler, 'find' | 'keeps'>
-  /** Asks the collectors about a pass that is not over. */
+  /** Collects the data of a request that still runs. */
   readonly collect: (trace: Trace) => CollectedData
   readonly redactor: Redactor
 }
 
-/** What is known of a request that has failed, before it is over. Masked, and kept nowhere. */
-export interface Preview {
-  /** Of the request that failed. */
+/** The profile so far of a request that failed. It is masked, and not stored. */
+interface Preview {
+  /** The profile of the request that failed. */
   readonly profile: Profile
-  /** From the main request down to the sub-request that the error came from: mostly one. */
+  /** The profiles from the main request to the sub-request that threw: usually one. */
   readonly lineage: readonly Profile[]
-  /** Of the record that there will be of the main request; empty when there will be none. */
+  /** The token of the main request; empty when its profile will not be stored. */
   readonly token: string
 }
 
 /**
- * Makes the profile so far of the request that `request`, an error page's, was made for. When it is not recorded there is
- * nothing in it of events and logs; all else is as in any other.
+ * Creates the profile so far of the request that failed; `request` is the sub-request for its error page. If the request is
+ * not recorded, the profile has no events and no log messages.
  */
 export function createPreview(request: Request, { collect, profiler, redactor }: PreviewServices): Preview {
   const failed = request.parent ?? request
   const error = request.attributes.get('exception')
-  const trace = profiler.find(failed) ?? createPass(failed)
-  // Whoever has replaced it after everyone was told is still at it.
+  const trace = profiler.find(failed) ?? createTrace(failed)
+  // A listener that replaces the error late may still run.
   trace.addThrown(error)
   const preview = (trace: Trace): Profile => toProfile(JSON.parse(toRecord(trace, collect(trace), redactor).text))
   const ancestors = ancestorsOf(trace)
@@ -240,7 +239,7 @@ export function createPreview(request: Request, { collect, profiler, redactor }:
   return { profile, lineage, token: main.token !== '' && profiler.keeps(main) ? main.token : '' }
 }
 
-function createPass(request: Request): Trace {
+function createTrace(request: Request): Trace {
   const trace = new Trace('', request, undefined)
   const controller = request.attributes.get('_controller')
   const name = readProperty(controller, 'name')
@@ -253,7 +252,7 @@ function ancestorsOf({ parent }: Trace): Trace[] {
   return parent === undefined ? [] : [...ancestorsOf(parent), parent]
 }
 
-/** The sub-request that was made last, when it is over and has answered nothing: its error went on to whoever made it. */
+/** The last sub-request, if it ended without a response: its caller got the error. */
 function failedWithin({ children }: Trace): Trace[] {
   const last = children.findLast(({ duration }) => duration !== undefined)
   return last === undefined || last.response !== undefined ? [] : [last, ...failedWithin(last)]

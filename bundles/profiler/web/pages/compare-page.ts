@@ -21,8 +21,8 @@ import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 
 /**
- * Renders two records side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a` it
- * is the one before `b` that asked for the same.
+ * Renders two profiles side by side: `a` and `b`, or two that were selected in the list (`record`, twice). Without `a`, the
+ * first one is the previous profile of the same request.
  */
 export async function renderCompare(
   request: Request,
@@ -52,15 +52,15 @@ export async function renderCompare(
   return renderPage('profiler/compare', { ...view, replay }, request, app)
 }
 
-/** The list has the newer ones first. */
+/** Of two selected profiles, the list has the newer one first. */
 function readTokens(query: URLSearchParams): [a: string, b: string] {
   const [newer = '', older = '', ...more] = query.getAll('record')
   if (newer !== '' || more.length > 0) return more.length > 0 || older === '' ? ['', ''] : [older, newer]
   return [query.get('a')?.trim() ?? '', query.get('b')?.trim() ?? '']
 }
 
-/** What the page of two records shows. */
-export interface CompareView {
+/** The content of the page of two profiles. */
+interface CompareView {
   readonly title: string
   readonly heading: string
   readonly verdict: Verdict
@@ -72,7 +72,7 @@ export interface CompareView {
   readonly parts: readonly Part[]
 }
 
-/** Makes what the page of two records shows: part by part the differences first, what is the same to be unfolded. */
+/** Creates the view of two profiles: each part shows its differences first, and folds equal values. */
 export function toCompareView(first: Profile, second: Profile, comparison: Comparison): CompareView {
   const { summary, timings } = comparison
   const parts = [
@@ -107,10 +107,10 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
   }
 }
 
-/** A row of a part: what it is called, and what it is in either record. */
+/** A row of a part: a name, and its values in both profiles. */
 interface Row {
   readonly name: string
-  /** Small print below the name. */
+  /** A remark below the name. */
   readonly note: string
   readonly first: string
   readonly second: string
@@ -118,18 +118,18 @@ interface Row {
 
 interface PartRow extends Row {
   readonly change: Change
-  /** What the change is called; empty where values speak for themselves. */
+  /** The name of the change; empty when both values are shown. */
   readonly label: string
   readonly delta: Delta | false
 }
 
-/** The difference of two times, and its bar: from the middle to the right when it became slower. */
+/** The difference of two times, and its bar: from the middle to the right when the second is slower. */
 export interface Delta {
   readonly text: string
-  /** In percent of the first; empty where there is no first. */
+  /** In percent of the first; empty without a first. */
   readonly share: string
   readonly tone: 'slower' | 'faster'
-  /** Nothing is drawn of what is within the usual spread. */
+  /** Absent within the usual spread. */
   readonly bar: { readonly x: string; readonly width: string } | undefined
 }
 
@@ -152,7 +152,7 @@ const labels: Readonly<Record<Change, string>> = {
 }
 
 function toRow<value>({ change, first, key, second }: Compared<value>, view: View<value>): PartRow {
-  // One of them is there.
+  // At least one of them exists.
   const any = (second ?? first) as value
   const text = (value: value | undefined) => (value === undefined ? '' : view.text(value))
   return {
@@ -166,9 +166,9 @@ function toRow<value>({ change, first, key, second }: Compared<value>, view: Vie
   }
 }
 
-/** How the things of a part are written. */
+/** How the values of a part are written. */
 interface View<value> {
-  /** Its key unless told else. */
+  /** The default is its key. */
   readonly name?: (value: value, key: string) => string
   readonly note?: (value: value) => string
   readonly text: (value: value) => string
@@ -198,7 +198,7 @@ const viewField: View<string | number> = { name: (_, key) => nameOfField(key), t
 const viewValues: View<readonly string[]> = { text: values => values.join('\n') }
 const viewText: View<string> = { text: text => text }
 
-/** Of what is done once or several times. */
+/** The view of something that is done once or several times. */
 function viewTimes(done: string): View<number> {
   return { text: times => (times === 1 ? done : `${done} ${times} times`) }
 }
@@ -223,11 +223,11 @@ const viewLog: View<LogUse> = {
   text: ({ times }) => viewTimes('logged').text(times),
 }
 
-/** What differs less than both, of the longer time and in microseconds, is within the usual spread. */
+/** The usual spread: a smaller difference than one of both, as a share of the longer time or in microseconds. */
 const leastShare = 0.05
 const leastTime = 2_000
 
-/** What makes the most difference comes first, below what a request is made of; what hardly makes any is folded. */
+/** The parts of the request come first, then the greatest differences; small differences are folded. */
 function viewTimings(timings: readonly Compared<Timing>[]): Part {
   const differences = timings.map(timing => durationOf(timing.second) - durationOf(timing.first))
   const widest = Math.max(1, ...differences.map(Math.abs))

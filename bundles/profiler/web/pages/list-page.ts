@@ -42,7 +42,7 @@ export async function renderList(
       unstored,
       list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
     }),
-    // What is pinned later is no news, and other pages than the first only move.
+    // A profile that is pinned later is not new, and a new profile moves all rows of later pages.
     liveLink: isPinned || page > 1 ? '' : `${home}live?${new URLSearchParams(parameters)}`,
     alternates: [
       { type: 'application/json', link: listDataLink('json', parameters) },
@@ -57,7 +57,7 @@ export async function renderList(
   return renderPage('profiler/list', model, request, app)
 }
 
-/** Links of the list change its query, and keep the rest of it. */
+/** A link to the same list with some parameters changed. */
 function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, string>>): string {
   const { page: _, ...others } = parameters
   return `?${new URLSearchParams({ ...others, ...changes })}`
@@ -65,7 +65,7 @@ function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, st
 
 interface Column {
   readonly label: string
-  /** Empty when there is nothing to sort by. */
+  /** Empty when the column cannot be sorted. */
   readonly link: string
   /** `ascending`, `descending`, or empty. */
   readonly sorted: string
@@ -100,7 +100,7 @@ function describePage(wanted: ListRequest, count: number, total: number): object
     range: isPaged ? `${from.toLocaleString('en')}–${to.toLocaleString('en')} of ${total.toLocaleString('en')}` : '',
     previousLink: page > 1 && total > 0 ? linkTo(wanted, { page: String(page - 1) }) : '',
     nextLink: count > 0 && to < total ? linkTo(wanted, { page: String(page + 1) }) : '',
-    // Beyond the last page.
+    // The requested page is after the last one.
     firstLink: count === 0 && total > 0 ? linkTo(wanted, {}) : '',
   }
 }
@@ -117,31 +117,31 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
   }
 }
 
-/** A row of the list of records. */
-export interface RowView extends SummaryView {
-  /** Whether it stands below the row of the request that it was made by. */
+/** A row of the list of profiles. */
+interface RowView extends SummaryView {
+  /** Whether it is a sub-request below the row of its parent. */
   readonly isBelowParent: boolean
   /** The length of its bar, in hundredths of the longest. */
   readonly share: string
-  /** Where rows can be selected and pinned. */
+  /** `false` where rows cannot be selected and pinned. */
   readonly actions: { readonly isPinned: boolean; readonly pinLink: string } | false
 }
 
-/** How rows are listed. */
-export interface RowOptions {
-  /** Whether sub-requests stand below their parents; unless they are sorted by something else, they do. */
+/** The options of a list of rows. */
+interface RowOptions {
+  /** Whether sub-requests are below their parents. The default is true. */
   readonly isGrouped?: boolean
-  /** What was found in records, by their tokens. */
+  /** The badges of findings, by token. */
   readonly badges?: ReadonlyMap<string, Badge>
-  /** Tokens of records that are only in memory, because the disk takes nothing. */
+  /** Tokens of profiles that are only in memory, because the disk is full or failing. */
   readonly unstored?: ReadonlySet<string> | undefined
-  /** Which records are pinned, and the parameters of the list that leads to pinning and back. */
+  /** The pinned tokens, and the parameters of the list, to return to it. */
   readonly list?: { readonly pinned: ReadonlySet<string>; readonly parameters: string }
 }
 
 const notStored: Badge = { text: 'not stored', tone: 'warning' }
 
-/** Makes the rows of records. */
+/** Creates the rows of a list. */
 export function createRows(
   summaries: readonly ProfileSummary[],
   { badges, isGrouped = true, list, unstored }: RowOptions = {},
@@ -171,8 +171,8 @@ export interface Choice {
   readonly isSelected: boolean
 }
 
-/** What the fields of the search form contain. */
-export interface SearchForm {
+/** The content of the search form. */
+interface SearchForm {
   readonly ip: string
   readonly methods: readonly Choice[]
   readonly status: string
@@ -183,18 +183,18 @@ export interface SearchForm {
   readonly token: string
   readonly isPinned: boolean
   readonly limits: readonly Choice[]
-  /** What the list is sorted by, to stay so. */
+  /** Hidden fields that keep the order of the list. */
   readonly kept: readonly { readonly name: string; readonly value: string }[]
-  /** Whether one of the fields is used that are out of the way otherwise. */
+  /** Whether one of the folded fields is used. */
   readonly isOpen: boolean
-  /** Whether anything is filtered at all. */
+  /** Whether there is a filter. */
   readonly isFiltering: boolean
 }
 
 const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 const limits = ['10', '25', '50', '100']
 
-/** Fills the search form with what was asked for. */
+/** Creates the search form with the current filters. */
 export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
   const { ip = '', method = '', route = '', status_code: status = '', token = '', url: address = '' } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
@@ -222,7 +222,7 @@ export function createSearchForm({ isPinned, parameters, query }: ListRequest): 
   }
 }
 
-/** What is chosen stays, also when it came by a link and is none of the usual choices. */
+/** A value from a link stays selected, even if it is not one of the usual choices. */
 function choices(usual: readonly string[], chosen: string): Choice[] {
   const all = chosen === '' || usual.includes(chosen) ? usual : [...usual, chosen]
   return all.map(value => choose(value, value, chosen))
@@ -232,10 +232,10 @@ function choose(value: string, label: string, chosen: string): Choice {
   return { value, label, isSelected: value === chosen }
 }
 
-/** As `datetime-local` wants it, to the minute where that says the same: a minute ends with its last millisecond. */
+/** The format of `datetime-local`, without seconds if they are 0; a bound ends with the last millisecond of a minute. */
 function toInputValue(time: number): string {
   const iso = new Date(time).toISOString()
-  // The field knows four digits of a year.
+  // The field supports years of four digits only.
   if (!/^\d{4}-/.test(iso)) return ''
   return /:(?:00\.000|59\.999)Z$/.test(iso) ? iso.slice(0, 16) : iso.slice(0, 19)
 }

@@ -26,8 +26,8 @@ import { renderPage } from '../respond.ts'
 import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
 
 /**
- * Renders the page of a record: its summary, the menu of panels, and the one that the query asks for. Where it asks for
- * none, that is the exception, if there was one, else the request.
+ * Renders the page of a profile: its summary, the menu of panels, and the panel of the query. By default that is the
+ * exception, if there was one, otherwise the request.
  *
  * @throws PROFILER_PANEL_UNKNOWN (404)
  */
@@ -87,17 +87,17 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
   return find('request') ?? panels[0]
 }
 
-/** What a replay has repeated. */
+/** The original of a replay. */
 function describeOriginal(profile: Profile): object | false {
   const token = readOriginal(profile)
   if (token === undefined) return false
   return { token, link: recordLink(token), compareLink: compareLink(token, profile.summary.token) }
 }
 
-/** The summary stands above every panel; those of a long list have them all. */
+/** The most sub-requests in the summary above each panel; the request panel has all of them. */
 const shownChildren = 25
 
-/** A record that is gone keeps its link: that page says why. Neighbours show the panel that was asked for. */
+/** A profile that is no longer stored keeps its link: its page says why. Links to neighbours keep the panel. */
 function describeRelatives(record: ShownProfile & Relatives, panel: string | undefined): object {
   const { newerCount, profile } = record
   const { children, summary } = profile
@@ -125,9 +125,9 @@ function describeRelatives(record: ShownProfile & Relatives, panel: string | und
 }
 
 /** A line of the menu of exports. */
-export interface ExportEntry {
+interface ExportEntry {
   readonly label: string
-  /** What it is good for. */
+  /** What it is for. */
   readonly note: string
   readonly link: string
 }
@@ -140,8 +140,8 @@ const entries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
   json: { label: 'JSON', note: 'All data' },
 }
 
-/** Lists what a record can be taken away as, and its Markdown. */
-export function listExports(token: string): ExportEntry[] {
+/** Lists the exports of a profile. */
+function listExports(token: string): ExportEntry[] {
   return [
     { label: 'Markdown', note: 'Report as text', link: recordDataLink(token, 'md') },
     ...exportKinds.map(kind => ({ ...entries[kind], link: exportLink(token, kind) })),

@@ -61,29 +61,29 @@ export async function replay(token: string, request: Request, app: ReplayService
   return renderPage('profiler/compare-none', model, request, app, 504)
 }
 
-/** What a form of a replay shows. */
-export interface ReplayForm {
+/** The content of the form of a replay. */
+interface ReplayForm {
   readonly headers: readonly { readonly field: string; readonly name: string; readonly hint: string }[]
-  /** The target to be completed; `false` when nothing in it was masked. */
+  /** The target with masked values; `false` when it has none. */
   readonly target: { readonly field: string; readonly value: string } | false
-  /** The body to be completed; `false` when all of it is known, or there is none. */
+  /** The body with masked values; `false` when it is complete, or there is none. */
   readonly body:
     | { readonly field: string; readonly value: string; readonly note: string; readonly rows: number }
     | false
-  /** The field that says yes to the caution. */
+  /** The field that confirms the caution. */
   readonly consent: string
 }
 
-/** The names of the fields say of themselves that they are secret: in no log and no record are their values seen. */
+/** The names contain `secret`, so that no log and no profile contains the values. */
 const fields = { header: 'secret-header-', target: 'secret-target', body: 'secret-body', consent: 'confirmed' }
 
-/** Credentials that can be supplied, also when the original had none. */
+/** Credentials that can be added, even if the original had none. */
 const usual: readonly string[] = ['cookie', 'authorization']
 
 const longestBox = 16
 
-/** Makes the form of a replay. */
-export function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay): ReplayForm {
+/** Creates the form of a replay. */
+function createReplayForm({ body, isTargetMasked, secrets, target }: PossibleReplay): ReplayForm {
   const more = usual.filter(name => !secrets.some(secret => secret.name === name)).map(name => ({ name, hint: '' }))
   const isKnown = body.state === 'none' || body.state === 'whole'
   return {
@@ -99,8 +99,8 @@ export function createReplayForm({ body, isTargetMasked, secrets, target }: Poss
   }
 }
 
-/** Reads what was supplied; a field that was left empty supplies nothing. */
-export function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInput {
+/** Reads the values of the form; an empty field has no value. */
+function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInput {
   const read = (field: string) => {
     const value = form.get(field)
     return typeof value === 'string' ? value.trim() : ''
@@ -116,8 +116,8 @@ export function readReplayForm(form: FormData, plan: PossibleReplay): ReplayInpu
   }
 }
 
-/** Why what was supplied cannot be sent, as a sentence that does not repeat it; empty when it can. */
-export function findMistake({ headers }: ReplayInput): string {
+/** Why the values cannot be sent, as a sentence that does not repeat them; empty when they can. */
+function findMistake({ headers }: ReplayInput): string {
   try {
     new Headers(headers)
     return ''
@@ -126,12 +126,12 @@ export function findMistake({ headers }: ReplayInput): string {
   }
 }
 
-/** Whether the developer has said yes. */
-export function isConfirmed(form: FormData): boolean {
+/** Whether the developer confirmed the replay. */
+function isConfirmed(form: FormData): boolean {
   return form.get(fields.consent) === '1'
 }
 
-/** Browsers send CRLF for every line break (HTML, section 4.10.21.4); what was not touched stays as it is. */
+/** Browsers send CRLF for every line break (HTML, section 4.10.21.4); an unchanged body keeps its line breaks. */
 function withLineBreaks(content: string, planned: string): string {
   const toLines = (text: string) => text.replace(/\r\n?/g, '\n')
   if (toLines(content) === toLines(planned)) return planned

@@ -21,10 +21,10 @@ import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
 import { type Choice, createSearchForm } from './list-page.ts'
 
-/** When this process began, in milliseconds since 1970: what is older was recorded by other code, perhaps. */
+/** The start of this process, in milliseconds since 1970. Older profiles may be of other code. */
 const startedAt = Math.floor(performance.timeOrigin)
 
-/** Renders how the requests of each route went: as a page, or as data. */
+/** Renders the statistics of all routes: as a page, or as data. */
 export async function renderRoutes(
   form: 'html' | DataForm,
   request: Request,
@@ -43,8 +43,8 @@ export async function renderRoutes(
   return renderPage('profiler/route-statistics', { ...toRoutesView(report, wanted), alternates }, request, app)
 }
 
-/** What the page of routes shows. */
-export interface RoutesView {
+/** The content of the page of routes. */
+interface RoutesView {
   readonly title: string
   readonly requests: string
   readonly restart: FormattedTime
@@ -74,7 +74,7 @@ interface RouteColumn {
 
 interface RouteRow {
   readonly name: string
-  /** The list of its records; empty where no route was found. */
+  /** The list of its profiles; empty for requests without a route. */
   readonly link: string
   readonly count: string
   readonly p50: string
@@ -87,7 +87,7 @@ interface RouteRow {
   readonly slowest: readonly RecordView[]
   readonly failed: readonly RecordView[]
   readonly changes: readonly ChangeView[]
-  /** Why there are none; empty when there are. */
+  /** Why there are no changes; empty when there are some. */
   readonly remark: string
 }
 
@@ -97,7 +97,7 @@ interface RecordView {
   readonly text: string
 }
 
-/** What has changed since the restart. */
+/** A change since the restart. */
 interface ChangeView {
   readonly label: string
   readonly before: string
@@ -106,7 +106,7 @@ interface ChangeView {
   readonly tone: 'ok' | 'error' | 'plain'
 }
 
-/** Makes what the page of routes shows. */
+/** Creates the view of the statistics of routes. */
 export function toRoutesView({ requests, routes, startedAt }: RoutesReport, wanted: RoutesRequest): RoutesView {
   const { filters, notes, parameters } = wanted
   const longest = Math.max(0, ...routes.map(({ p95 }) => p95))
@@ -193,7 +193,7 @@ function viewChange(label: string, change: RouteChange | null, view: ViewDiffere
   return change === null ? [] : [{ label, ...view(change) }]
 }
 
-/** What differs less is noise. */
+/** Smaller differences are noise. */
 const noticed = { share: 0.2, milliseconds: 0.5 }
 
 function viewTime({ before, since }: RouteChange): Omit<ChangeView, 'label'> {

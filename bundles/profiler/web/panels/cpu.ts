@@ -14,7 +14,7 @@ import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
-/** Creates the panel of what the CPU did, for a request that was sampled: a flame graph and its hot spots. */
+/** Creates the panel of the CPU profile of a request that was sampled: a flame graph and its hot spots. */
 export function createCpuPanel(editor: EditorLinks): ProfilePanel {
   return {
     name: 'cpu',
@@ -29,7 +29,7 @@ export function createCpuPanel(editor: EditorLinks): ProfilePanel {
   }
 }
 
-/** What the form asks for: the next request like this one. */
+/** The default values of the form: the next request like this one. */
 function describeNext({ method, parent, route, url }: ProfileSummary) {
   return {
     parentLink: typeof parent === 'string' ? recordLink(parent, 'cpu') : '',
@@ -39,7 +39,7 @@ function describeNext({ method, parent, route, url }: ProfileSummary) {
   }
 }
 
-/** With fewer samples their number says little about times. */
+/** Fewer samples give imprecise times. */
 const fewSamples = 50
 
 function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: EditorLinks) {
@@ -108,11 +108,11 @@ function viewSpot(
   }
 }
 
-/** Calls as bars below their callers, as wide as the time they took. */
-export interface FlameGraph {
+/** Calls as bars below their callers. The width of a bar is the time of its call. */
+interface FlameGraph {
   readonly height: number
   readonly bars: readonly FlameBar[]
-  /** Those that have led to what is shown, the outermost first. */
+  /** The callers of the shown call, the outermost first. */
   readonly callers: readonly { readonly name: string; readonly link: string }[]
   /** How many calls are too short to be drawn. */
   readonly hidden: number
@@ -120,30 +120,30 @@ export interface FlameGraph {
   readonly folded: number
 }
 
-/** A bar; its place across the picture is in percent of that, down the picture in pixels. */
-export interface FlameBar {
+/** A bar: `x` and `width` are in percent of the picture, `y` is in pixels. */
+interface FlameBar {
   readonly index: number
-  /** The bar above it, by its place in the list. */
+  /** The index of the bar above it. */
   readonly parent: number
   readonly name: string
-  /** All that is known of it, in one line. */
+  /** All its data in one line. */
   readonly text: string
   readonly origin: StoredFunction['origin']
   readonly x: string
   readonly y: number
   readonly width: string
   readonly label: 'none' | 'wide' | 'always'
-  /** Shows it in the whole width. */
+  /** The address that shows it in the whole width. */
   readonly link: string
 }
 
-/** What of a profile is drawn. */
-export interface FlameWish {
-  /** The call that is to be as wide as the picture; everything, without one. */
+/** The options of a flame graph. */
+interface FlameOptions {
+  /** The call that fills the picture; by default all calls. */
   readonly frame: StoredSample | undefined
-  /** Whether runs of calls of others are drawn one by one. */
+  /** Whether runs of foreign calls are drawn one by one. */
   readonly isUnfolded: boolean
-  /** The address of the picture for a call. */
+  /** The address of the flame graph of a call. */
   readonly linkTo: (frame: StoredSample | undefined) => string
 }
 
@@ -151,15 +151,15 @@ const rowHeight = 22
 const leastShare = 0.0015
 const barLimit = 400
 
-/** Labels of narrower bars would be a letter or two, on a wide screen or on any. */
+/** Labels of narrower bars would be a letter or two, on a wide screen or on all screens. */
 const labelShare = { wide: 0.06, always: 0.2 }
 
-/** A call that took so much of its caller's time is all that there was to it. */
+/** A call with this share of its caller's time is the only significant call of its caller. */
 const onlyShare = 0.98
 
-/** Draws the calls of a profile, those that took longest on the left. */
-export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWish): FlameGraph {
-  const { frame, linkTo } = wish
+/** Draws the calls of a CPU profile, the longest on the left. */
+function drawFlameGraph({ busy, calls, roots }: StoredCpu, options: FlameOptions): FlameGraph {
+  const { frame, linkTo } = options
   const whole = frame?.total ?? busy
   const bars: FlameBar[] = []
   let depth = 0
@@ -167,7 +167,7 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
   let folded = 0
 
   const draw = (call: StoredSample, at: { readonly x: number; readonly row: number; readonly parent: number }) => {
-    const run = wish.isUnfolded ? { first: call, last: call, count: 1 } : runOf(call)
+    const run = options.isUnfolded ? { first: call, last: call, count: 1 } : runOf(call)
     const { count, last } = run
     const share = shareOf(call.total, whole)
     if (share < leastShare || bars.length >= barLimit) return
@@ -209,14 +209,14 @@ export function drawFlameGraph({ busy, calls, roots }: StoredCpu, wish: FlameWis
   }
 }
 
-/** Calls of which each is all that the one before it did. */
+/** Calls of which each is the only significant call of the one before it. */
 interface Run {
   readonly first: StoredSample
   readonly last: StoredSample
   readonly count: number
 }
 
-/** A call, and those after it that are all that it did, as long as none of them is the application's. */
+/** A call and the only significant calls within it, up to the first call of the application. */
 function runOf(call: StoredSample): Run {
   let last = call
   let count = 1

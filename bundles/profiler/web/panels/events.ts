@@ -66,7 +66,7 @@ function readThrown({ collectors }: Profile): string {
 }
 
 /** What the rows of an event tree need beside the tree. */
-export interface RowContext {
+interface RowContext {
   /** Of the profile. */
   readonly token: string
   /** The sub-requests whose profiles are stored. */
@@ -80,7 +80,7 @@ export interface RowContext {
 }
 
 /** Creates the function that makes a row of a line, with the rows within it. */
-export function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
+function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
   const exceptionLink = recordLink(context.token, 'exception')
   const requestLink = recordLink(context.token, 'request')
   const toView = (line: FoldedNode, event: string): ViewModel => {

@@ -6,7 +6,7 @@ import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates the panel of what was thrown: the error that was seen first, its causes below it, with stacks and sources. */
+/** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */
 export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
   return {
     name: 'exception',
@@ -25,42 +25,42 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
   }
 }
 
-/** As plain text, for a report or a search. */
+/** Writes an exception as plain text, for a report or a search. */
 function toTrace({ name, message, relation, frames, ...left }: StoredException): string {
   const head = `${relation === '' ? '' : `${relation}: `}${name}${message === '' ? '' : `: ${message}`}`
   const calls = frames.map(frame => `    at ${frame.call} (${toPlace(frame)})`)
   return [head, ...calls, ...toRest(left).map(rest => `    … ${rest}`)].join('\n')
 }
 
-/** What the template `profiler/exceptions` shows. */
+/** The content of the template `profiler/exceptions`. */
 export interface ExceptionsView {
   readonly exceptions: readonly ExceptionView[]
-  /** The cause first, as the story went; none of a single error. */
+  /** The root cause first; empty for a single exception. */
   readonly crumbs: readonly { readonly name: string; readonly id: string }[]
 }
 
-/** A box with an error. */
+/** An exception. */
 export interface ExceptionView extends Pick<StoredException, 'name' | 'message' | 'code' | 'status' | 'note'> {
   readonly id: string
   readonly relation: string
   readonly isOpen: boolean
   readonly groups: readonly FrameGroup[]
-  /** What of the frames was left out. */
+  /** The number of frames that were left out, as text. */
   readonly rest: string
 }
 
-/** Calls in a row. */
-export interface FrameGroup {
-  /** What they are folded under, such as `4 calls of the kernel`; empty of those that are always to be seen. */
+/** Frames in a row. */
+interface FrameGroup {
+  /** The label of a folded group, such as `4 calls of the kernel`; empty for frames that are always shown. */
   readonly label: string
   readonly frames: readonly FrameView[]
 }
 
-/** A call, with its source where that is known. */
+/** A frame, with its source if it is recorded. */
 export interface FrameView {
   readonly call: string
   readonly place: string
-  /** Opens the place in the editor; empty where there is no link. */
+  /** Opens the place in the editor; empty without a link. */
   readonly link: string
   readonly origin: RecordedFrame['origin']
   readonly isOpen: boolean
@@ -68,20 +68,20 @@ export interface FrameView {
 }
 
 /** A line of source. */
-export interface SourceLine {
+interface SourceLine {
   readonly number: number
   readonly isMarked: boolean
   readonly tokens: readonly { readonly kind: TokenKind; readonly text: string }[]
 }
 
-/** Makes what is shown of the errors of a profile. The first call that has a source is open; what is nobody's of the application is folded. */
+/** Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. */
 export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
   const exceptions = readExceptions(profile)
   const excerpts = readExcerpts(profile)
   const views = exceptions.map((exception, index) => viewException(exception, index, excerpts, editor))
-  const telling = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
+  const open = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
   return {
-    exceptions: views.map((view, index) => ({ ...view, isOpen: index === 0 || index === telling })),
+    exceptions: views.map((view, index) => ({ ...view, isOpen: index === 0 || index === open })),
     crumbs: views.length > 1 ? views.map(({ id, name }) => ({ id, name })).reverse() : [],
   }
 }
@@ -124,7 +124,7 @@ function viewSource(excerpt: Excerpt | undefined): SourceLine[] {
   })
 }
 
-/** Calls of others stand between those of the application, mostly in long runs. */
+/** Joins frames in a row that are not of the application. */
 function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
   const runs: FrameView[][] = []
   let isFolding: boolean | undefined
@@ -139,7 +139,7 @@ function groupFrames(frames: readonly FrameView[]): FrameGroup[] {
 
 const owners = { application: '', kernel: 'the kernel', vendor: 'packages', runtime: 'Node.js' } as const
 
-/** A single call is as short as what it would be folded under. */
+/** A single frame is not folded: it is as short as the label. */
 function labelOf(run: readonly FrameView[]): string {
   if (run.length === 1 || run.some(({ isOpen, origin }) => isOpen || origin === 'application')) return ''
   const names = [...new Set(run.map(({ origin }) => owners[origin]))]

@@ -2,7 +2,7 @@ import { type Finding, linkToFinding, splitProblem, toneOf } from '../../insight
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates the panel of what could be better; labels of panels are found by their names. */
+/** Creates the panel of findings; `labelOf` gives the label of a panel by its name. */
 export function createFindingsPanel(
   inspector: Inspector,
   labelOf: (panel: string) => string | undefined,

@@ -15,7 +15,7 @@ export interface FoldedNode {
 }
 
 /** An outline with a limited number of lines. */
-export interface FoldedOutline {
+interface FoldedOutline {
   readonly nodes: readonly FoldedNode[]
   /** How many lines are left out. */
   readonly left: number

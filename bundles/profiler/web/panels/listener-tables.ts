@@ -4,7 +4,7 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 
 /** The listeners of a request: called, not called, and the events without a listener. */
-export interface ListenerTables {
+interface ListenerTables {
   /** In the order of their first calls. */
   readonly called: readonly CalledListener[]
   readonly notCalled: readonly UncalledListener[]
@@ -15,7 +15,7 @@ export interface ListenerTables {
 }
 
 /** A listener that was called. */
-export interface CalledListener {
+interface CalledListener {
   readonly event: string
   readonly priority: string
   readonly name: string
@@ -27,7 +27,7 @@ export interface CalledListener {
 }
 
 /** A listener that was not called. */
-export interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
+interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
   /** Why it was not called; empty when the reason is not known. */
   readonly reason: string
 }

@@ -13,8 +13,8 @@ export function createPanelLoader(app: Application): () => Promise<readonly Prof
 }
 
 /**
- * The panels of the menu: the profiler's own, then those of other bundles, which may add collectors at any time. Where
- * two have one name, the first is taken.
+ * Lists the panels of the menu: the profiler's own, then those of other bundles, which may add collectors at any time. If
+ * two panels have the same name, the first one is used.
  */
 export function createPanelList(own: readonly ProfilePanel[], collectors: readonly Collector[]): ProfilePanel[] {
   const byName = new Map<string, ProfilePanel>()
@@ -24,8 +24,8 @@ export function createPanelList(own: readonly ProfilePanel[], collectors: readon
   return [...byName.values()]
 }
 
-/** Makes the panel of another bundle's collector: as the bundle says, else a table of what was told. */
-export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
+/** Creates the panel of the collector of another bundle: with the bundle's template, by default a table of its data. */
+function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
   return {
     name,
     label: panel?.label ?? name,
@@ -39,7 +39,7 @@ export function toCollectorPanel({ name, panel }: Collector): ProfilePanel {
       const data = profile.data[name]
       if (panel !== undefined) return { data }
       const rows = toRows(data).map(toValueRow)
-      // What has no names is shown as it is.
+      // Data that is not an object is shown as a value.
       const text = rows.length > 0 || data === undefined ? '' : formatValue(data)
       return { rows, text }
     },

@@ -177,7 +177,7 @@ function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[],
 }
 
 /** Which lines of the log are shown. */
-export interface LogFilter {
+interface LogFilter {
   /** The lowest level. */
   readonly level: LogLevel
   /** Empty for all. */
@@ -189,7 +189,7 @@ export interface LogFilter {
 }
 
 /** The parts of a line that the filter looks at. */
-export interface FilteredLine {
+interface FilteredLine {
   readonly level: LogLevel
   readonly channel: string
   readonly text: string
@@ -197,7 +197,7 @@ export interface FilteredLine {
 }
 
 /** Reads the filter of an address: `?level=warning&channel=app&text=price&events=1`. */
-export function readLogFilter(query: PanelSubject['query']): LogFilter {
+function readLogFilter(query: PanelSubject['query']): LogFilter {
   return {
     level: logLevels.find(level => level === query.get('level')) ?? 'debug',
     channel: query.get('channel') ?? '',
@@ -221,12 +221,12 @@ export function isShown(filter: LogFilter, line: FilteredLine): boolean {
 }
 
 /** The levels for which a message of this level is shown, when they are the lowest level of the filter. */
-export function levelsUpTo(level: LogLevel): readonly LogLevel[] {
+function levelsUpTo(level: LogLevel): readonly LogLevel[] {
   return logLevels.slice(0, logLevels.indexOf(level) + 1)
 }
 
 /** A part of a log message. */
-export interface MessagePart {
+interface MessagePart {
   readonly text: string
   /** Whether it is the value of a placeholder. */
   readonly isValue: boolean

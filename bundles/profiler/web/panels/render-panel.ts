@@ -8,18 +8,18 @@ import type { Profile } from '../../profile/profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
-/** What a panel has become. */
-export interface RenderedPanel {
+/** A rendered panel. */
+interface RenderedPanel {
   readonly content: HtmlFragment
-  /** Whether there is nothing to show, not even a page that says so. */
+  /** Whether the panel has nothing to show. */
   readonly isEmpty: boolean
-  /** Why it cannot be shown; empty when it can. */
+  /** Why it cannot be displayed; empty when it can. */
   readonly problem: string
 }
 
 /**
- * Renders a panel by itself, before the page: one that fails, because a record is damaged, costs nothing but itself. One
- * that has no content may fail: templates of other bundles need not know how to show nothing.
+ * Renders a panel before its page: a panel that fails, because the profile is damaged, does not break the page. A panel
+ * without content may fail, because templates of other bundles need not support missing data.
  */
 export async function renderPanel(
   panel: ProfilePanel,
@@ -42,7 +42,7 @@ export async function renderPanel(
 }
 
 /** One line of the menu of panels. */
-export interface MenuEntry {
+interface MenuEntry {
   readonly label: string
   readonly link: string
   readonly isCurrent: boolean
@@ -51,7 +51,7 @@ export interface MenuEntry {
   readonly badges: readonly Badge[]
 }
 
-/** Makes the menu of a profile: first the panels that have something to show. */
+/** Creates the menu of a profile: panels with content come first. */
 export function createMenu(
   panels: readonly ProfilePanel[],
   profile: Profile,
@@ -67,7 +67,7 @@ export function createMenu(
   return [...entries.filter(({ isEmpty }) => !isEmpty), ...entries.filter(({ isEmpty }) => isEmpty)]
 }
 
-/** Whether a panel has something to show; one that cannot say has not. */
+/** Whether a panel has content; false if it fails. */
 export function hasContent(panel: ProfilePanel, profile: Profile): boolean {
   try {
     return panel.hasContent(profile)
@@ -76,7 +76,7 @@ export function hasContent(panel: ProfilePanel, profile: Profile): boolean {
   }
 }
 
-/** Badges are made of what was on the disk, some of them by other bundles. */
+/** A badge that fails is left out: its data is from the disk, and its code may be of another bundle. */
 function badgesOf(panel: ProfilePanel, profile: Profile): Badge[] {
   try {
     const badge = panel.badge?.(profile)
@@ -86,13 +86,13 @@ function badgesOf(panel: ProfilePanel, profile: Profile): Badge[] {
   }
 }
 
-/** What replays a record: a button, or a link to the page that asks first. */
-export interface ReplayButton {
+/** The button that replays a profile, or the link to the form if it needs input. */
+interface ReplayButton {
   readonly link: string
   readonly isDirect: boolean
 }
 
-/** Makes the button that replays a record. */
+/** Creates the replay button of a profile. */
 export function toReplayButton(profile: Profile): ReplayButton {
   return { link: replayLink(profile.summary.token), isDirect: isDirect(planReplay(profile)) }
 }

@@ -104,7 +104,7 @@ export function viewRequest({ collectors, summary }: Profile, origins: ChangeOri
 }
 
 /** The request as its template shows it. */
-export interface RequestView extends Omit<BodyView, 'form'> {
+interface RequestView extends Omit<BodyView, 'form'> {
   readonly method: string
   readonly url: string
   readonly controller: string
@@ -228,7 +228,7 @@ function isNamed(header: string, name: string): boolean {
 }
 
 /** A cookie that the response set. Attributes that are missing are empty. */
-export interface ResponseCookie {
+interface ResponseCookie {
   readonly name: string
   readonly value: string
   readonly path: string

@@ -9,7 +9,7 @@ import { maskNearRoute, type RouteLog, readRouteLog, shownRoutes, splitUrl } fro
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
 /** What the panel computes routes with. */
-export interface RouterPanelServices {
+interface RouterPanelServices {
   readonly routes: Iterable<Route>
   readonly redactor: Redactor
 }

@@ -4,7 +4,7 @@ import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTim
 import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Shows which templates were rendered, how often, how long, and what called what. */
+/** Shows which templates were rendered, how often, for how long, and by which templates. */
 export const templatesPanel: ProfilePanel = {
   name: 'templates',
   label: 'Templates',
@@ -37,7 +37,7 @@ export const templatesPanel: ProfilePanel = {
   },
 }
 
-/** More rows would make a heavy page, and nobody reads them. */
+/** More rows would make a heavy page. */
 const lineLimit = 200
 
 /** One row for each template, those that took longest first. */
@@ -49,7 +49,7 @@ function toTemplates(pages: readonly Render[], total: number) {
     byName.set(name, row)
     row.count++
     row.own += renderOwnTime(render)
-    // The time of a template that calls itself is part of the outer call's.
+    // The time of a template within itself is part of the time of the outer render.
     if (!callers.includes(name)) row.time += render.duration
     for (const partial of render.partials) add(partial, [...callers, name])
   }
@@ -66,7 +66,7 @@ function toTemplates(pages: readonly Render[], total: number) {
     }))
 }
 
-/** How deep the lines of the tree are drawn. */
+/** Characters of the branches that are drawn before a name. */
 const branchLength = 90
 
 function toLine({ branch, render, repeated }: RenderLine, whole: Period, total: number) {
@@ -84,7 +84,7 @@ function toLine({ branch, render, repeated }: RenderLine, whole: Period, total: 
     time: formatDuration(duration),
     share: formatShare(duration, total),
     bars: group.slice(0, barLimit).map(render => toBar(render, whole)),
-    // An error goes through all callers; it came from where no partial has failed.
+    // An error fails all outer renders; the innermost one threw it.
     hasThrown: render.hasFailed && !render.partials.some(({ hasFailed }) => hasFailed),
     isUnfinished: render.hasFailed,
   }

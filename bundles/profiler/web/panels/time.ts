@@ -8,7 +8,7 @@ import type { Profile } from '../../profile/profile.ts'
 import type { ProfilePanel } from './panel.ts'
 import { readFilter, thresholds } from './timeline/scale.ts'
 import { type Category, countDropped, createRequestSpans } from './timeline/spans.ts'
-import { createRows, createTimeline, type TimelineRow } from './timeline/timeline.ts'
+import { createTimeline, createTimelineRows, type TimelineRow } from './timeline/timeline.ts'
 
 /** Shows what took how long, and when: of a request, its sub-requests, and the work after the response. */
 export const timePanel: ProfilePanel = {
@@ -19,7 +19,7 @@ export const timePanel: ProfilePanel = {
   async toView({ findChildren, parent, profile, query }) {
     const { token } = profile.summary
     const { logs, root } = await createRequestSpans(profile, findChildren)
-    const rows = createRows(root)
+    const rows = createTimelineRows(root)
     const handled = findEnd(rows, readHandledTime(profile) * 1000)
     const filter = readFilter(query, handled)
     return {

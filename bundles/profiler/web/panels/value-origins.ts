@@ -70,7 +70,7 @@ export interface OriginRow extends ValueRow {
 }
 
 /** The origin of a value as a table shows it. */
-export interface OriginView {
+interface OriginView {
   /** The words before `who`, such as `changed by`; empty for `set by`, which is the heading. */
   readonly how: string
   readonly who: string
@@ -83,7 +83,7 @@ export interface OriginView {
 }
 
 /** A header that was removed. */
-export interface RemovedRow {
+interface RemovedRow {
   readonly name: string
   readonly by: OriginView
 }

@@ -1,30 +1,30 @@
 import type { Headers } from '../../../../lib/http/headers.ts'
 
-/** What the toolbar needs of a page's Content-Security-Policy: to run one script, and to fetch what it shows. */
-export interface PolicyNeeds {
-  /** What its script files can be named by in a source list. */
+/** What the toolbar needs from the Content-Security-Policy of a page: to run one script, and to fetch its content. */
+interface PolicyNeeds {
+  /** The sources of its script files. */
   readonly scripts: readonly string[]
-  /** What it fetches, likewise. */
+  /** The sources that it fetches from. */
   readonly fetches: readonly string[]
   readonly createNonce: () => string
 }
 
-/** What came of asking. */
-export interface PolicyAnswer {
-  /** What the script's tag has to carry, where a policy goes by that. */
+/** Whether a page can have a toolbar. */
+interface PolicyAnswer {
+  /** The nonce of the script tag, if a policy requires one. */
   readonly nonce: string | undefined
-  /** Why there can be no toolbar; empty when there can. */
+  /** Why the page cannot have a toolbar; empty when it can. */
   readonly obstacle: string
 }
 
-/** All that are sent, those that are enforced first. */
+/** The headers with policies; the enforced policy comes first. */
 const headerNames: readonly string[] = ['content-security-policy', 'content-security-policy-report-only']
 
 /**
- * Extends a response's policies (CSP Level 3), those that only report too, by what the toolbar lacks and nothing else: no
- * script and no address of the application is allowed or forbidden by it. Where a policy has a nonce, the tag carries
- * that one; where it has none, one is added, unless that would switch `'unsafe-inline'` off: then the script is named by
- * its address. Stylesheets need nothing, as they are constructed. A page in a sandbox is left alone.
+ * Extends the policies of a response (CSP Level 3), also those that only report, by the sources that the toolbar needs. It
+ * allows and forbids no script or address of the application. If a policy has a nonce, the tag gets this nonce. Otherwise a
+ * nonce is added, unless that would disable `'unsafe-inline'`: then the policy gets the address of the script. Stylesheets
+ * need no source, because the script constructs them. The policy of a page in a sandbox stays as it is.
  */
 export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer {
   const isSent = headerNames.some(name => headers.has(name))
@@ -47,7 +47,7 @@ export function allowToolbar(headers: Headers, needs: PolicyNeeds): PolicyAnswer
 interface Directive {
   readonly name: string
   readonly sources: readonly string[]
-  /** As it was sent. */
+  /** The original text. */
   readonly text: string
 }
 
@@ -64,7 +64,7 @@ function format(policy: Policy): string {
   return policy.map(({ text }) => text).join(';')
 }
 
-/** The directive that decides: the first of these names that is there, and of two with one name the first. */
+/** The directive that applies: the first of these names that exists; of two directives with the same name, the first. */
 function findDirective(policy: Policy, names: readonly string[]): Directive | undefined {
   return names.map(name => policy.find(other => other.name === name)).find(found => found !== undefined)
 }
@@ -72,14 +72,14 @@ function findDirective(policy: Policy, names: readonly string[]): Directive | un
 const scriptNames: readonly string[] = ['script-src-elem', 'script-src', 'default-src']
 const fetchNames: readonly string[] = ['connect-src', 'default-src']
 
-/** One that all policies go by which go by any; a new one where there is none. */
+/** A nonce that fits all policies that require one; a new one if there is none. */
 function chooseNonce(policies: readonly Policy[], { createNonce }: PolicyNeeds): string | undefined {
   const isEnough = (nonce: string | undefined) => policies.every(policy => lackOf(policy, nonce) !== 'nonce')
   const found = policies.map(findNonce).filter(nonce => nonce !== undefined)
   return found.find(isEnough) ?? (isEnough(undefined) ? undefined : createNonce())
 }
 
-/** What a tag with this nonce, or without one, lacks by a policy: the nonce, or else the address of its script. */
+/** What a policy requires of a tag with this nonce, or without one: a nonce, or the address of its script. */
 function lackOf(policy: Policy, nonce: string | undefined): 'nothing' | 'nonce' | 'address' {
   const { sources } = findDirective(policy, scriptNames) ?? {}
   if (sources === undefined || sources.some(source => nonceOf(source) === (nonce ?? ''))) return 'nothing'
@@ -100,9 +100,9 @@ function allowFetches(policy: Policy, { fetches }: PolicyNeeds): Policy {
   return extend(policy, directive, 'connect-src', fetches)
 }
 
-/** What other resources go by `default-src` stays as it is: a copy of it is extended. */
+/** `default-src` also applies to other resources: it stays as it is, and a copy is extended. */
 function extend(policy: Policy, directive: Directive, name: string, added: readonly string[]): Policy {
-  // Beside others it means nothing, and browsers complain.
+  // 'none' is ignored beside other sources, and browsers warn about it.
   const kept = directive.sources.filter(source => source.toLowerCase() !== "'none'")
   const isCopy = directive.name === 'default-src'
   const sources = [...kept, ...added]
@@ -135,7 +135,7 @@ function has(sources: readonly string[], keyword: string): boolean {
   return sources.some(source => source.toLowerCase() === keyword)
 }
 
-/** Scripts must run, and what is fetched must come from the page's own origin: the profiler answers no other. */
+/** The toolbar needs scripts and the origin of the page: the profiler refuses other origins. */
 function isSandbox(policy: Policy): boolean {
   const { sources } = policy.find(({ name }) => name === 'sandbox') ?? {}
   return sources !== undefined && !(has(sources, 'allow-scripts') && has(sources, 'allow-same-origin'))

@@ -5,20 +5,20 @@ import type { CollectorOf } from '../../record/collect.ts'
 import { replayAttribute } from '../../record/recording-policy.ts'
 import type { Trace } from '../../record/trace.ts'
 
-/** Browsers go on at once; who comes later comes for another reason. */
+/** Milliseconds: browsers follow a redirect at once. A later request has another reason. */
 const patience = 5000
 
 const expectedLimit = 100
 const chainLimit = 10
 
 /**
- * Remembers for a moment who was sent where, so that a page can tell how its client came to it. Symfony asks the browser
- * to remember it, with a cookie; that would change what the application and caches see.
+ * Remembers redirects for a moment, so that the profile of the next page can name them. Symfony uses a cookie for that,
+ * which would change the requests that the application and caches see.
  */
 export class RecentRedirects implements CollectorOf<'redirects'> {
   readonly name = 'redirects'
   readonly #redactor: Redactor
-  /** Clients that are about to come, by what is known of their next request; in the order in which they were sent. */
+  /** The expected next requests of redirected clients, the oldest first. */
   readonly #expected = new Map<string, { readonly chain: readonly RedirectData[]; readonly until: number }>()
   readonly #chains = new WeakMap<Trace, readonly RedirectData[]>()
 
@@ -26,10 +26,10 @@ export class RecentRedirects implements CollectorOf<'redirects'> {
     this.#redactor = redactor
   }
 
-  /** Takes note of how a request came about, and of where its response leads. */
+  /** Finds the redirects that led to a request, and remembers the redirect of its response. */
   note(trace: Trace, response: Response): void {
     const { request } = trace
-    // Nobody follows those of a replay.
+    // No client follows the redirects of a replay.
     if (request.attributes.has(replayAttribute)) return
     const chain = this.#take(trace)
     const location = response.headers.get('location')
@@ -50,13 +50,13 @@ export class RecentRedirects implements CollectorOf<'redirects'> {
   }
 
   #take(trace: Trace): readonly RedirectData[] {
-    // As good as always; the key is long.
+    // This is the usual case; the key is long.
     if (this.#expected.size === 0) return []
     const key = keyOf(trace, trace.request.url)
     const expected = this.#expected.get(key)
     if (expected === undefined) return []
     this.#expected.delete(key)
-    // What counts is when it came: it may have taken long.
+    // The time of its arrival counts: the request may have taken long.
     if (trace.time > expected.until) return []
     this.#chains.set(trace, expected.chain)
     return expected.chain

@@ -8,7 +8,7 @@ import { recordLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
 
 /** A line of the details of an item. */
-export interface ToolbarRow {
+interface ToolbarRow {
   readonly name: string
   readonly value: string
   /** Empty when it has no page of its own. */
@@ -37,7 +37,7 @@ export interface ToolbarItem {
 }
 
 /** The fields of an item; most have a default. */
-export type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
+type ItemInit = Partial<ToolbarItem> & Pick<ToolbarItem, 'link' | 'rows' | 'text'>
 
 /** Creates an item. */
 export function item(id: string, title: string, init: ItemInit): ToolbarItem {
@@ -52,7 +52,7 @@ export function row(name: string, value: string, init: Partial<ToolbarRow> = {})
 const textLimit = 300
 
 /** Cuts a long text. */
-export function cut(text: string): string {
+export function cutText(text: string): string {
   return shorten(text, textLimit)
 }
 

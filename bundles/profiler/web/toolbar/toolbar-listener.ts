@@ -11,11 +11,11 @@ import type { Assets } from '../assets.ts'
 import { allowToolbar } from './content-policy.ts'
 import type { RecentRedirects } from './recent-redirects.ts'
 
-/** When the page and its policy are complete, and before whoever computes an etag of it or compresses it. Symfony's priority. */
+/** After the listeners that make the page and its policy, before those that compute an etag or compress. As in Symfony. */
 const priority = -128
 
-/** What the listener works with. */
-export interface ToolbarListenerServices {
+/** What the listener needs. */
+interface ToolbarListenerServices {
   readonly profiler: Profiler
   readonly redirects: RecentRedirects
   readonly assets: Assets
@@ -23,8 +23,8 @@ export interface ToolbarListenerServices {
 }
 
 /**
- * Adds the toolbar to pages: one script tag that names the record, everything else is fetched. What the page's policy
- * lacks for that is added to it.
+ * Adds the toolbar to pages: one script tag that names the profile and fetches everything else. The policy of the page is
+ * extended if it forbids that.
  */
 export class ToolbarListener {
   readonly #services: ToolbarListenerServices
@@ -40,7 +40,7 @@ export class ToolbarListener {
   onResponse({ isMainRequest, request, response }: ResponseEvent): void {
     const { profiler, redirects } = this.#services
     const trace = isMainRequest ? profiler.find(request) : undefined
-    // Its client was told of the profile: so there will be one, and the gate is open. As Symfony does.
+    // The header means that there will be a profile, and that the client may see it. As in Symfony.
     if (trace === undefined || response.headers.get('x-debug-token') !== trace.token) return
     redirects.note(trace, response)
     this.#addTo(response, request, trace.token)
@@ -58,10 +58,10 @@ export class ToolbarListener {
       return
     }
     const attributes = `${nonce === undefined ? '' : ` nonce="${nonce}"`} data-profiler-toolbar="${toolbarLink(token)}"`
-    // Asynchronous, and of low priority: nothing of the page waits for it. As XHTML has it, too.
+    // Asynchronous and of low priority: the page does not wait for it. `async=""` is also valid XHTML.
     const script = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
     response.body = insertTag(page, end, `<script ${script}${attributes}></script>`)
-    // The page means the same with and without the toolbar.
+    // The page has the same meaning with and without the toolbar.
     weakenEtag(headers)
   }
 }
@@ -70,7 +70,7 @@ function createNonce(): string {
   return randomBytes(16).toString('base64url')
 }
 
-/** As narrow as a source list allows: it knows names and 127.0.0.1, but no other addresses (CSP Level 3, section 6.7.2.8). */
+/** The narrowest sources: a policy can contain names and 127.0.0.1, but no other addresses (CSP Level 3, section 6.7.2.8). */
 function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[]; readonly fetches: string[] } {
   const canBeNamed = hostname === '127.0.0.1' || /[a-z][a-z0-9-]*$/.test(hostname)
   if (!canBeNamed) return { scripts: ["'self'"], fetches: ["'self'"] }
@@ -78,22 +78,22 @@ function sourcesOf({ hostname, origin }: Request): { readonly scripts: string[];
   return { scripts: [files], fetches: [files, `${origin}${toolbarLink('')}`] }
 }
 
-/** A client that wants its pages as they are, such as an end-to-end test, says `x-profiler-toolbar: off`. */
+/** Clients that need unchanged pages, such as end-to-end tests, send `x-profiler-toolbar: off`. */
 const optOutHeader = 'x-profiler-toolbar'
 
-/** Within another page, which has a toolbar of its own. */
+/** Pages within another page, which has its own toolbar. */
 const innerDestinations: readonly string[] = ['iframe', 'frame', 'embed', 'object']
 
-/** Headers of a body that would be wrong once it is changed. */
+/** Headers that would be wrong for a changed body. */
 const bodyHeaders: readonly string[] = ['content-encoding', 'content-range', 'content-digest', 'repr-digest']
 
-/** More bytes are not searched; text is, as it is cheap. */
+/** Longer pages in bytes are not searched; searching text is cheap. */
 const byteLimit = 1024 * 1024
 
 /**
- * Finds the page that a toolbar can be put into, by Symfony's rules (HTML in content type and format; no script asks for
- * it, no redirect, no download), and where that breaks nothing: not in what is streamed, encoded or signed. HEAD is
- * treated as GET, because its length must be that of GET.
+ * Finds the page that can contain a toolbar, by the rules of Symfony: HTML by content type and format, not requested by a
+ * script, no redirect, no download. The body must not be streamed, encoded or signed. HEAD is treated as GET, because both
+ * have the same length.
  */
 export function findPage(request: Request, response: Response): PageBody | undefined {
   return wantsToolbar(request) ? pageOf(response) : undefined
@@ -114,21 +114,21 @@ function pageOf({ body, headers, status }: Response): PageBody | undefined {
   const contentType = headers.get('content-type') ?? 'text/html'
   if (!/html/i.test(contentType) || bodyHeaders.some(name => headers.has(name))) return undefined
   if (/^\s*attachment\b/i.test(headers.get('content-disposition') ?? '')) return undefined
-  // Text is sent as UTF-8; bytes are what they say.
+  // Text is sent as UTF-8; bytes have the encoding of the content type.
   if (typeof body === 'string') return body
   const isOtherEncoding = /charset=(?!"?(?:utf-8|us-ascii)\b)/i.test(contentType)
   return body.byteLength > byteLimit || isOtherEncoding ? undefined : body
 }
 
-/** A page as text, or as bytes of an encoding that has ASCII in it. */
-export type PageBody = string | Uint8Array
+/** A page as text, or as bytes of an encoding that contains ASCII. */
+type PageBody = string | Uint8Array
 
-/** Where the last `</body>` of a page begins; `undefined` when it has none. */
+/** The position of the last `</body>` of a page; `undefined` when it has none. */
 export function findBodyEnd(page: PageBody): number | undefined {
-  // One character for each byte: whatever else the bytes say, the end of a body is ASCII.
+  // One character for each byte: the end tag is ASCII in each of these encodings.
   const text = typeof page === 'string' ? page : toBuffer(page).toString('latin1')
   const pattern = /<\/body\s*>/iy
-  // From the end: it is the last tag but one, mostly.
+  // From the end: it is usually the last tag but one.
   for (let at = text.lastIndexOf('</'); at !== -1; at = at === 0 ? -1 : text.lastIndexOf('</', at - 1)) {
     pattern.lastIndex = at
     if (pattern.test(text)) return at
@@ -136,7 +136,7 @@ export function findBodyEnd(page: PageBody): number | undefined {
   return undefined
 }
 
-/** Puts a tag, which is plain ASCII, into a page. */
+/** Inserts a tag, which is plain ASCII, into a page. */
 export function insertTag(page: PageBody, at: number, tag: string): PageBody {
   if (typeof page === 'string') return page.slice(0, at) + tag + page.slice(at)
   const bytes = toBuffer(page)

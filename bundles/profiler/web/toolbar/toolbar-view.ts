@@ -14,7 +14,7 @@ import { readRenders, renderTime } from '../../profile/renders.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
-import { cut, item, row, type ToolbarItem, toTimeItem } from './toolbar-items.ts'
+import { cutText, item, row, type ToolbarItem, toTimeItem } from './toolbar-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
 export async function renderToolbar(
@@ -73,7 +73,7 @@ function toResponseItem({ children, profile }: ShownProfile, summary: SummaryVie
     link: recordLink(summary.token, 'request'),
     rows: [
       row('Status', summary.statusText),
-      row('Request', `${summary.method} ${cut(summary.target)}`),
+      row('Request', `${summary.method} ${cutText(summary.target)}`),
       row('Route', summary.route || 'n/a', { link: recordLink(summary.token, 'router') }),
       row('Controller', summary.controller || 'n/a'),
       ...(forwarded === ''
@@ -83,7 +83,7 @@ function toResponseItem({ children, profile }: ShownProfile, summary: SummaryVie
               link: recordLink(forwarded),
             }),
           ]),
-      ...(contentType === null ? [] : [row('Content type', cut(contentType))]),
+      ...(contentType === null ? [] : [row('Content type', cutText(contentType))]),
       ...(outcome === 'complete' ? [] : [row('Outcome', summary.outcome, { tone: outcomes[outcome].tone })]),
     ],
   })
@@ -100,7 +100,7 @@ function toExceptionItem({ profile }: ShownProfile, { token }: SummaryView): Too
     link,
     rows: thrown
       .slice(0, listLimit)
-      .map(({ message, name }) => row(name || 'Error', cut(message), { link, tone: 'error' })),
+      .map(({ message, name }) => row(name || 'Error', cutText(message), { link, tone: 'error' })),
   })
 }
 
@@ -109,7 +109,7 @@ function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
   const last = chain.at(-1)
   if (last === undefined) return undefined
   const toRow = ({ method, status, token, url }: RedirectData) =>
-    row(`${status} ${method}`, `${cut(toTarget(url))} · ${token}`, { link: recordLink(token), tone: 'warning' })
+    row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: recordLink(token), tone: 'warning' })
   return item('redirect', 'Redirected', {
     pill: String(last.status),
     text: `from ${shorten(toTarget(last.url), 40)}`,
@@ -133,7 +133,7 @@ function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarIt
     link,
     rows: records
       .slice(0, listLimit)
-      .map(({ index, level, message, tone }) => row(level, cut(message), { link: `${link}#log-${index}`, tone })),
+      .map(({ index, level, message, tone }) => row(level, cutText(message), { link: `${link}#log-${index}`, tone })),
   })
 }
 
@@ -142,7 +142,7 @@ function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): Tool
   if (badge === undefined) return undefined
   const left = findings.length - listLimit
   const toRow = (finding: Finding) =>
-    row(finding.title, cut(tellProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
+    row(finding.title, cutText(tellProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
   return item('findings', 'Findings', {
     ...badge,
     link: recordLink(token, 'findings'),
@@ -162,7 +162,7 @@ function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): Tool
       ...pages
         .slice(0, listLimit)
         .map(({ duration, index, name }) =>
-          row(formatDuration(duration), cut(name), { link: `${recordLink(token, 'templates')}#render-${index}` }),
+          row(formatDuration(duration), cutText(name), { link: `${recordLink(token, 'templates')}#render-${index}` }),
         ),
     ],
   })
@@ -178,7 +178,7 @@ function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarI
     tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
     link,
     rows: calls.slice(0, listLimit).map(call =>
-      row(`${call.status || '–'} ${call.method}`, `${cut(call.url)} · ${formatDuration(durationOf(call))}`, {
+      row(`${call.status || '–'} ${call.method}`, `${cutText(call.url)} · ${formatDuration(durationOf(call))}`, {
         link: `${link}#call-${call.index}`,
         tone: call.tone,
       }),
@@ -193,7 +193,7 @@ function toSubRequestItem({ children, profile }: ShownProfile, { token }: Summar
     const child = children.find(other => other.token === token)
     const view = child && toSummaryView(child)
     const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
-    return row(view?.status ?? '–', cut(value), { link: recordLink(token), tone: view?.tone ?? 'plain' })
+    return row(view?.status ?? '–', cutText(value), { link: recordLink(token), tone: view?.tone ?? 'plain' })
   }
   return item('sub-requests', 'Sub-requests', {
     text: formatCount(tokens.length, 'sub-request'),

@@ -1,12 +1,12 @@
 import { type Category, categories } from './spans.ts'
 
-/** Where moments are in a chart. */
+/** The time axis of a chart. */
 export interface Scale {
-  /** The place of a moment, in percent of the width. */
+  /** The position of a moment, in percent of the width. */
   place(microseconds: number): number
-  /** The places where work after the response begins; 100 when there is none. */
+  /** The position of the end of the response; 100 without work after it. */
   readonly boundary: number
-  /** Whether the part after the response is drawn on a smaller scale. */
+  /** Whether the part after the response has a smaller scale. */
   readonly isCompressed: boolean
   readonly ticks: readonly Tick[]
 }
@@ -15,23 +15,23 @@ export interface Scale {
 export interface Tick {
   /** In percent of the width. */
   readonly x: number
-  /** Empty where there is no room for one. */
+  /** Empty when there is no room for it. */
   readonly label: string
 }
 
-/** How much of the width the part after the response has at most. */
+/** The largest share of the width for the part after the response. */
 const partLimit = 0.3
 
-/** More lines than this would bring their labels too near to one another in a narrow window. */
+/** With more lines, the labels would overlap in a narrow window. */
 const tickLimit = 6
 
-/** To the right of this, in percent, a label might leave the chart, or meet that of the end. */
+/** In percent: a label further to the right could leave the chart, or overlap the last label. */
 const labelLimit = 86
 const compressedLabelLimit = 58
 
 /**
- * Creates the scale of a chart from 0 to `end`, in microseconds. What comes after `handled` may have lasted much longer
- * than the request itself: it has a scale of its own then, and no ticks but its end.
+ * Creates the scale of a chart from 0 to `end`, in microseconds. If the part after `handled` is much longer than the
+ * request, it gets its own scale, without ticks.
  */
 export function createScale(handled: number, end: number): Scale {
   const after = end - handled
@@ -54,13 +54,13 @@ export function createScale(handled: number, end: number): Scale {
   return { place, boundary: after > 0 ? place(handled) : 100, isCompressed, ticks }
 }
 
-/** The least of 1, 2, 5, 10, 20 … that is not less than a number. */
+/** The smallest of 1, 2, 5, 10, 20 … that is not less than a number. */
 export function findStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least))
   return ([1, 2, 5].find(factor => factor * power >= least * 0.999) ?? 10) * power
 }
 
-/** Writes a place of an axis in the unit that fits its whole length: `0`, `200 µs`, `1.5 ms`, `2 s`. */
+/** Writes a time in the unit that fits the length of the axis: `0`, `200 µs`, `1.5 ms`, `2 s`. */
 export function formatTick(microseconds: number, length: number): string {
   if (microseconds === 0) return '0'
   const [unit, size] = length >= 1e6 ? ['s', 1e6] : length >= 1000 ? ['ms', 1000] : ['µs', 1]
@@ -71,21 +71,21 @@ function clamp(percent: number): number {
   return Math.min(100, Math.max(0, percent))
 }
 
-/** What of the rows is asked for. */
+/** Which rows are shown. */
 export interface TimelineFilter {
-  /** Microseconds: what took less is folded. */
+  /** Microseconds: shorter rows are folded. */
   readonly threshold: number
-  /** As it was chosen, in milliseconds; empty for what fits the length of the request. */
+  /** The chosen threshold in milliseconds; empty for the default, which depends on the length of the request. */
   readonly chosen: string
   readonly shown: ReadonlySet<Category>
-  /** Whether all rows are wanted, however long the page becomes. */
+  /** Whether all rows are shown, without a limit. */
   readonly hasAll: boolean
 }
 
-/** Which thresholds are offered, in milliseconds. */
+/** The thresholds of the menu, in milliseconds. */
 export const thresholds = ['0', '0.01', '0.1', '1', '10', '100'] as const
 
-/** Reads the parameters of the page, for a chart of a length in microseconds; what makes no sense is not there. */
+/** Reads the parameters of the page, for a chart of a length in microseconds; invalid parameters are ignored. */
 export function readFilter(query: URLSearchParams, length: number): TimelineFilter {
   const named = new Set(query.getAll('show'))
   const found = categories.map(({ name }) => name).filter(name => named.has(name))
@@ -98,7 +98,7 @@ export function readFilter(query: URLSearchParams, length: number): TimelineFilt
   }
 }
 
-/** Below this a bar can hardly be seen. */
+/** Shorter bars are hardly visible. */
 function fitThreshold(length: number): number {
   return length < 1000 ? 0 : findStep(length / 1000)
 }

@@ -31,7 +31,7 @@ export function createSpan(
 }
 
 /** The place of a request on the time axis. */
-export interface RequestFrame {
+interface RequestFrame {
   readonly token: string
   /** Microseconds from the start of the main request to the start of this one. */
   readonly offset: number
@@ -55,10 +55,10 @@ export const categories = [
 export type Category = (typeof categories)[number]['name']
 
 /** Finds the stored profiles of the sub-requests of a profile. */
-export type ChildFinder = (profile: Profile) => Promise<readonly Profile[]>
+type ChildFinder = (profile: Profile) => Promise<readonly Profile[]>
 
 /** The spans of a request, and its warnings. */
-export interface RequestSpans {
+interface RequestSpans {
   readonly root: TimelineSpan
   readonly logs: readonly LogMark[]
 }
@@ -129,7 +129,7 @@ function findHolder(holder: TimelineSpan, moment: number): TimelineSpan {
 }
 
 /** The spans of an event tree. */
-export interface EventSpans {
+interface EventSpans {
   /** Spans without a parent. */
   readonly roots: readonly TimelineSpan[]
   /** The sub-requests, by their tokens. */
@@ -137,14 +137,14 @@ export interface EventSpans {
 }
 
 /** A sub-request, whose own profile has its spans. */
-export interface SubRequestSpan {
+interface SubRequestSpan {
   readonly span: TimelineSpan
   /** Microseconds since the main request began. */
   readonly start: number
 }
 
 /** Creates the spans of dispatches, calls of listeners, sub-requests, and the gaps between the kernel's events. */
-export function createEventSpans(
+function createEventSpans(
   { nodes, roots }: EventTree,
   frame: RequestFrame,
   children: readonly ProfileSummary[],
@@ -203,7 +203,7 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Re
 }
 
 /** Creates the spans of the HTTP client calls; a call without an end is drawn until the request was handled. */
-export function createCallSpans(profile: Profile, { handled, offset, token }: RequestFrame): TimelineSpan[] {
+function createCallSpans(profile: Profile, { handled, offset, token }: RequestFrame): TimelineSpan[] {
   const link = recordLink(token, 'http')
   return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) => {
     const begin = Math.round(start * 1000)
@@ -224,7 +224,7 @@ export function createCallSpans(profile: Profile, { handled, offset, token }: Re
 }
 
 /** Creates the spans of the rendered templates: of pages, with their partials within them. */
-export function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
+function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
   const link = recordLink(token, 'templates')
   const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
     const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
@@ -241,7 +241,7 @@ function toMicroseconds(milliseconds: number): number {
 }
 
 /** Creates the spans that the application measured with the stopwatch of a request. */
-export function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame): TimelineSpan[] {
+function createStopwatchSpans({ collectors }: Profile, { offset }: RequestFrame): TimelineSpan[] {
   const measured = collectors.time?.measured ?? []
   return measured.map(({ category, isRunning, name, periods }) =>
     createSpan(
@@ -272,7 +272,7 @@ export interface LogMark {
 }
 
 /** Reads the log messages of level warning and above. */
-export function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMark[] {
+function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMark[] {
   const link = recordLink(token, 'logger')
   return readLogs(profile).logs.flatMap(({ at, index, level, message }) => {
     const severity = severityOf(level)

@@ -4,18 +4,18 @@ import type { Bar } from '../bar.ts'
 import { createScale, type Scale, type TimelineFilter } from './scale.ts'
 import { type Category, categories, type LogMark, type TimelineSpan } from './spans.ts'
 
-/** What a chart is made of. Times are microseconds since the request began. */
-export interface TimelineParts {
+/** The content of a chart. Times are microseconds since the request began. */
+interface TimelineParts {
   readonly rows: readonly TimelineRow[]
   readonly logs: readonly LogMark[]
   /** Runs of the garbage collector. */
   readonly pauses: readonly Period[]
-  /** When work after the response begins. */
+  /** The end of the response. */
   readonly handled: number
   readonly filter: TimelineFilter
 }
 
-/** A chart, as its template shows it. Places are percents of its width. */
+/** A chart as its template shows it. Positions are percents of its width. */
 export interface TimelineView {
   readonly ticks: readonly { readonly x: string; readonly label: string }[]
   readonly lanes: readonly LaneView[]
@@ -27,14 +27,14 @@ export interface TimelineView {
   readonly lines: readonly LineView[]
   /** How many of the lines are below the threshold. */
   readonly folded: number
-  /** How many lines there was no room for. */
+  /** How many lines are left out because of the limit. */
   readonly omitted: number
   /** The part after the response; `false` when there is none. */
   readonly after: false | { readonly x: string; readonly width: string; readonly end: string }
 }
 
-/** A category: what of it took place when, in all rows together. */
-export interface LaneView {
+/** The lane of a category: the periods of all its rows. */
+interface LaneView {
   readonly category: Category
   readonly label: string
   readonly bars: readonly Bar[]
@@ -44,15 +44,15 @@ export interface LaneView {
 }
 
 /** A warning in the lane of the logs. */
-export interface MarkView {
+interface MarkView {
   readonly x: string
   readonly isError: boolean
   readonly title: string
   readonly link: string
 }
 
-/** A row, with what is done to it. */
-export interface LineView {
+/** A line of the chart. */
+interface LineView {
   readonly className: string
   readonly microseconds: number
   readonly isHidden: boolean
@@ -64,25 +64,25 @@ export interface LineView {
   readonly isBad: boolean
   readonly times: string
   readonly detail: string
-  /** All of it; empty when nothing lies within it. */
+  /** All its periods; empty when it has no spans within it. */
   readonly bars: readonly Bar[]
   readonly own: readonly Bar[]
   readonly duration: string
   readonly ownTime: string
 }
 
-/** What keeps a page below 60 kB. */
+/** These limits keep a page below 60 kB. */
 const lineLimit = 90
 const markLimit = 30
 const barBudget = 450
 
-/** Of a page that may be as long as it has to be. */
+/** The limits of a page with all rows. */
 const longLimit = 3000
 
 const nameLimit = 90
 const deepest = 8
 
-/** Draws a chart: an axis, a lane for each category, and a line for each row that there is room for. */
+/** Draws a chart: an axis, a lane for each category, and a line for each row up to the limit. */
 export function createTimeline({ filter, handled, logs, pauses, rows }: TimelineParts): TimelineView {
   const end = rows.reduce((last, { end }) => Math.max(last, end), handled)
   const scale = createScale(handled, end)
@@ -108,7 +108,7 @@ export function createTimeline({ filter, handled, logs, pauses, rows }: Timeline
   }
 }
 
-/** The request itself; of too many others the longest, those that are asked for before those that are not. */
+/** The request itself and the longest rows; rows that pass the filter come before the others. */
 function choose(rows: readonly TimelineRow[], { hasAll, shown }: TimelineFilter): readonly TimelineRow[] {
   const rank = ({ category, depth }: TimelineRow) => (depth === 0 ? 2 : Number(shown.has(category)))
   return rows.toSorted((a, b) => rank(b) - rank(a) || b.duration - a.duration).slice(0, hasAll ? longLimit : lineLimit)
@@ -162,10 +162,10 @@ function toLine(row: TimelineRow, filter: TimelineFilter, scale: Scale, barLimit
   }
 }
 
-/** Narrower bars are not seen. */
+/** Narrower bars are invisible. */
 const leastWidth = 0.3
 
-/** Draws periods that are in order, as at most so many bars: those between which there is the least room become one. */
+/** Draws periods, which are in order, as a limited number of bars: bars with the smallest gaps become one. */
 export function createBars(periods: readonly Period[], { place }: Scale, limit = 60): Bar[] {
   const ends = periods.map(period => {
     const from = Math.min(place(period.start), 100 - leastWidth)
@@ -191,28 +191,28 @@ function joinNear(ends: readonly Ends[], gap: number): Ends[] {
   return joined
 }
 
-/** Writes a place, to a ten-thousandth of the width: `12.34%`. */
+/** Writes a position, to a ten-thousandth of the width: `12.34%`. */
 export function toPercent(percent: number): string {
   return `${Number(percent.toFixed(2))}%`
 }
 
-/** A line of the chart: a span, or several of the same name in the same place. */
+/** A row: a span, or several spans of the same name within the same span. */
 export interface TimelineRow extends TimelineSpan {
-  /** How many rows it lies in. */
+  /** The number of rows that contain it. */
   readonly depth: number
-  /** When it began for the first time, and was over for the last. */
+  /** The first start and the last end. */
   readonly start: number
   readonly end: number
   /** The sum of its periods, in microseconds. */
   readonly duration: number
-  /** When it took place, in order and without overlaps. */
+  /** Its periods in order, without overlaps. */
   readonly covered: readonly Period[]
-  /** The part of that which nothing within it accounts for. */
+  /** Its periods without those of the spans within it. */
   readonly own: readonly Period[]
 }
 
-/** Puts a tree of spans into lines, in the order of time, each after the one that it lies in. */
-export function createRows(root: TimelineSpan): TimelineRow[] {
+/** Turns a tree of spans into rows, in the order of time, each after the row that contains it. */
+export function createTimelineRows(root: TimelineSpan): TimelineRow[] {
   const rows: TimelineRow[] = []
   // Not recursive: trees from the disk may be of any depth.
   const waiting = [{ span: root, depth: 0 }]
@@ -228,7 +228,7 @@ export function createRows(root: TimelineSpan): TimelineRow[] {
   return rows
 }
 
-/** Spans of the same name in one place are one line; outgoing calls and sub-requests each have their own. */
+/** Spans of the same name within the same span are one row; each HTTP client call and sub-request has its own row. */
 function merge(spans: readonly TimelineSpan[]): TimelineSpan[] {
   const merged = new Map<string, { -readonly [key in keyof TimelineSpan]: TimelineSpan[key] } & { periods: Period[] }>()
   const begun = spans.filter(({ periods }) => periods.length > 0).sort((a, b) => startOf(a) - startOf(b))

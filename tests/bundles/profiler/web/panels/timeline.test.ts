@@ -3,7 +3,7 @@ import { t } from 'tap'
 import { joinPeriods, type Period, subtractPeriods, totalOf } from '#bundles/profiler/profile/periods.ts'
 import { createScale, findStep, formatTick, readFilter } from '#bundles/profiler/web/panels/timeline/scale.ts'
 import { createSpan } from '#bundles/profiler/web/panels/timeline/spans.ts'
-import { createBars, createRows } from '#bundles/profiler/web/panels/timeline/timeline.ts'
+import { createBars, createTimelineRows } from '#bundles/profiler/web/panels/timeline/timeline.ts'
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 
@@ -96,7 +96,7 @@ t.test('spans of one name in one place are a row, with what happened within each
     { children: [part(50, 'threw'), never, part(10)] },
   )
   t.strictSame(
-    createRows(root).map(({ depth, duration, name, own, periods, problem }) => [
+    createTimelineRows(root).map(({ depth, duration, name, own, periods, problem }) => [
       depth,
       name,
       duration,
