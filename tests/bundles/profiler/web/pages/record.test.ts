@@ -1,5 +1,6 @@
 import { type Test, t } from 'tap'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { Assets } from '#bundles/profiler/web/assets.ts'
@@ -323,7 +324,7 @@ t.test('nothing that a record says becomes markup', async t => {
     }
     const keep = (init: RecordInit) => {
       const record = createRecord(init)
-      kept.set(record.summary.token, JSON.parse(record.text))
+      kept.set(record.summary.token, toProfile(JSON.parse(record.text)))
       storage.append(record, '{}')
     }
     const summary = {
