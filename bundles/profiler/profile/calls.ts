@@ -42,7 +42,7 @@ function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outco
   return { text: String(status), level: status >= 500 ? 'error' : status >= 400 ? 'warning' : 'ok' }
 }
 
-/** How long it took; nothing of what is not over. */
+/** The duration of a call; 0 while it is not over. */
 export function durationOf({ start, end = start }: StoredCall): number {
   return Math.max(0, end - start)
 }

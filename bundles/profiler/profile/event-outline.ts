@@ -1,7 +1,7 @@
 import { coveredTime, type EventNode, type EventTree, ownTime, readEventTree } from './event-tree.ts'
 import type { Profile } from './profile.ts'
 
-/** A line of the story of a pass. Times are microseconds since it began. */
+/** A line of the outline of a request. Times are microseconds since it began. */
 export interface OutlineNode {
   readonly kind: EventNode['kind'] | 'controller'
   /** The id of its row in the events panel. */
@@ -11,7 +11,7 @@ export interface OutlineNode {
   readonly start: number
   /** `undefined` of what was not over. */
   readonly duration: number | undefined
-  /** What nothing within accounts for; `undefined` where nobody knows. */
+  /** The time that nothing inside accounts for; `undefined` where it is not known. */
   readonly own: number | undefined
   /** Of a listener. */
   readonly priority: number | undefined
@@ -30,7 +30,7 @@ interface Draft extends OutlineNode {
 }
 
 /**
- * Tells what happened in a pass, in its order: the event tree, and the controller, which stands for the gap between the
+ * Lists what happened in a request, in its order: the event tree, and the controller, which stands for the gap between the
  * kernel's events, with what it has dispatched itself.
  */
 export function outlineEvents({ nodes, roots }: EventTree, controller: string): OutlineNode[] {
@@ -117,9 +117,9 @@ function createController(gap: KernelGap, following: readonly EventNode[], name:
 
 /** Something that was changed while a request was handled. */
 export interface Change {
-  /** `set`, `changed`, `removed` or `replaced`; empty for what is only told. */
+  /** `set`, `changed`, `removed` or `replaced`; empty for a change of an unknown form. */
   readonly verb: string
-  /** `header`, `attribute`, `response`, `status` …; empty for what is only told. */
+  /** `header`, `attribute`, `response`, `status` …; empty for a change of an unknown form. */
   readonly what: string
   /** Of a header or an attribute. */
   readonly name: string
@@ -134,7 +134,7 @@ export function parseChange(text: string): Change {
   return verb === '' ? { verb: '', what: '', name: text } : { verb, what: named ?? other, name }
 }
 
-/** What the kernel does itself, between two of its events. Times are microseconds since the pass began. */
+/** What the kernel does itself, between two of its events. Times are microseconds since the request began. */
 export interface KernelGap {
   readonly name: 'controller.get_callable' | 'controller.get_arguments' | 'controller' | 'response.send'
   /** The event before it. */
@@ -165,7 +165,7 @@ export function findKernelGaps(roots: readonly EventNode[]): KernelGap[] {
   })
 }
 
-/** How long the controllers of a pass took, in microseconds; one that was not over at `until` has taken until then. */
+/** How long the controllers of a request took, in microseconds; one that was not over at `until` has taken until then. */
 export function controllerTimes(roots: readonly EventNode[], until: number): number[] {
   return findKernelGaps(roots)
     .filter(({ name }) => name === 'controller')

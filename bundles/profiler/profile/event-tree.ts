@@ -1,7 +1,7 @@
 import { SpanFlag, type SpanRow } from './event-data.ts'
 import type { Profile } from './profile.ts'
 
-/** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the pass began. */
+/** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {
   /** Its place among the recorded spans. */
   readonly index: number
@@ -24,7 +24,7 @@ export interface EventNode {
   readonly children: readonly EventNode[]
 }
 
-/** What was dispatched in a pass, as it is kept in its profile. */
+/** What was dispatched in a request, as its profile contains it. */
 export interface EventTree {
   /** What lies in nothing else, in the order in which it began. */
   readonly roots: readonly EventNode[]

@@ -64,7 +64,7 @@ export function toTarget(url: string): string {
   return url.replace(/^https?:\/\/[^/]*(?=\/)/, '')
 }
 
-/** Rounds milliseconds to a microsecond: no clock here is better, and a record is shorter for it. */
+/** Rounds milliseconds to a microsecond: no clock here is better, and a profile is shorter for it. */
 export function roundTime(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000
 }

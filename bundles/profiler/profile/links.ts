@@ -9,7 +9,7 @@ export const home = '/_profiler/'
 /** The page that says which request is to be sampled. */
 export const cpuLink: string = `${home}cpu`
 
-/** The page of a record; any text will do as a token, and leads nowhere else. */
+/** The page of a profile; any text will do as a token, and leads nowhere else. */
 export function recordLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
@@ -20,7 +20,7 @@ export const dataForms = ['json', 'md'] as const
 /** One of them. */
 export type DataForm = (typeof dataForms)[number]
 
-/** A record as data; without a panel, all of it. */
+/** A profile as data; without a panel, all of it. */
 export function recordDataLink(token: string, form: DataForm, panel?: string): string {
   return `${home}${encode(token)}.${form}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
@@ -41,48 +41,48 @@ export function routesDataLink(form: DataForm, parameters: Readonly<Record<strin
   return routesLink(parameters).replace(/routes/, `routes.${form}`)
 }
 
-/** What a record can be taken away as. */
+/** The kinds of files that a profile can be exported as. */
 export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
 
 /** One of them. */
 export type ExportKind = (typeof exportKinds)[number]
 
-/** A record as a file to keep. */
+/** A profile as a file. */
 export function exportLink(token: string, kind: ExportKind): string {
   return `${home}${encode(token)}/export/${kind}`
 }
 
-/** The toolbar's view of a record; the path is Symfony's. */
+/** The toolbar's view of a profile; the path is Symfony's. */
 export function toolbarLink(token: string): string {
   return `/_wdt/${encode(token)}`
 }
 
-/** The page of the latest record. */
+/** The page of the latest profile. */
 export function latestLink(panel?: string): string {
   return `${home}latest${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
-/** What changes a record: `pin` and `unpin`; the panel is where the way leads back to. */
+/** Pins or unpins a profile, then leads back to the panel. */
 export function changeLink(token: string, change: 'pin' | 'unpin', panel: string): string {
   return `${home}${encode(token)}/${change}?panel=${encode(panel)}`
 }
 
-/** What pins or unpins a record, and leads back to the list that these parameters describe. */
+/** Pins or unpins a profile, then leads back to the list that these parameters describe. */
 export function listChangeLink(token: string, change: 'pin' | 'unpin', parameters: string): string {
   return `${home}${encode(token)}/${change}?list=${encode(parameters)}`
 }
 
-/** What makes the request of a record once more; before that, it asks for what was never stored. */
+/** Replays the request of a profile, after a form asks for what was never stored. */
 export function replayLink(token: string): string {
   return `${home}${encode(token)}/replay`
 }
 
-/** Two records side by side. */
+/** Two profiles side by side. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`
 }
 
-/** A record beside the one before it that asked for the same. */
+/** A profile beside the one before it that asked for the same. */
 export function compareWithPreviousLink(token: string): string {
   return `${home}compare?b=${encode(token)}`
 }
@@ -103,7 +103,7 @@ export interface SubRequest {
   readonly token: string
 }
 
-/** Names a sub-request after its controller, where its profile is there, and tells the token of its profile. */
+/** Names a sub-request after its controller, where its profile is there, and gives the token of its profile. */
 export function describeSubRequest(
   { name: token }: { readonly name: string },
   children: readonly ProfileSummary[],

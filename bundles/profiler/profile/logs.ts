@@ -36,15 +36,15 @@ function toLog(log: LogMessage, index: number): StoredLog {
   return { index, at, level, channel, message, template, context, place, function: site?.function ?? '', isCut }
 }
 
-/** A line of the log that nobody had to write: it follows from the event tree. */
+/** A line of the log that follows from the event tree: it is not stored. */
 export interface Notification {
-  /** Microseconds since the pass began. */
+  /** Microseconds since the request began. */
   readonly at: number
   readonly message: string
 }
 
 /**
- * Derives what Symfony logs of each event: which listeners were told, and who has stopped it. It is logged when the
+ * Derives what Symfony logs of each event: which listeners were called, and which of them stopped it. It is logged when the
  * event is over, and so after everything that is nested in it.
  */
 export function deriveNotifications({ nodes }: EventTree): Notification[] {

@@ -18,7 +18,7 @@ export interface Render {
 export interface StoredRenders {
   /** In the order in which they began. */
   readonly all: readonly Render[]
-  /** Those that are nobody's partial. */
+  /** Those that are not a partial of another. */
   readonly pages: readonly Render[]
   /** How many there were, with those that were only counted. */
   readonly calls: number
