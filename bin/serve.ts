@@ -69,7 +69,7 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
   const { app } = kernel
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
-  const server = new NodeServer({ ...app, trustedProxies, ...(options.identity && { identity: options.identity }) })
+  const server = new NodeServer(app, { trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
   const close = (times: ClosingTimes) => server.close(isDevelopment ? stoppingInDevelopment : times)
   // While a worker retires, a signal may still shorten its time.

@@ -63,7 +63,7 @@ const shop = {
 
 const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
 const { app, close } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, profiler, shop], directory })
-const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(app.config.trustedProxies) })
+const server = new NodeServer(app, { trustedProxies: new TrustedProxies(app.config.trustedProxies) })
 const url = await server.listen('127.0.0.1', 8207)
 const browser = await chromium.launch({ executablePath: String(executable), args: ['--no-sandbox', '--disable-gpu'] })
 

@@ -24,14 +24,18 @@ declare module '../../lib/signals.ts' {
   }
 }
 
-/** The services and options of a server. */
-export interface NodeServerServices {
+/** The services of an application that a server uses. */
+export interface ServedApplication {
   readonly kernel: HttpKernel
-  readonly trustedProxies: TrustedProxies
   readonly logger: Logger
   readonly signals: Signals
-  /** In development: finds the user of a connection before its first request is handled. */
-  readonly debugGate?: Pick<DebugGate, 'identify'>
+  /** In development, it finds the user of a connection before its first request is handled. */
+  readonly debugGate: Pick<DebugGate, 'identify'>
+}
+
+/** The options of a server. */
+export interface NodeServerOptions {
+  readonly trustedProxies: TrustedProxies
   /** For TLS. */
   readonly identity?: TlsIdentity
   /** Milliseconds until an unanswered request gets a 503; a minute by default. */
@@ -48,7 +52,8 @@ const sweepInterval = 1_000
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
-  readonly #services: NodeServerServices
+  readonly #app: ServedApplication
+  readonly #options: NodeServerOptions
   readonly #exchanges = new Exchanges()
   /** Connections on which the client has sent bytes that are not a request. */
   readonly #broken = new WeakSet<Socket>()
@@ -58,8 +63,9 @@ export class NodeServer {
   #server: Server | undefined
   #isDraining = false
 
-  constructor(services: NodeServerServices) {
-    this.#services = services
+  constructor(app: ServedApplication, options: NodeServerOptions) {
+    this.#app = app
+    this.#options = options
   }
 
   /**
@@ -68,7 +74,7 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number): Promise<string> {
-    const { identity, idleTimeout = 120_000, signals } = this.#services
+    const { identity, idleTimeout = 120_000 } = this.#options
     const server = await createServer((message, target) => void this.#answer(message, target), identity)
     // A client that does not read a response keeps the rest of it in memory.
     server.setTimeout(idleTimeout)
@@ -92,7 +98,7 @@ export class NodeServer {
     const sweeper = setInterval(() => this.#giveUp(), sweepInterval).unref()
     server.on('close', () => clearInterval(sweeper))
     const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
-    signals.emit('server.listening', { url })
+    this.#app.signals.emit('server.listening', { url })
     return url
   }
 
@@ -103,7 +109,7 @@ export class NodeServer {
   async close(times?: ClosingTimes): Promise<void> {
     const server = this.#server
     if (server === undefined) return
-    const { logger, signals } = this.#services
+    const { logger, signals } = this.#app
     this.#isDraining = true
     signals.emit('server.draining', undefined)
     const count = await closeServer(server, this.#sockets, this.#exchanges, times)
@@ -116,15 +122,15 @@ export class NodeServer {
     // The response before this request had `Connection: close`: the client must send it again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
     let isContinued = !asksToContinue
-    const request = fromNode(message, this.#services.trustedProxies, () => {
+    const request = fromNode(message, this.#options.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
     // The bytes after it may be the rest of its body: they are not parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
-    this.#services.debugGate?.identify(request)
-    const response = await this.#services.kernel.handle(request)
+    this.#app.debugGate.identify(request)
+    const response = await this.#app.kernel.handle(request)
     // Without `100 Continue` Node closes the connection itself, as the body may or may not follow.
     if (isBeyondDrain(message)) this.#endAfter(target)
     this.#send(request, response, target)
@@ -145,7 +151,7 @@ export class NodeServer {
     if (this.#broken.has(socket)) return
     this.#broken.add(socket)
     const cutShort = await this.#exchanges.whenAnswered(socket)
-    this.#services.logger.debug('A client sent bytes that are not a request: {code}.', { code })
+    this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
     // After the head of a response there is no place for another.
     if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
     else socket.destroy()
@@ -153,7 +159,7 @@ export class NodeServer {
 
   /** Never throws. */
   #send(request: Request, response: Response, target: ServerResponse): void {
-    const { kernel, logger } = this.#services
+    const { kernel, logger } = this.#app
     // The client has got a 503 before.
     if (!this.#exchanges.claim(target)) {
       discard(response.body)
@@ -207,7 +213,7 @@ export class NodeServer {
       if (isFinal) response.headers.set('connection', 'close')
       toNode(response, target, onFailure)
     } catch (error) {
-      this.#services.logger.critical('A response could not be sent.', { exception: error })
+      this.#app.logger.critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
       else this.#write(lastResort(), target, isFinal, onFailure)
@@ -216,7 +222,8 @@ export class NodeServer {
 
   /** Answers overdue requests with 503; their own responses are dropped later. */
   #giveUp(): void {
-    const { answerTimeout = 60_000, logger } = this.#services
+    const { logger } = this.#app
+    const { answerTimeout = 60_000 } = this.#options
     for (const target of this.#exchanges.abandoned()) target.emit('close')
     for (const { request, target } of this.#exchanges.overdue(answerTimeout)) {
       const { method, url } = request

@@ -55,8 +55,7 @@ async function startSite(t: Test, environment: string, options: SiteOptions = {}
     ...(directory && { directory }),
   })
   t.teardown(() => kernel.close())
-  const server = new NodeServer({
-    ...kernel.app,
+  const server = new NodeServer(kernel.app, {
     trustedProxies: new TrustedProxies(),
     ...(answerTimeout && { answerTimeout }),
   })

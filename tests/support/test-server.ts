@@ -33,7 +33,7 @@ export async function startServer(
 /** Puts a server before a kernel; it is closed when the test ends. */
 export async function serveKernel(t: Test, { app }: Pick<TestKernel, 'app'>): Promise<Served> {
   const { trustedHeaders, trustedProxies } = app.config
-  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(trustedProxies, trustedHeaders) })
+  const server = new NodeServer(app, { trustedProxies: new TrustedProxies(trustedProxies, trustedHeaders) })
   const url = await server.listen('127.0.0.1', 0)
   const port = Number(url.split(':').at(-1))
   t.teardown(() => server.close({ deadline: 100 }))

@@ -21,7 +21,7 @@ export async function start(feature) {
   tuneGarbageCollector()
   const { app } = await bootKernel(feature === undefined ? [] : [createProfiler(feature === 'armed')], 'dev')
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
-  const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)
+  const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
   return Number(new URL(url).port)
 }
 

@@ -25,6 +25,6 @@ export async function start(feature) {
   const { app } = await bootKernel([benchBundle])
   if (feature === 'context') app.context.enable()
   const trustedProxies = new TrustedProxies(app.config.trustedProxies)
-  const url = await new NodeServer({ ...app, trustedProxies }).listen(host, 0)
+  const url = await new NodeServer(app, { trustedProxies }).listen(host, 0)
   return Number(new URL(url).port)
 }

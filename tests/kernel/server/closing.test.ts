@@ -112,7 +112,7 @@ t.test('the deadline holds for connections that never shake hands', async t => {
   const { app } = await startServer(t)
   const read = (name: string) => readFileSync(`tests/fixtures/tls/${name}.pem`, 'utf8')
   const identity = { cert: read('cert'), key: read('key') }
-  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), identity })
+  const server = new NodeServer(app, { trustedProxies: new TrustedProxies(), identity })
   const { port } = new URL(await server.listen('127.0.0.1', 0))
   const { socket } = openConnection(Number(port))
   // A record of a handshake that is longer than what is sent of it.
@@ -167,7 +167,7 @@ t.test('a stream whose application is silent stays; a client that then takes not
     },
   }
   const { app } = await startServer(t, { APP_ENV: 'prod' }, [createHandlerBundle(handlers)])
-  const server = new NodeServer({ ...app, trustedProxies: new TrustedProxies(), idleTimeout: 200 })
+  const server = new NodeServer(app, { trustedProxies: new TrustedProxies(), idleTimeout: 200 })
   t.teardown(() => server.close({ deadline: 0 }))
   const { port } = new URL(await server.listen('127.0.0.1', 0))
   const { received, socket } = openConnection(Number(port))

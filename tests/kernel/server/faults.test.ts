@@ -144,7 +144,7 @@ t.test('a client that reads nothing is let go in the end', async t => {
     createHandlerBundle({ '/flood': () => Response.stream(new Flood(100 * mebibyte)) }),
   ])
   const trustedProxies = new TrustedProxies()
-  const server = new NodeServer({ ...app, trustedProxies, idleTimeout: 200 })
+  const server = new NodeServer(app, { trustedProxies, idleTimeout: 200 })
   t.teardown(() => server.close({ deadline: 0 }))
   const port = Number(new URL(await server.listen('127.0.0.1', 0)).port)
   const { socket } = openConnection(port)
