@@ -74,7 +74,7 @@ export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCp
 }
 
 function toStatus(arming: Arming | undefined): Document {
-  if (arming === undefined) return { blocks: [{ kind: 'text', text: 'Nothing is waited for.' }], json: null }
+  if (arming === undefined) return { blocks: [{ kind: 'text', text: 'No CPU profile scheduled.' }], json: null }
   const { target, until } = arming
   const { clock, iso } = formatTime(until)
   const text = `Servers of this project wait for ${describeTarget(target)}, until ${clock} UTC.`

@@ -71,7 +71,7 @@ export async function renderProfile(
     problem: rendered?.problem ?? '',
     failures: Object.entries(profile.failures).map(([name, message]) => ({ name, message })),
   }
-  return renderPage('profiler/record', model, request, app)
+  return renderPage('profiler/profile', model, request, app)
 }
 
 function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request: Request): ProfilePanel | undefined {

@@ -38,7 +38,7 @@ const cpu = {
 
 t.test('it arms the servers of the project, tells what is waited for, and takes it back', async t => {
   const { armFile, run } = open(t)
-  t.strictSame(await run(''), { code: 0, stdout: 'Nothing is waited for.\n', stderr: '' })
+  t.strictSame(await run(''), { code: 0, stdout: 'No CPU profile scheduled.\n', stderr: '' })
   const armed = await run('primes')
   t.equal(armed.code, 0)
   t.match(
@@ -50,7 +50,7 @@ t.test('it arms the servers of the project, tells what is waited for, and takes 
   t.equal((await run('--path /primes?page=2 --method post', {})).code, 64, 'methods are chosen from a list')
   await run('--path /primes?page=2 --method POST')
   t.hasStrict(JSON.parse((await run('--json')).stdout), { target: { method: 'POST', path: '/primes' } })
-  t.equal((await run('--off')).stdout, 'Nothing is waited for.\n')
+  t.equal((await run('--off')).stdout, 'No CPU profile scheduled.\n')
   t.notOk(existsSync(armFile))
   t.equal((await run('--json')).stdout, 'null\n')
 })
