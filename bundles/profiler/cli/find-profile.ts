@@ -11,10 +11,10 @@ import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Assets } from '../web/assets.ts'
 import type { ProfilePanel } from '../web/panels/panel.ts'
 
-/** Stands for the main request that was kept last. */
+/** Names the latest main request. */
 export const latest = 'latest'
 
-/** Finds the record of a token, or the latest; `undefined` when nothing is kept of it. @throws CommandUsageError */
+/** Finds the profile of a token, or the latest; `undefined` when it is not stored. @throws CommandUsageError */
 export async function findRecord(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   word: string,
@@ -24,23 +24,25 @@ export async function findRecord(
     return newest && storage.find(newest.token)
   }
   if (!isToken(word))
-    throw new CommandUsageError(`"${word}" is no token: that is six hexadecimal digits, or "${latest}".`)
+    throw new CommandUsageError(`"${word}" is no token: a token is six hexadecimal digits, or "${latest}".`)
   return storage.find(word)
 }
 
-/** Says that nothing is kept. */
+/** Says that there is no such profile. */
 export function missing(word: string): string {
-  return word === latest ? 'There are no records.' : `Nothing is kept of "${word}": expired, deleted, or never there.`
+  return word === latest
+    ? 'There are no profiles.'
+    : `There is no profile "${word}": it has expired, was deleted, or never existed.`
 }
 
-/** Describes the argument that names a record. */
+/** Describes the argument that names a profile. */
 export function tokenArgument(
   storage: Pick<ProfileStorage, 'search'>,
   changes: Partial<CommandArgument> = {},
 ): CommandArgument {
   return {
     name: 'token',
-    description: `the token of a record, or ${latest}`,
+    description: `the token of a profile, or ${latest}`,
     async suggest() {
       const { summaries } = await storage.search({ filters: [mainRequests], limit: 20 })
       const tokens = summaries.map(({ method, status, token, url }) => [token, `${status} ${method} ${url}`] as const)
@@ -53,15 +55,15 @@ export function tokenArgument(
 /** What commands work with. */
 export interface CommandServices {
   readonly storage: ProfileStorage
-  /** In the order of the menu. They are loaded when they are asked for first. */
+  /** In the order of the menu; they are loaded on first use. */
   readonly panels: () => Promise<readonly ProfilePanel[]>
   readonly assets: Assets
   readonly routes: RouteCollection
-  /** Tells the servers of the project which request is to be sampled. */
+  /** The order for the servers of the project to sample a request. */
   readonly armFile: ArmFile
   readonly inspector: Inspector
   readonly replayer: Replayer
-  /** Makes the application ready for requests, which most commands have no need of. */
+  /** Boots the application for requests; most commands do not need that. */
   readonly boot: () => void
   readonly view: View
   readonly logger: Logger

@@ -9,22 +9,22 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { type Delta, toCompareView } from '../web/pages/compare-page.ts'
 import { findRecord, missing, tokenArgument } from './find-profile.ts'
 
-/** Creates the command that tells what is different in two records. */
+/** Creates the command that compares two profiles. */
 export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
   return {
     name: 'profiler:compare',
-    description: 'Tells what is different in two records',
+    description: 'Compares two profiles',
     arguments: [
       tokenArgument(storage, { name: 'a' }),
       tokenArgument(storage, {
         name: 'b',
-        description: 'the other record; without it, a is compared with the one before it that asked for the same',
+        description: 'the other profile; by default the previous profile of the same request',
         isOptional: true,
       }),
     ],
     examples: [
-      { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two records' },
-      { line: 'profiler:compare latest', purpose: 'compares the latest request with the one before it' },
+      { line: 'profiler:compare 1a2b3c 4d5e6f', purpose: 'compares two profiles' },
+      { line: 'profiler:compare latest', purpose: 'compares the latest request with the previous one' },
     ],
     async run({ arguments: { a: word, b } }, output) {
       const a = String(word)
@@ -36,7 +36,7 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
       const before = b === undefined ? await findPrevious(storage, named.profile.summary) : undefined
       const other = await findRecord(storage, b ?? before?.token ?? a)
       if (other === undefined || (b === undefined && before === undefined)) {
-        output.error(b === undefined ? `There is no record before "${a}" that asked for the same.` : missing(b))
+        output.error(b === undefined ? `There is no earlier profile of the same request as "${a}".` : missing(b))
         return exitCodes.failure
       }
       const [first, second] = b === undefined ? [other.profile, named.profile] : [named.profile, other.profile]
@@ -46,13 +46,13 @@ export function createProfilerCompare(storage: ProfileStorage): ConsoleCommand {
   }
 }
 
-/** What is told of two records, and the verdict that it begins with. */
+/** The comparison of two profiles as a document, and the verdict at its beginning. */
 export interface CompareDocument {
   readonly document: Document
   readonly verdict: Verdict
 }
 
-/** Makes what is told of two records: the verdict, then what is different, part by part. */
+/** Writes a comparison: the verdict, then the differences, part by part. */
 export function toCompareDocument(first: Profile, second: Profile): CompareDocument {
   const comparison = compareProfiles(first, second)
   const { parts, records, verdict } = toCompareView(first, second, comparison)
@@ -77,7 +77,7 @@ function describe({ duration, method, role, statusText, target, token }: View['r
   return [token, statusText, `${method} ${target}`, duration, ...(role === '' ? [] : [role])].join('  ')
 }
 
-/** What is the same is not told. */
+/** Equal rows are left out. */
 function toBlocks({ hasDeltas, rows, title }: View['parts'][number]): Block[] {
   if (rows.length === 0) return []
   const values = hasDeltas ? ({ align: 'right' } as const) : {}

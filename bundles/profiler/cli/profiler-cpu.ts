@@ -17,29 +17,37 @@ export interface ProfilerCpuServices {
   readonly armFile: ArmFile
 }
 
-/** Creates the command that has the servers of the project sample a request. */
+/** Creates the command that makes the servers of the project sample a request. */
 export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
   return {
     name: 'profiler:cpu',
-    description: 'Has the CPU sampled while the next request of a route is handled',
+    description: 'Samples the CPU during the next request of a route',
     arguments: [
       {
         name: 'route',
-        description: 'the name of the route; without it, and without --path, it is told what is waited for',
+        description: 'the name of the route; without it and --path, the command shows which request will be sampled',
         isOptional: true,
         suggest: () => shownRoutes(routes).map(({ name, path }) => [name, path.source] as const),
       },
     ],
     options: [
-      { name: 'path', value: 'path', description: 'in the place of a route: the next request for this path' },
-      { name: 'method', value: 'name', choices: knownMethods, description: 'of that request; GET unless told else' },
-      { name: 'wait', description: 'waits for the request, and tells which functions took the time' },
-      { name: 'off', description: 'waits for nothing any more' },
+      { name: 'path', value: 'path', description: 'instead of a route: the next request for this path' },
+      {
+        name: 'method',
+        value: 'name',
+        choices: knownMethods,
+        description: 'the method of that request; by default GET',
+      },
+      { name: 'wait', description: 'waits for the request, and lists the functions that took the most time' },
+      { name: 'off', description: 'cancels the order' },
     ],
     examples: [
       { line: 'profiler:cpu star_photo_booth', purpose: 'samples the next request of this route' },
-      { line: 'profiler:cpu --path /star-photo-booth --wait', purpose: 'waits for it, and lists the hot spots' },
-      { line: 'profiler:cpu --off', purpose: 'waits for nothing any more' },
+      {
+        line: 'profiler:cpu --path /star-photo-booth --wait',
+        purpose: 'waits for the request, and lists the hot spots',
+      },
+      { line: 'profiler:cpu --off', purpose: 'cancels the order' },
     ],
     async run({ arguments: { route }, options: { method, off, path, wait }, signal }, output) {
       if (off !== undefined) {
@@ -64,7 +72,7 @@ export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCp
       const sampled = await waitForSamples(arming, storage, signal)
       if (sampled === undefined) {
         file.remove()
-        output.error('Nobody has asked for it.')
+        output.error('The request did not come.')
         return exitCodes.failure
       }
       output.print(toDocument(sampled))
@@ -102,7 +110,7 @@ function waitForSamples(
     const timer = setTimeout(settle, until - Date.now(), undefined)
     const end = storage.tail(({ token }) => {
       void storage.find(token).then(stored => {
-        // Somebody may have deleted it meanwhile.
+        // The profile may have been deleted meanwhile.
         if (stored === undefined) return
         const cpu = readCpu(stored.profile)
         if (cpu !== undefined) settle({ profile: stored.profile, cpu })
@@ -136,7 +144,11 @@ function toDocument({ cpu: { busy, functions }, profile: { data, summary } }: Sa
   return {
     blocks: [
       { kind: 'table', table: { columns, rows } },
-      { kind: 'text', text: `The flame graph is in the record ${token}: /_profiler/${token}?panel=cpu`, tone: 'muted' },
+      {
+        kind: 'text',
+        text: `The flame graph is in the profile ${token}: /_profiler/${token}?panel=cpu`,
+        tone: 'muted',
+      },
     ],
     json: { token, cpu: data.cpu },
   }

@@ -10,34 +10,34 @@ import { type CommandServices, findRecord, missing, tokenArgument } from './find
 /** Every command has `--json` and `--md`. */
 const kinds: readonly { readonly name: ExportKind | DataForm; readonly description: string }[] = [
   { name: 'har', description: 'as an HTTP archive, for developer tools and tests' },
-  { name: 'curl', description: 'as the command that asks again' },
-  { name: 'fetch', description: 'as the JavaScript that asks again' },
-  { name: 'html', description: 'as one HTML file with all panels, to keep or send' },
+  { name: 'curl', description: 'as a curl command that repeats the request' },
+  { name: 'fetch', description: 'as JavaScript that repeats the request' },
+  { name: 'html', description: 'as one HTML file with all panels' },
   { name: 'json', description: '' },
   { name: 'md', description: '' },
 ]
 
-/** Creates the command that writes a record as the web's menu of exports does. */
+/** Creates the command that exports a profile, as the page of the profile does. */
 export function createProfilerExport(services: CommandServices): ConsoleCommand {
   const { inspector, storage } = services
   return {
     name: 'profiler:export',
-    description: 'Writes a record as HAR, curl, fetch(), HTML, JSON or Markdown',
+    description: 'Exports a profile as HAR, curl, fetch(), HTML, JSON or Markdown',
     arguments: [tokenArgument(storage)],
     options: [
       ...kinds.filter(({ description }) => description !== ''),
-      { name: 'out', value: 'file', description: 'the file to write, which nobody else may read; stdout without it' },
-      { name: 'force', description: 'puts it in the place of a file that is there already' },
+      { name: 'out', value: 'file', description: 'the file to write, readable by its owner only; by default stdout' },
+      { name: 'force', description: 'replaces an existing file' },
     ],
     examples: [
-      { line: 'profiler:export latest --curl', purpose: 'tells the command that asks for the same again' },
-      { line: 'profiler:export latest --html --out failed.html', purpose: 'keeps the latest request, with all panels' },
-      { line: 'profiler:export 1a2b3c --har --out page.har --force', purpose: 'keeps a HAR in the place of another' },
+      { line: 'profiler:export latest --curl', purpose: 'writes a curl command that repeats the request' },
+      { line: 'profiler:export latest --html --out failed.html', purpose: 'saves the latest request with all panels' },
+      { line: 'profiler:export 1a2b3c --har --out page.har --force', purpose: 'replaces a HAR file' },
     ],
     async run({ arguments: words, options }, output) {
       const kind = chooseKind(options)
       const { force, out } = options
-      if (out === undefined && force !== undefined) throw new CommandUsageError('--force is for a file: add --out.')
+      if (out === undefined && force !== undefined) throw new CommandUsageError('--force needs a file: add --out.')
       const token = String(words.token)
       const found = await findRecord(storage, token)
       if (found === undefined) {
@@ -67,15 +67,15 @@ function chooseKind(options: Readonly<Record<string, string>>): ExportKind | Dat
   const given = kinds.map(({ name }) => name).filter(name => options[name] !== undefined)
   const [kind, other] = given
   const choice = `one of ${kinds.map(({ name }) => `--${name}`).join(', ')}`
-  if (kind === undefined) throw new CommandUsageError(`What is it to be? Add ${choice}.`)
+  if (kind === undefined) throw new CommandUsageError(`The format is missing: add ${choice}.`)
   if (other !== undefined) throw new CommandUsageError(`--${kind} and --${other} do not go together: choose ${choice}.`)
   return kind
 }
 
-/** For the owner alone: what is recorded is masked, and is nobody else's business all the same. */
+/** Readable by the owner only: a profile is masked, and is private nevertheless. */
 const mode = 0o600
 
-/** Gives what is wrong. A file that is to be replaced is there, old or new, at every moment. */
+/** Returns the problem, if any. A file that is replaced exists at every moment, as the old or the new one. */
 async function writeOut(file: string, text: string, isForced: boolean): Promise<string | undefined> {
   const written = isForced ? `${file}.${randomBytes(4).toString('hex')}` : file
   try {
@@ -85,6 +85,6 @@ async function writeOut(file: string, text: string, isForced: boolean): Promise<
   } catch (error) {
     if (isForced) await rm(written, { force: true })
     const code = readProperty(error, 'code')
-    return code === 'EEXIST' ? `${file} is there already: --force replaces it.` : `${file} cannot be written: ${code}.`
+    return code === 'EEXIST' ? `${file} exists already: --force replaces it.` : `${file} cannot be written: ${code}.`
   }
 }

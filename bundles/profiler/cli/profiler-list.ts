@@ -18,7 +18,7 @@ import type { ProfileStorage } from '../store/profile-storage.ts'
 import { matchFilter } from '../store/search-summaries.ts'
 import { filterOptions, pagingOptions, parseSearch } from './search-options.ts'
 
-/** Creates the command that lists records, and new ones as they come. */
+/** Creates the command that lists profiles, and follows new ones. */
 export function createProfilerList(storage: ProfileStorage, inspector: Inspector): ConsoleCommand {
   return {
     name: 'profiler:list',
@@ -26,15 +26,15 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
     options: [
       ...filterOptions,
       ...pagingOptions,
-      { name: 'findings', description: 'reads each record, and notes how many findings it has' },
-      { name: 'follow', description: 'tells of new ones, too, until Ctrl-C; the latest come last' },
+      { name: 'findings', description: 'reads each profile, and shows the number of its findings' },
+      { name: 'follow', description: 'also lists new profiles until Ctrl-C, the latest last' },
     ],
     examples: [
-      { line: 'profiler:list', purpose: 'lists the latest ten' },
-      { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failures, the slowest first' },
-      { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests but those for assets' },
-      { line: 'profiler:list --findings', purpose: 'notes what could be better' },
-      { line: 'profiler:list --limit 1000 --json', purpose: 'gives the summaries to a program' },
+      { line: 'profiler:list', purpose: 'lists the latest ten requests' },
+      { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failed requests, the slowest first' },
+      { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests except those for assets' },
+      { line: 'profiler:list --findings', purpose: 'shows the number of findings' },
+      { line: 'profiler:list --limit 1000 --json', purpose: 'writes the summaries for a program' },
     ],
     run: (input, output) =>
       input.options.follow === undefined ? list(storage, inspector, input, output) : follow(storage, input, output),
@@ -66,13 +66,13 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
   if (rows.length > 0 && rows.length < total && output.format === 'text') {
     const end = offset + rows.length
     output.note(
-      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit tell of the others.`,
+      `${formatNumber(offset + 1)}–${formatNumber(end)} of ${formatNumber(total)}; --page and --limit show the others.`,
     )
   }
   return exitCodes.success
 }
 
-/** Reads records one after another: there may be many. */
+/** Reads profiles one after another: there may be many. */
 async function inspect(
   summaries: readonly ProfileSummary[],
   storage: ProfileStorage,
@@ -90,7 +90,7 @@ async function inspect(
   return findings
 }
 
-/** Begins with the latest ones, in the order in which they came. */
+/** Lists the latest profiles in the order of their time, then new ones. */
 async function follow(storage: ProfileStorage, input: CommandInput, output: Output): Promise<0> {
   const unfit = ['sort', 'order', 'page', 'pinned', 'findings'].find(name => input.options[name] !== undefined)
   if (unfit !== undefined) throw new CommandUsageError(`--follow and --${unfit} do not go together.`)
@@ -106,14 +106,14 @@ async function follow(storage: ProfileStorage, input: CommandInput, output: Outp
   return exitCodes.success
 }
 
-function createFilter({ query }: ListRequest, tell: (summary: ProfileSummary) => void) {
+function createFilter({ query }: ListRequest, listener: (summary: ProfileSummary) => void) {
   const tests = query.filters.map(matchFilter)
   return (summary: ProfileSummary) => {
-    if (tests.every(matches => matches(summary))) tell(summary)
+    if (tests.every(matches => matches(summary))) listener(summary)
   }
 }
 
-/** Watching a directory keeps no process running: a timer does. */
+/** A watched directory does not keep the process running; a timer does. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
   const timer = setInterval(() => undefined, 60_000)

@@ -16,25 +16,29 @@ import { findRecord, latest, missing, tokenArgument } from './find-profile.ts'
 export interface ReplayServices {
   readonly storage: ProfileStorage
   readonly replayer: Replayer
-  /** Makes the application ready for requests, which most commands have no need of. */
+  /** Boots the application for requests; most commands do not need that. */
   readonly boot: () => void
 }
 
-/** Creates the command that makes a recorded request once more, by the code as it is now, and tells what has changed. */
+/** Creates the command that replays a recorded request with the current code, and compares the two profiles. */
 export function createProfilerReplay(services: ReplayServices): ConsoleCommand {
   return {
     name: 'profiler:replay',
-    description: 'Makes a recorded request once more and tells what has changed; exit code 1 when anything has',
+    description: 'Replays a recorded request and compares the profiles; exit code 1 when they differ',
     arguments: [tokenArgument(services.storage)],
     options: [
-      { name: 'yes', description: 'does not ask before a request that may change something' },
-      { name: 'cookie', value: 'pairs', description: 'the cookies to send, as their values are never stored' },
-      { name: 'authorization', value: 'value', description: 'the header Authorization to send' },
-      { name: 'body', value: 'file', description: 'a file with the body to send in the place of what was kept' },
+      { name: 'yes', description: 'does not ask before a request that may change data' },
+      { name: 'cookie', value: 'pairs', description: 'the cookies to send; their values are never stored' },
+      {
+        name: 'authorization',
+        value: 'value',
+        description: 'the header Authorization to send; its value is never stored',
+      },
+      { name: 'body', value: 'file', description: 'a file with the body to send instead of the recorded one' },
     ],
     examples: [
       { line: 'profiler:replay latest', purpose: 'replays the latest request, after a change of the code' },
-      { line: 'profiler:replay 1a2b3c --cookie session=4d5e6f --yes', purpose: 'asks nothing, as a script wants it' },
+      { line: 'profiler:replay 1a2b3c --cookie session=4d5e6f --yes', purpose: 'does not ask, for scripts' },
     ],
     run: (input, output) => replay(services, input, output),
   }
@@ -70,10 +74,10 @@ async function replay(
   return verdict.isSame ? exitCodes.success : exitCodes.failure
 }
 
-/** Whoever replays a replay has replayed a replay, but not for long. */
+/** The greatest number of replays of replays that are followed to the original. */
 const chainLimit = 10
 
-/** The latest request is one that came from outside: what is replayed once more is compared with what it was at first. */
+/** Finds the profile to replay. A replay that is the latest request stands for its original. */
 async function findOriginal(storage: ProfileStorage, word: string): Promise<StoredProfile | undefined> {
   let found = await findRecord(storage, word)
   for (let step = 0; word === latest && step < chainLimit; step++) {
@@ -99,12 +103,12 @@ async function readInput({ options }: CommandInput): Promise<ReplayInput> {
   }
 }
 
-/** What is not sent as it was. */
+/** The parts of the request that are not sent as they were. */
 function remarksOf({ body, isTargetMasked, notes, secrets }: PossibleReplay, supplied: ReplayInput): string[] {
   const left = secrets.filter(({ name }) => !supplied.headers?.has(name)).map(({ name }) => name)
   return [
-    ...(left.length === 0 ? [] : [`Not sent, as values are never stored: ${left.join(', ')}.`]),
-    ...(isTargetMasked ? ['Secrets in the address are masked, and sent so.'] : []),
+    ...(left.length === 0 ? [] : [`Not sent, because values are never stored: ${left.join(', ')}.`]),
+    ...(isTargetMasked ? ['Secrets in the address are masked, and are sent as ******.'] : []),
     ...(body.note === '' || supplied.body !== undefined ? [] : [body.note]),
     ...notes,
   ]

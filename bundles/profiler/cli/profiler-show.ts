@@ -5,24 +5,24 @@ import { listPanels } from '../web/export-profile.ts'
 import { hasContent } from '../web/panels/render-panel.ts'
 import { type CommandServices, findRecord, missing, tokenArgument } from './find-profile.ts'
 
-/** Creates the command that tells all of a record, or of one panel of it: what its `.md` and `.json` on the web tell. */
+/** Creates the command that shows a profile or one of its panels, as its `.md` and `.json` addresses do. */
 export function createProfilerShow({ inspector, panels, storage }: CommandServices): ConsoleCommand {
   const panelOption: CommandOption = {
     name: 'panel',
     value: 'name',
-    description: 'tells all of one panel, such as request or events',
+    description: 'shows one panel, such as request or events',
     suggest: async () => (await panels()).map(({ label, name }) => [name, label]),
   }
   return {
     name: 'profiler:show',
-    description: 'Tells what was recorded of a request, and what could be better about it',
+    description: 'Shows the profile of a request, with its findings',
     arguments: [tokenArgument(storage)],
     options: [panelOption],
     examples: [
-      { line: 'profiler:show latest', purpose: 'tells all of the latest request, what went wrong first' },
-      { line: 'profiler:show 1a2b3c --panel logger', purpose: 'tells what was logged' },
-      { line: 'profiler:show latest --panel findings', purpose: 'tells only what could be better' },
-      { line: 'profiler:show latest --json', purpose: 'gives the whole record to a program' },
+      { line: 'profiler:show latest', purpose: 'shows the latest request, failures first' },
+      { line: 'profiler:show 1a2b3c --panel logger', purpose: 'shows the log messages' },
+      { line: 'profiler:show latest --panel findings', purpose: 'shows the findings only' },
+      { line: 'profiler:show latest --json', purpose: 'writes the whole profile for a program' },
     ],
     async run({ arguments: words, options: { panel } }, output) {
       const token = String(words.token)
@@ -34,7 +34,7 @@ export function createProfilerShow({ inspector, panels, storage }: CommandServic
       const { profile } = found
       const all = await panels()
       if (panel !== undefined && !listPanels(all, profile).includes(panel)) {
-        output.error(`The record has no panel "${panel}". It has ${listPanels(all, profile).join(', ')}.`)
+        output.error(`The profile has no panel "${panel}". It has ${listPanels(all, profile).join(', ')}.`)
         return exitCodes.failure
       }
       const [{ toJson }, { toMarkdown }] = await Promise.all([
@@ -50,7 +50,7 @@ export function createProfilerShow({ inspector, panels, storage }: CommandServic
       })
       if (panel === undefined && output.format === 'text') {
         const names = all.filter(panel => hasContent(panel, profile)).map(({ name }) => name)
-        output.note(`\n--panel tells more of one: ${names.join(', ')}.`)
+        output.note(`\n--panel shows one of them in detail: ${names.join(', ')}.`)
       }
       return exitCodes.success
     },

@@ -11,23 +11,26 @@ import { formatDuration, formatNumber } from '../profile/format.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { filterOptions, parseSearch } from './search-options.ts'
 
-/** Creates the command that tells how fast and how well each route answers. */
+/** Creates the command that shows the statistics of each route. */
 export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
   return {
     name: 'profiler:stats',
-    description: 'Tells of each route how often it was asked, how fast it was, and how often it failed',
+    description: 'Shows the number of requests, the durations and the errors of each route',
     options: [
       ...filterOptions,
       {
         name: 'sort',
         value: 'field',
         choices: statisticFields,
-        description: 'what to sort by, the most first; count unless told else',
+        description: 'the field to sort by, the greatest first; by default count',
       },
     ],
     examples: [
-      { line: 'profiler:stats', purpose: 'tells of all routes' },
-      { line: 'profiler:stats --from 2026-11-20 --sort p95', purpose: 'begins with the slowest since a day' },
+      { line: 'profiler:stats', purpose: 'shows all routes' },
+      {
+        line: 'profiler:stats --from 2026-11-20 --sort p95',
+        purpose: 'shows the requests since a day, the slowest routes first',
+      },
     ],
     async run(input, output) {
       const { sort: _, ...options } = input.options

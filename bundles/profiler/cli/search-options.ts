@@ -1,7 +1,7 @@
 import { type CommandInput, type CommandOption, CommandUsageError } from '../../../kernel/console-command.ts'
 import { type ListRequest, parseListRequest, parseMoment, sortableFields } from '../insight/list-request.ts'
 
-/** The filters of the web's search by the names of their parameters there. */
+/** The filters of the list, with the names of their parameters on the web. */
 const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   { name: 'ip', parameter: 'ip', value: 'text', description: 'a part of the address of the client' },
   { name: 'method', parameter: 'method', value: 'name', description: 'a part of the method, in any case' },
@@ -17,23 +17,23 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     description: 'a date such as 2026-11-20 or 2026-11-20T14:30, UTC',
   },
   { name: 'until', parameter: 'end', value: 'time', description: 'a date, which counts as a whole' },
-  { name: 'pinned', parameter: 'pinned', description: 'only what is pinned' },
+  { name: 'pinned', parameter: 'pinned', description: 'only pinned profiles' },
 ]
 
 const paging: typeof filters = [
   { name: 'sort', parameter: 'sort', value: 'field', choices: sortableFields, description: 'what to sort by' },
-  { name: 'order', parameter: 'order', value: 'way', choices: ['asc', 'desc'], description: 'desc unless told else' },
-  { name: 'limit', parameter: 'limit', value: 'number', description: 'how many; 10 unless told else' },
-  { name: 'page', parameter: 'page', value: 'number', description: 'which page of so many' },
+  { name: 'order', parameter: 'order', value: 'way', choices: ['asc', 'desc'], description: 'by default desc' },
+  { name: 'limit', parameter: 'limit', value: 'number', description: 'the number of profiles; by default 10' },
+  { name: 'page', parameter: 'page', value: 'number', description: 'the page, by that number of profiles' },
 ]
 
-/** Options that say which records are wanted. */
+/** Options that filter profiles. */
 export const filterOptions: readonly CommandOption[] = filters
 
-/** Options that say which of them are listed, and in which order. */
+/** Options for the order and the page of a list. */
 export const pagingOptions: readonly CommandOption[] = paging
 
-/** Reads the options as the web's search reads its parameters, but for mistakes: here they end it. @throws CommandUsageError */
+/** Reads the options as the web reads its parameters; a mistake ends the command. @throws CommandUsageError */
 export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListRequest {
   const given = filters.concat(paging).flatMap(({ name, parameter, value }): [string, string][] => {
     const text = options[name]
@@ -44,7 +44,7 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   const limit = readCount('limit', options.limit, 10)
   const page = readCount('page', options.page, 1)
   const wanted = parseListRequest(new URLSearchParams(given))
-  // Nobody renders a page of them here: as many as are wanted.
+  // Without a page to render there is no upper limit.
   return { ...wanted, page, query: { ...wanted.query, limit, offset: (page - 1) * limit } }
 }
 

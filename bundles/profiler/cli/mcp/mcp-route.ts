@@ -22,8 +22,8 @@ export interface McpRouteServices {
 const bodyLimit = 64 * 1024
 
 /**
- * Creates the route that answers agents (the streamable HTTP of MCP, without sessions). Clients that the debug gate refuses,
- * and pages of other sites, get the 404 of the router.
+ * Creates the route that answers agents (the streamable HTTP of MCP, without sessions). Clients that the debug gate
+ * refuses, and pages of other sites, get the 404 of the router.
  */
 export function createMcpRoute(services: McpRouteServices): RouteDefinition<Controller> & { controller: Controller } {
   const { debugGate, isOn, load, profiler } = services
@@ -44,9 +44,9 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
 }
 
 /**
- * Whether the client is a program. Browsers send an Origin (RFC 6454) and Fetch Metadata, programs do not, and no page of
- * another site is let in. A site that takes our address under its own name (DNS rebinding) is of the same origin: the debug
- * gate refuses that name.
+ * Whether the client is a program. Browsers send an Origin (RFC 6454) and Fetch Metadata, programs do not, and no page
+ * of another site is let in. A site that takes our address under its own name (DNS rebinding) is of the same origin:
+ * the debug gate refuses that name.
  */
 export function isProgram({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
   const from = headers.get('origin')

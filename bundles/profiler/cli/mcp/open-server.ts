@@ -52,7 +52,9 @@ interface ToolResult {
   readonly [key: string]: unknown
 }
 
-/** A mistake of the agent is a result that it can read. Any other error is logged, and its message stays on the server. */
+/**
+ * A mistake of the agent is a result that it can read. Any other error is logged, and its message stays on the server.
+ */
 async function toResult(tool: string, answer: () => ToolAnswer, logger: Logger): Promise<ToolResult> {
   try {
     return { content: toContent(await answer()) }

@@ -82,8 +82,8 @@ export interface AnswerOptions {
 export type AnswerForms = Readonly<Record<DataForm, () => unknown>>
 
 /**
- * Writes an answer in the requested form. A text that is too long is cut at the end of a line. Remarks, also the one about
- * the cut, are a text of their own, so that recorded data cannot pretend to be one.
+ * Writes an answer in the requested form. A text that is too long is cut at the end of a line. Remarks, also the one
+ * about the cut, are a text of their own, so that recorded data cannot pretend to be one.
  */
 export function writeAnswer(forms: AnswerForms, options: AnswerOptions, ...remarks: readonly string[]): string[] {
   const text = options.format === 'json' ? JSON.stringify(forms.json()) : String(forms.md())

@@ -119,7 +119,7 @@ t.test('profiler:list has every filter of the web', async t => {
 t.test('profiler:list tells page by page', async t => {
   const { stderr, stdout } = await run('profiler:list --limit 2 --page 2')
   t.strictSame(tokensOf(stdout), ['00000c', '00000b'])
-  t.equal(stderr, '3–4 of 5; --page and --limit tell of the others.\n')
+  t.equal(stderr, '3–4 of 5; --page and --limit show the others.\n')
   t.equal((await run('profiler:list --url nope')).stdout, 'No results found.\n')
   const { records, total } = JSON.parse((await run('profiler:list --limit 1 --json')).stdout)
   t.equal(total, 5)
@@ -210,22 +210,22 @@ t.test('profiler:purge asks before it deletes', async t => {
   await storage.pin('00000b', true)
   const no = await run('profiler:purge', storage, { answer: 'n\n' })
   t.equal(no.code, 1)
-  t.match(no.stderr, /^Delete 4 records, .*\? \[y\/N\] Nothing was deleted\.\n$/)
+  t.match(no.stderr, /^Delete 4 profiles, .*\? \[y\/N\] Nothing was deleted\.\n$/)
   t.equal((await storage.usage()).profiles, 5)
   t.equal((await run('profiler:purge', storage)).code, 64, 'nobody can be asked')
   const yes = await run('profiler:purge --yes', storage)
   t.equal(yes.code, 0)
-  t.equal(yes.stdout, '4 records deleted. 1 record stays.\n')
+  t.equal(yes.stdout, '4 profiles deleted. 1 profile stays.\n')
   const again = await run('profiler:purge --json', storage)
   t.strictSame(JSON.parse(again.stdout), { deleted: 0, kept: 1 })
   await storage.pin('00000b', false)
-  t.equal((await run('profiler:purge', storage, { answer: 'y\n' })).stdout, '1 record deleted.\n')
+  t.equal((await run('profiler:purge', storage, { answer: 'y\n' })).stdout, '1 profile deleted.\n')
 })
 
 t.test('profiler:purge tells of several that stay', async t => {
   const storage = createStorage()
   for (const token of ['00000a', '00000b']) await storage.pin(token, true)
-  t.equal((await run('profiler:purge --yes', storage)).stdout, '3 records deleted. 2 records stay.\n')
+  t.equal((await run('profiler:purge --yes', storage)).stdout, '3 profiles deleted. 2 profiles stay.\n')
 })
 
 t.test('profiler:compare tells what is different', async t => {
@@ -247,9 +247,9 @@ t.test('profiler:compare tells what is different', async t => {
   t.equal(first.token, '00000a')
   t.ok(comparison.timings.length > 0)
   for (const [line, message] of [
-    ['00000a', 'There is no record before "00000a" that asked for the same.'],
-    ['0fffff', 'Nothing is kept of "0fffff": expired, deleted, or never there.'],
-    ['00000a 0fffff', 'Nothing is kept of "0fffff"'],
+    ['00000a', 'There is no earlier profile of the same request as "00000a".'],
+    ['0fffff', 'There is no profile "0fffff": it has expired, was deleted, or never existed.'],
+    ['00000a 0fffff', 'There is no profile "0fffff"'],
   ] as const) {
     const { code, stderr } = await run(`profiler:compare ${line}`)
     t.equal(code, 1)

@@ -87,7 +87,7 @@ t.test('it waits for the request, and lists its hot spots', async t => {
       '0.900 ms  90.0 %    0.900 ms  countPrimes  src/primes.ts:5',
       '0.100 ms  10.0 %    1.000 ms  emit         node:events',
       '',
-      'The flame graph is in the record bbbbbb: /_profiler/bbbbbb?panel=cpu',
+      'The flame graph is in the profile bbbbbb: /_profiler/bbbbbb?panel=cpu',
       '',
     ].join('\n'),
   )
@@ -97,7 +97,7 @@ t.test('whoever waits in vain is told so', async t => {
   const { armFile, run } = open(t)
   const ended = await run('primes --wait', { signal: AbortSignal.abort() })
   t.equal(ended.code, 1)
-  t.match(ended.stderr, 'Nobody has asked for it.')
+  t.match(ended.stderr, 'The request did not come.')
   t.notOk(existsSync(armFile))
   const controller = new AbortController()
   const waiting = run('primes --wait', { signal: controller.signal })

@@ -110,7 +110,7 @@ t.test('it asks before it changes something, and for what was never stored', asy
 
   const yes = await replay(storage, token, 'old', { answer: 'y\n' })
   t.equal(yes.code, 1)
-  t.match(yes.stderr, 'Not sent, as values are never stored: cookie, authorization.\nSecrets in the body are masked')
+  t.match(yes.stderr, 'Not sent, because values are never stored: cookie, authorization.\nSecrets in the body are masked')
   t.match(yes.stdout, 'Request differs: 2 request headers (authorization, cookie)')
   const body = path.join(t.testdir(), 'body')
   writeFileSync(body, 'name=Ada&password=hunter2')
@@ -133,7 +133,10 @@ t.test('what is not sent as it was is told', async t => {
   const headers = { 'x-forwarded-for': '10.0.0.1' }
   const { storage } = await record(['GET', '/told?token=abc', { headers }])
   const { stderr } = await replay(storage, 'latest')
-  t.match(stderr, 'Secrets in the address are masked, and sent so.\nProxy headers are not sent (x-forwarded-for)')
+  t.match(
+    stderr,
+    'Secrets in the address are masked, and are sent as ******.\nProxy headers are not sent (x-forwarded-for)',
+  )
 })
 
 t.test('it says why it cannot', async t => {
@@ -143,13 +146,13 @@ t.test('it says why it cannot', async t => {
   const ofSub = await replay(storage, String(sub?.token))
   t.equal(ofSub.code, 1)
   t.match(ofSub.stderr, `replay the main request. (${main?.token})`)
-  t.match((await replay(storage, 'ffffff')).stderr, 'Nothing is kept of "ffffff"')
+  t.match((await replay(storage, 'ffffff')).stderr, 'There is no profile "ffffff"')
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')
   t.match((await replay(storage, '00000a')).stderr, /^The recorded URL is not valid\.\n$/)
   const data = { request: { isDebugAllowed: true } }
   storage.append(createRecord({ token: '00000b', url: 'http://localhost/told', data }), '{}')
   storage.append = () => undefined
-  t.match((await replay(storage, '00000b')).stderr, /^Nothing is kept of "(?!00000b)/, 'a full disk, say')
+  t.match((await replay(storage, '00000b')).stderr, /^There is no profile "(?!00000b)/, 'a full disk, say')
   storage.has = () => true
   t.match((await replay(storage, '00000b')).stderr, 'The replay has a response, but no profile.')
 })

@@ -63,7 +63,7 @@ t.test('profiler:show tells all of a record, or all of one panel', async t => {
   t.match(stdout, /^# 200 OK: `GET http:\/\/localhost\/shop\?page=1`\n\n- Token: `00000a`\n- Time: /)
   t.match(stdout, /^## Request\n\n### Query\n\n- `page`: `1`\n\n## Response\n/m)
   t.match(stdout, /^## Logs\n\n- \+0\.000 ms info `app` `Found\.`$/m)
-  t.equal(stderr, '\n--panel tells more of one: request, time, logger, config, mail.\n')
+  t.equal(stderr, '\n--panel shows one of them in detail: request, time, logger, config, mail.\n')
   const panel = await run('profiler:show 00000a --panel logger')
   t.match(panel.stdout, /^## Logs/m)
   t.notMatch(panel.stdout, /^## Request/m)
@@ -88,16 +88,16 @@ t.test('as JSON and Markdown it is what the addresses of the web give', async t 
 t.test('profiler:show says what is not there', async t => {
   const unknown = await run('profiler:show 00000a --panel nope')
   t.equal(unknown.code, 1)
-  t.match(unknown.stderr, /^The record has no panel "nope"\. It has request, time, .*, mail\.\n$/)
+  t.match(unknown.stderr, /^The profile has no panel "nope"\. It has request, time, .*, mail\.\n$/)
   t.equal(await ask('00000a.md?panel=nope'), '404')
   for (const command of ['show', 'export --har']) {
     const [name, ...options] = command.split(' ')
     const line = (token: string) => `profiler:${name} ${token} ${options.join(' ')}`
-    t.match((await run(line('00ffff'))).stderr, 'Nothing is kept of "00ffff"')
-    t.match((await run(line('latest'), {}, new MemoryProfileStorage())).stderr, 'There are no records.')
+    t.match((await run(line('00ffff'))).stderr, 'There is no profile "00ffff"')
+    t.match((await run(line('latest'), {}, new MemoryProfileStorage())).stderr, 'There are no profiles.')
     const wrong = await run(line('nope'))
     t.equal(wrong.code, 64)
-    t.match(wrong.stderr, '"nope" is no token: that is six hexadecimal digits, or "latest".')
+    t.match(wrong.stderr, '"nope" is no token: a token is six hexadecimal digits, or "latest".')
   }
 })
 
@@ -152,11 +152,11 @@ t.test('no export contains a character that a terminal obeys, wherever it is wri
 t.test('profiler:export wants to know what it is to be', async t => {
   const choice = 'one of --har, --curl, --fetch, --html, --json, --md.'
   const cases: [options: string, message: string][] = [
-    ['', `What is it to be? Add ${choice}\n`],
-    ['--out file', `What is it to be? Add ${choice}\n`],
+    ['', `The format is missing: add ${choice}\n`],
+    ['--out file', `The format is missing: add ${choice}\n`],
     ['--har --md', `--har and --md do not go together: choose ${choice}\n`],
     ['--har --curl --json', `--har and --curl do not go together: choose ${choice}\n`],
-    ['--har --force', '--force is for a file: add --out.\n'],
+    ['--har --force', '--force needs a file: add --out.\n'],
   ]
   for (const [options, message] of cases) {
     const { code, stderr, stdout } = await run(`profiler:export 00000a ${options}`)
@@ -179,7 +179,7 @@ t.test('a file is for its owner, and takes no place of another unless it is told
 
   const again = await write(`--curl --out ${file}`)
   t.equal(again.code, 1)
-  t.match(again.stderr, /page\.har is there already: --force replaces it\.\n$/)
+  t.match(again.stderr, /page\.har exists already: --force replaces it\.\n$/)
   t.equal(JSON.parse(readFileSync(file, 'utf8')).log.version, '1.2')
 
   const other = path.join(folder, 'other')

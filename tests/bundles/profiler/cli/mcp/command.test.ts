@@ -49,7 +49,7 @@ t.test('all that was asked before stdin ended is answered, and stdout has nothin
   t.strictSame(answers.map(({ id }) => id).toSorted(), [1, 2, 3])
   const textOf = (id: number) => answers.find(answer => answer.id === id).result.content[0].text
   t.match(textOf(2), '- `00000a` 500')
-  t.match(textOf(3), 'Nothing is kept of "ffffff"')
+  t.match(textOf(3), 'There is no profile "ffffff"')
 })
 
 t.test('Ctrl-C ends it as well', async t => {
