@@ -69,7 +69,7 @@ t.test('profiler:show tells all of a record, or all of one panel', async t => {
   t.notMatch(panel.stdout, /^## Request/m)
   t.equal(panel.stderr, '')
   t.match((await run('profiler:show 00000a --panel mail')).stdout, /^## `mail`\n\n```json\n2\n```$/m)
-  t.match((await run('profiler:show 00000a --panel router')).stdout, /^Nothing was recorded for this panel\.$/m)
+  t.match((await run('profiler:show 00000a --panel router')).stdout, /^No data for this panel\.$/m)
   const failed = await run('profiler:show latest', { width: 60 })
   t.ok(failed.stdout.startsWith('\u001b[31m# 500 Internal Server Error: '))
   t.match(failed.stdout, /http.*failed.*It broke\./)

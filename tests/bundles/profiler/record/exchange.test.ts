@@ -163,9 +163,9 @@ t.test('the body', async t => {
     const cases: [type: string | undefined, content: string, note: RegExp][] = [
       ['text/plain', 'hunter2', /Only forms and JSON/],
       [undefined, 'hunter2', /Only forms and JSON/],
-      ['application/json', '{hunter2', /no valid JSON/],
-      ['application/json', `"${'x'.repeat(262_144)}"`, /too large/],
-      ['application/x-www-form-urlencoded', '%ff', /no valid form/],
+      ['application/json', '{hunter2', /Not a valid JSON/],
+      ['application/json', `"${'x'.repeat(262_144)}"`, /Too large/],
+      ['application/x-www-form-urlencoded', '%ff', /Not a valid form/],
     ]
     for (const [type, content, note] of cases) {
       const { note: told, ...rest } = (await collectBody(type, content)) ?? {}
