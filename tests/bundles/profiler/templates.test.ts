@@ -1,6 +1,5 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { asObject, asObjects } from '#bundles/profiler/profile/read-soft.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRenderTracer } from '#bundles/profiler/record/observers.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
@@ -201,7 +200,7 @@ t.test('templates that are rendered without the request are found by the context
   t.match(await kernel.show('templates', main), 'No templates rendered.')
   t.same(kernel.panel('templates').badge?.(main), { text: '', level: 'plain' })
   const sub = await kernel.storage.find(main.children[0] ?? '')
-  const names = asObjects(asObject(sub?.profile.data.templates).renders).map(({ name }) => name)
+  const names = sub?.profile.collectors.templates?.renders.map(({ name }) => name)
   t.strictSame(names, ['framework/error'], 'the profiler shows itself unseen')
 })
 
