@@ -61,6 +61,7 @@ const dialect = ['told', 'tells', 'tell', 'nobody', 'whoever', 'somebody', 'what
 /** Files that quote the words which they explain. */
 const quotes = [
   'docs/reference/glossary.md',
+  'docs/decisions/048-words-and-rooms-are-tested.md',
   'docs/decisions/049-words-of-the-screens.md',
   'CONTRIBUTING.md',
   'tests/glossary.test.ts',
@@ -68,15 +69,10 @@ const quotes = [
 
 /** Files and folders that are still to be rewritten. Nothing is added here. */
 const unfinished = [
-  'docs/decisions/012-segmented-store.md',
-  'kernel/',
-  'bundles/framework/',
-  'bundles/maker/',
   'bundles/site/',
   'bundles/profiler/cli/',
   'bundles/profiler/export/',
   'bundles/profiler/insight/',
-  'bundles/profiler/record/',
   'bundles/profiler/testing/',
   'bundles/profiler/web/',
   'tests/bundles/',
@@ -84,10 +80,10 @@ const unfinished = [
 ]
 
 /** Folders whose texts still have words that the glossary excludes. Nothing is added here. */
-const unnamed = ['docs/decisions/012-segmented-store.md', 'bundles/profiler/cli/']
+const unnamed = ['bundles/profiler/cli/']
 
-/** Phrases in which an excluded word means something else. */
-const exceptions = ['event subscriber', 'TypeScript plugin', 'lib/redact/', "'nobody'", 'Record<']
+/** Phrases in which an excluded word means something else; headings that recorded behaviour contains (decision 049). */
+const exceptions = ['event subscriber', 'TypeScript plugin', 'lib/redact/', "'nobody'", 'Record<', 'Sub Requests?']
 
 t.test('documents and screens use the words of the glossary', async t => {
   const excluded = readExcludedWords()

@@ -53,8 +53,8 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
   const isSubRequest = summary.parent !== null
   const origins = findOrigins(profile)
   const relativesLabel = isSubRequest
-    ? `Parent ${children.length > 0 ? 'and Sub-Requests' : 'Request'}`
-    : 'Sub-Requests'
+    ? `Parent ${children.length > 0 ? 'and Sub Requests' : 'Request'}`
+    : 'Sub Requests'
   const views = {
     request: viewRequest(profile, origins),
     response: viewResponse(collectors.response, responseHeaders, summary),
@@ -62,7 +62,7 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     server: viewServer(process.server),
     relatives: [
       ...(parent === undefined ? [] : [viewRelative(parent, 'Parent Request')]),
-      ...children.map(child => viewRelative(child, 'Sub-Request')),
+      ...children.map(child => viewRelative(child, 'Sub Request')),
     ],
   }
   return {

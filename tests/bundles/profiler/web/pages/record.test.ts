@@ -76,12 +76,12 @@ t.test('a 404 shows its summary and what it was forwarded to', async t => {
   t.match(html, '<a href="/_profiler/empty/search/results?ip=127.0.0.1&amp;limit=10">127.0.0.1</a>')
   t.match(text, /Profiled on \d+ \w+ \d{4}, \d\d:\d\d:\d\d\.\d{3} UTC/)
   t.match(text, /Outcome Completed/)
-  t.match(text, `Sub-Requests 404 error_controller ${sub}`)
+  t.match(text, `Sub Requests 404 error_controller ${sub}`)
   t.match(html, `<form action="/_profiler/${main}/pin?panel=`)
 
   const ofSub = textOf((await client.get(`/_profiler/${sub}`)).text)
   t.match(ofSub, `Parent Request 404 GET /missing-x?a=1 ${main}`)
-  t.notMatch(ofSub, 'Sub-Requests')
+  t.notMatch(ofSub, 'Sub Requests')
 })
 
 t.test('a page that was answered shows route and controller; HEAD shows nothing, as ever', async t => {
@@ -175,9 +175,9 @@ t.test('relatives that are gone keep their links', async t => {
   storage.append(createRecord({ token: '0000cc', parent: 'eeeeee', children: ['0000bb', '0000dd'] }), '{}')
   const gone = await show('0000cc')
   t.match(textOf(gone), 'Parent Request Profile deleted eeeeee')
-  t.match(textOf(gone), 'Sub-Requests Profile deleted 0000bb Profile deleted 0000dd', 'nor is it another one’s')
+  t.match(textOf(gone), 'Sub Requests Profile deleted 0000bb Profile deleted 0000dd', 'nor is it another one’s')
   storage.append(createRecord({ token: '0000aa', children: ['0000bb'] }), '{}')
-  t.match(textOf(await show('0000aa')), 'Sub-Requests 200 no controller 0000bb')
+  t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
 })
 
 t.test('the exception is shown first, where there is one, else the request', async t => {

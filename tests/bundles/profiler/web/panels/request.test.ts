@@ -174,7 +174,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(html, 'Parent Request</td>')
   const outer = plainEquals(await kernel.show('request', await kernel.storedOf(response)))
   t.match(outer, /its sub-request<\/a>/)
-  t.match(outer, 'Sub-Request</td>')
+  t.match(outer, 'Sub Request</td>')
   const main = await kernel.storedOf(await kernel.client.get('/missing-x'), 'x-previous-debug-token')
   t.match(
     plainEquals(await kernel.show('request', main)),
@@ -190,9 +190,9 @@ t.test('the section of relatives is named after what there is', async t => {
   const sub = { ...profile, summary: { ...profile.summary, parent: 'fedcba' } }
   const labelOf = async (shown: typeof profile, children: (typeof profile.summary)[]) =>
     (await requestPanel.toView(createSubject({}, { profile: shown, children }))).relativesLabel
-  t.equal(await labelOf(profile, []), 'Sub-Requests')
+  t.equal(await labelOf(profile, []), 'Sub Requests')
   t.equal(await labelOf(sub, []), 'Parent Request')
-  t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub-Requests')
+  t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub Requests')
 })
 
 t.test('the length of a body is computed by the server, but that of a stream', async t => {
