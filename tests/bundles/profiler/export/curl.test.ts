@@ -101,18 +101,18 @@ t.test('comments say what is not sent, in words of their own', async t => {
     curlOf(request, { method })
       .split('\n')
       .filter(line => line.startsWith('#'))
-  t.strictSame(commentsOf({ body: { state: 'unread', type: "x'\n>canary" } }), ['# The body was not kept.'])
+  t.strictSame(commentsOf({ body: { state: 'unread', type: "x'\n>canary" } }), ['# The body is not recorded.'])
   t.strictSame(commentsOf({ body: { state: 'unread', length: 0 } }), [])
   t.strictSame(commentsOf({ body: { json: [1] } }, 'HEAD'), ['# With HEAD, curl sends no body.'])
-  t.strictSame(commentsOf({ headers: [['…', '…']] }), ['# Headers that were cut are left out.'])
-  t.strictSame(commentsOf({ headers: [['x-long', 'abc…']] }), ['# Headers that were cut are left out.'])
+  t.strictSame(commentsOf({ headers: [['…', '…']] }), ['# Headers that were recorded incompletely are not included.'])
+  t.strictSame(commentsOf({ headers: [['x-long', 'abc…']] }), ['# Headers that were recorded incompletely are not included.'])
   const files = [{ field: 'cv', name: '.env', type: '' }]
-  const empty = '# The content of files was not kept. They are sent empty.'
+  const empty = '# File contents are not recorded. The files are sent empty.'
   t.strictSame(commentsOf({ body: { files } }), [empty])
-  const nul = '# Fields with a NUL character are left out. No argument can contain it.'
+  const nul = '# Fields with a NUL character are not included: an argument cannot contain it.'
   t.strictSame(commentsOf({ body: { files, form: [['a', '\0']] } }), [empty, nul])
   const files2 = [{ field: 'a=@b', name: 'c', type: '' }]
-  t.strictSame(commentsOf({ body: { files: files2 } }), ['# The form is left out. Its boundary was not kept.'])
+  t.strictSame(commentsOf({ body: { files: files2 } }), ['# The form is not included: its boundary is not recorded.'])
 })
 
 t.test('a form never names a file to be read', async t => {
