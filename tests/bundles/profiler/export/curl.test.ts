@@ -105,7 +105,9 @@ t.test('comments say what is not sent, in words of their own', async t => {
   t.strictSame(commentsOf({ body: { state: 'unread', length: 0 } }), [])
   t.strictSame(commentsOf({ body: { json: [1] } }, 'HEAD'), ['# With HEAD, curl sends no body.'])
   t.strictSame(commentsOf({ headers: [['…', '…']] }), ['# Headers that were recorded incompletely are not included.'])
-  t.strictSame(commentsOf({ headers: [['x-long', 'abc…']] }), ['# Headers that were recorded incompletely are not included.'])
+  t.strictSame(commentsOf({ headers: [['x-long', 'abc…']] }), [
+    '# Headers that were recorded incompletely are not included.',
+  ])
   const files = [{ field: 'cv', name: '.env', type: '' }]
   const empty = '# File contents are not recorded. The files are sent empty.'
   t.strictSame(commentsOf({ body: { files } }), [empty])
