@@ -74,7 +74,6 @@ const unfinished = [
   'bundles/profiler/export/',
   'bundles/profiler/insight/',
   'bundles/profiler/testing/',
-  'bundles/profiler/web/',
   'tests/bundles/',
   'tests/kernel/',
 ]

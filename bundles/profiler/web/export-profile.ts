@@ -52,7 +52,7 @@ export interface HtmlFileServices {
 }
 
 /**
- * Makes one HTML file of a record, with all its panels and the stylesheet, to be kept or sent to somebody. It has no
+ * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no
  * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
  * Control characters are written as escapes.
  */
