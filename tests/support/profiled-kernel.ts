@@ -9,7 +9,7 @@ import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
   type ProfiledTestKernelOptions,
-  waitForRecord,
+  waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import type { PanelSubject, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
@@ -81,7 +81,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   }
 
   const storedOf: ProfiledKernel['storedOf'] = ({ headers }, header = 'x-debug-token') =>
-    waitForRecord(storage, String(headers.get(header)))
+    waitForStored(storage, String(headers.get(header)))
 
   return {
     ...kernel,
@@ -102,5 +102,5 @@ export async function waitForProfile(
   token: string | null,
   isWanted?: (profile: Profile) => boolean,
 ): Promise<Profile> {
-  return (await waitForRecord(storage, String(token), isWanted)).profile
+  return (await waitForStored(storage, String(token), isWanted)).profile
 }

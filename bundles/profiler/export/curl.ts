@@ -79,7 +79,7 @@ function writeHeader([name, value]: Field): string[] {
 }
 
 /** What a curl command sends, and what its comments say of it. */
-export interface CurlBody {
+interface CurlBody {
   readonly options: readonly string[]
   /** Sentences of our own, without a word that was recorded. */
   readonly remarks: readonly string[]
@@ -88,7 +88,7 @@ export interface CurlBody {
 }
 
 /** Creates the options that send a recorded body; `contentType` is the header with its parameters. */
-export function createCurlBody(body: BodyData | undefined, method: string, contentType: string): CurlBody {
+function createCurlBody(body: BodyData | undefined, method: string, contentType: string): CurlBody {
   if (body === undefined || method === 'HEAD') return createNone(body, 'With HEAD, curl sends no body.')
   const { files = [], form = [], json } = body
   if (json !== undefined) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }

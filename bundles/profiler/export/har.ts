@@ -8,7 +8,7 @@ import type { Profile } from '../profile/profile.ts'
 import type { Pairs } from '../profile/schema.ts'
 
 /** An HTTP archive (HAR 1.2). */
-export interface Har {
+interface Har {
   readonly log: {
     readonly version: '1.2'
     readonly creator: { readonly name: string; readonly version: string }
@@ -18,7 +18,7 @@ export interface Har {
 }
 
 /** One exchange. Times are in milliseconds; -1 stands for what is not known. */
-export interface HarEntry {
+interface HarEntry {
   readonly startedDateTime: string
   readonly time: number
   readonly request: HarRequest
@@ -29,13 +29,13 @@ export interface HarEntry {
 }
 
 /** A name and its value. */
-export interface HarPair {
+interface HarPair {
   readonly name: string
   readonly value: string
 }
 
 /** What was asked. */
-export interface HarRequest extends HarMessage {
+interface HarRequest extends HarMessage {
   readonly method: string
   readonly url: string
   readonly queryString: readonly HarPair[]
@@ -43,14 +43,14 @@ export interface HarRequest extends HarMessage {
 }
 
 /** A field of a form; of a file, with the name and type of that. */
-export interface HarParam extends Omit<HarPair, 'value'> {
+interface HarParam extends Omit<HarPair, 'value'> {
   readonly value?: string
   readonly fileName?: string
   readonly contentType?: string
 }
 
 /** What was answered. The body is not recorded. */
-export interface HarResponse extends HarMessage {
+interface HarResponse extends HarMessage {
   readonly status: number
   readonly statusText: string
   readonly content: {

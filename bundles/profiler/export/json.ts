@@ -1,22 +1,22 @@
 import type { Severity } from '../../../kernel/profiler-contract.ts'
-import { type Finding, linkToFinding, tellProblem } from '../insight/findings/finding.ts'
+import { type Finding, linkToFinding, writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
 
 /** A record as programs read it; `docs/reference/profile.md` describes it, field by field. */
-export interface PublicRecord extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
+interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
   readonly isPinned: boolean
-  readonly parent: RelatedRecord | null
-  readonly children: readonly RelatedRecord[]
+  readonly parent: RelatedProfile | null
+  readonly children: readonly RelatedProfile[]
   /** What each collector has told of the request, by its name. */
   readonly data: Profile['data']
   /** What each collector has told of the process, by its name. */
   readonly process: JsonObject
   /** What could be better about the request, the worst first. */
   readonly findings: readonly PublicFinding[]
-  readonly links: RecordLinks
+  readonly links: ProfileLinks
 }
 
 /** Something that could be better. */
@@ -36,18 +36,18 @@ export interface PublicFinding {
 export function toPublicFinding(finding: Finding, token: string): PublicFinding {
   const { advice, evidence, rule, severity, title } = finding
   const link = linkToFinding(finding, token)
-  return { rule, title, severity, problem: tellProblem(finding), advice, evidence, link }
+  return { rule, title, severity, problem: writeProblem(finding), advice, evidence, link }
 }
 
 /** Another record that a record names; its summary is `null` when it is gone. */
-export interface RelatedRecord {
+interface RelatedProfile {
   readonly token: string
   readonly link: string
   readonly summary: ProfileSummary | null
 }
 
 /** Paths below the origin of the server. */
-export interface RecordLinks {
+interface ProfileLinks {
   readonly self: string
   readonly html: string
   readonly markdown: string
@@ -55,11 +55,11 @@ export interface RecordLinks {
 }
 
 /** Makes the public shape of a record; with a panel, only the data which that shows is in it. */
-export function toJson(subject: ShownProfile, panel?: string): PublicRecord {
+export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
   const { children, findings, isPinned, parent, profile } = subject
   const { data, failures, processData, schemaVersion, summary } = profile
   const { token } = summary
-  const relate = (token: string, found: ProfileSummary | undefined): RelatedRecord => ({
+  const relate = (token: string, found: ProfileSummary | undefined): RelatedProfile => ({
     token,
     link: recordDataLink(token, 'json'),
     summary: found ?? null,
@@ -94,9 +94,9 @@ function select(data: Readonly<Record<string, unknown>>, panel: string | undefin
   return Object.fromEntries(Object.entries(data).filter(([name]) => names.includes(name)))
 }
 
-function linkExports(token: string): RecordLinks['exports'] {
+function linkExports(token: string): ProfileLinks['exports'] {
   // Each kind has its link.
-  return Object.fromEntries(exportKinds.map(kind => [kind, exportLink(token, kind)])) as RecordLinks['exports']
+  return Object.fromEntries(exportKinds.map(kind => [kind, exportLink(token, kind)])) as ProfileLinks['exports']
 }
 
 /** The collectors that a panel shows the data of, where it is not the one of its own name alone. */

@@ -6,7 +6,7 @@ import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
 /** What a search finds, as programs read it; `docs/reference/profile.md` describes it. */
-export interface PublicList {
+interface PublicList {
   readonly schemaVersion: typeof schemaVersion
   /** How many match, on all pages together. */
   readonly total: number
@@ -15,12 +15,12 @@ export interface PublicList {
   readonly limit: number
   /** What was asked for and not understood, as sentences. */
   readonly notes: readonly string[]
-  readonly records: readonly ListedRecord[]
+  readonly records: readonly PublicListItem[]
   readonly links: ListLinks
 }
 
 /** One of the records that were found. */
-export interface ListedRecord {
+interface PublicListItem {
   readonly token: string
   readonly link: string
   readonly isPinned: boolean
@@ -30,7 +30,7 @@ export interface ListedRecord {
 }
 
 /** Paths below the origin of the server. */
-export interface ListLinks {
+interface ListLinks {
   readonly self: string
   readonly html: string
   readonly markdown: string
@@ -71,13 +71,13 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
   const parts = [
     `# ${records.length.toLocaleString('en')} of ${total.toLocaleString('en')} profiles`,
     toList(notes, notes.length, toSpan),
-    toList(records, records.length, writeRecord),
+    toList(records, records.length, writeProfile),
     ...(links.next === null ? [] : [`More: ${toSpan(links.next.replace('.json', '.md'))}`]),
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeRecord({ isPinned, isStored, summary }: ListedRecord): string {
+function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
   const { duration, errors, exception, method, outcome, parent, route, status, time, token, url, warnings } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,

@@ -39,7 +39,7 @@ const limits = { record: 100, panel: 1000 } as const
  * spans and code blocks, and cannot become a heading, a link or HTML; long texts and lists are cut, and say so.
  */
 export function toMarkdown(subject: ShownProfile, panel?: string): string {
-  const parts = panel === undefined ? writeRecord(subject) : writePanel(subject, panel)
+  const parts = panel === undefined ? writeProfile(subject) : writePanel(subject, panel)
   const failures = Object.entries(subject.profile.failures)
   const notes = toList(
     failures,
@@ -50,7 +50,7 @@ export function toMarkdown(subject: ShownProfile, panel?: string): string {
   return `${all.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeRecord(subject: ShownProfile): string[] {
+function writeProfile(subject: ShownProfile): string[] {
   const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
   const others = Object.keys(subject.profile.data).filter(name => !known.has(name))
   return [

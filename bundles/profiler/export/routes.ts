@@ -6,7 +6,7 @@ import { schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
 /** How the requests of all routes went, as programs read it; `docs/reference/profile.md` describes it. */
-export interface PublicRoutes extends RoutesReport {
+interface PublicRoutes extends RoutesReport {
   readonly schemaVersion: typeof schemaVersion
   /** What was asked for and not understood, as sentences. */
   readonly notes: readonly string[]

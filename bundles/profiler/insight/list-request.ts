@@ -102,7 +102,7 @@ function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): 
 }
 
 /** Which end of the time that a text stands for is meant: `2026-11-20` begins at midnight and ends before the next. */
-export type Edge = 'first' | 'last'
+type Edge = 'first' | 'last'
 
 /**
  * Reads a moment, as milliseconds since 1970: seconds since then, or an ISO date, which may go on with a time to the

@@ -112,7 +112,7 @@ function withoutQuery(url: string): string {
 }
 
 /** A row of the list. */
-export interface ListedProfile {
+interface ListedProfile {
   readonly summary: ProfileSummary
   /** Whether it stands below the row of the request that it was made by. */
   readonly isBelowParent: boolean

@@ -15,15 +15,15 @@ export interface RouteStatistics {
   readonly errors: number
   readonly errorRate: number
   /** The slowest. */
-  readonly worst: WorstRecord
+  readonly worst: WorstProfile
   /** The slowest three, the slowest first. */
-  readonly slowest: readonly WorstRecord[]
+  readonly slowest: readonly WorstProfile[]
   /** Of those that count as errors, the latest three, the latest first. */
-  readonly failed: readonly WorstRecord[]
+  readonly failed: readonly WorstProfile[]
 }
 
 /** A record to be looked at. */
-export interface WorstRecord {
+export interface WorstProfile {
   readonly token: string
   readonly status: number
   readonly outcome: Outcome
@@ -34,7 +34,7 @@ export interface WorstRecord {
 export const statisticFields = ['count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
 
 /** One of them. */
-export type StatisticField = (typeof statisticFields)[number]
+type StatisticField = (typeof statisticFields)[number]
 
 /** What statistics are sorted by: the number of a field. */
 export function measureStatistics(statistics: RouteStatistics, field: StatisticField): number {
@@ -82,7 +82,7 @@ export function isError({ outcome, status }: ProfileSummary): boolean {
   return status >= 500 || outcome === 'crashed' || outcome === 'stream-failed'
 }
 
-function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstRecord {
+function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstProfile {
   return { token, status, outcome, duration }
 }
 
@@ -109,7 +109,7 @@ export interface RouteReport extends RouteStatistics {
 }
 
 /** What is compared. */
-export type ComparedField = 'p50' | 'p95' | 'errorRate'
+type ComparedField = 'p50' | 'p95' | 'errorRate'
 
 /** What something was before the restart, and has been since. */
 export interface RouteChange {
@@ -118,7 +118,7 @@ export interface RouteChange {
 }
 
 /** On both sides: a median of fewer says little, and what is rare is not even seen in fewer than twenty. */
-export const enough: Readonly<Record<ComparedField, number>> = { p50: 5, p95: 20, errorRate: 20 }
+export const leastCounts: Readonly<Record<ComparedField, number>> = { p50: 5, p95: 20, errorRate: 20 }
 
 /** Gathers the statistics of routes, over all records that are wanted; sub-requests do not count. */
 export async function gatherRoutes(
@@ -144,7 +144,9 @@ function compareSpells(
   const counts = { before: before?.count ?? 0, since: since?.count ?? 0 }
   const compare = (field: ComparedField): RouteChange | null => {
     if (before === undefined || since === undefined) return null
-    return Math.min(counts.before, counts.since) < enough[field] ? null : { before: before[field], since: since[field] }
+    return Math.min(counts.before, counts.since) < leastCounts[field]
+      ? null
+      : { before: before[field], since: since[field] }
   }
   return { counts, changes: { p50: compare('p50'), p95: compare('p95'), errorRate: compare('errorRate') } }
 }
@@ -173,7 +175,7 @@ export interface RoutesRequest {
 export const routeFields = ['route', 'count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
 
 /** One of them. */
-export type RouteField = (typeof routeFields)[number]
+type RouteField = (typeof routeFields)[number]
 
 /** A name stands first where it begins the alphabet, a number where it is the greatest. */
 export function usualDirection(field: RouteField): RoutesRequest['sort']['direction'] {

@@ -43,7 +43,7 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
   const profiler = createProfilerBundle({ ...options, storage })
   const kernel = await createTestKernel({ ...options, bundles: [...bundles, profiler] })
   const inspector = new Inspector(kernel.app.findingRules)
-  const find = (response: ProfiledResponse) => waitForRecord(storage, tokenOf(response))
+  const find = (response: ProfiledResponse) => waitForStored(storage, tokenOf(response))
   return {
     ...kernel,
     storage,
@@ -79,7 +79,7 @@ async function createExpectation(
 const patience = 5000
 
 /** Finds a record as soon as it is kept, and as is wanted. @throws Error after five seconds */
-export async function waitForRecord(
+export async function waitForStored(
   storage: Pick<ProfileStorage, 'find'>,
   token: string,
   isWanted: (profile: Profile) => boolean = () => true,

@@ -147,7 +147,7 @@ export class ProfileExpectation {
       message: `Expected ${method} ${url} ${affirmed ? 'not ' : ''}to ${check.claim}, but ${found} (profile ${token}).`,
       expected: affirmed ? { not: expected } : expected,
       actual,
-      record: toExcerpt(this.toMarkdown(check.panel)),
+      excerpt: toExcerpt(this.toMarkdown(check.panel)),
       caller,
     })
   }
@@ -169,7 +169,7 @@ export interface ProfileFailure {
   readonly message: string
   readonly expected: unknown
   readonly actual: unknown
-  readonly record: readonly string[]
+  readonly excerpt: readonly string[]
   /** The function that was called: the stack begins with its caller. */
   readonly caller: (...values: never[]) => unknown
 }
@@ -177,10 +177,10 @@ export interface ProfileFailure {
 /** A request was not as expected; test runners show the record with the difference. */
 export class ProfileAssertionError extends AssertionError {
   /** What matters of the record, as lines of Markdown. */
-  readonly record: readonly string[]
+  readonly excerpt: readonly string[]
 
-  constructor({ actual, caller, expected, message, record }: ProfileFailure) {
+  constructor({ actual, caller, excerpt, expected, message }: ProfileFailure) {
     super({ message, expected, actual, operator: caller.name, stackStartFn: caller })
-    this.record = record
+    this.excerpt = excerpt
   }
 }

@@ -4,7 +4,7 @@ import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRenderTracer } from '#bundles/profiler/record/observers.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
-import { waitForRecord } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { waitForStored } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -89,7 +89,7 @@ t.test('the profiler traces the view that another bundle has wrapped, as without
   t.teardown(() => profiled.close())
   const response = await profiled.client.get('/partnership')
   t.strictSame(rendered, ['site/partnership'])
-  const { profile } = await waitForRecord(storage, String(response.headers.get('x-debug-token')))
+  const { profile } = await waitForStored(storage, String(response.headers.get('x-debug-token')))
   t.match(profile.data.templates, { renders: [{ name: 'site/partnership', parent: -1 }] })
 })
 

@@ -158,7 +158,7 @@ const tolerance = 2000
  * Writes the value of a response header without what is new in each response by its nature: a nonce, and an end of
  * freshness that is the time of the answer.
  */
-export function toSteadyValue(
+function toSteadyValue(
   name: string,
   value: string,
   { duration, time }: Pick<ProfileSummary, 'duration' | 'time'>,

@@ -14,7 +14,7 @@ export interface Verdict {
 }
 
 /** Differences in a part of a comparison, such as `status (200 → 500)` or `2 response headers (etag, vary)`. */
-export interface VerdictChange {
+interface VerdictChange {
   readonly part: keyof Comparison
   readonly text: string
   readonly count: number

@@ -127,14 +127,14 @@ const leastSame = 3
 const leastAlike = 5
 
 /** Calls that stand for one. */
-export interface CallGroup {
+interface CallGroup {
   /** Their method and address; `:id` stands for what differs. */
   readonly name: string
   readonly calls: readonly StoredCall[]
 }
 
 /** Finds calls that read the same, and those whose addresses differ in a value only. */
-export function findRepeated(calls: readonly StoredCall[]): {
+function findRepeated(calls: readonly StoredCall[]): {
   readonly same: readonly CallGroup[]
   readonly alike: readonly CallGroup[]
 } {

@@ -11,7 +11,7 @@ const readLimit = 200
 const memory = 2000
 
 /** What badges are made with. */
-export interface BadgeServices {
+interface BadgeServices {
   readonly storage: Pick<ProfileStorage, 'find'>
   readonly inspector: () => Promise<Inspector>
   readonly signals: Signals

@@ -12,7 +12,7 @@ export interface Finding extends RuleFinding {
 }
 
 /** A part of a sentence. */
-export interface ProblemPart {
+interface ProblemPart {
   readonly text: string
   /** Whether it was recorded. */
   readonly isValue: boolean
@@ -30,7 +30,7 @@ export function splitProblem({ problem, values = {} }: RuleFinding): ProblemPart
 }
 
 /** Writes the sentence of what was found. */
-export function tellProblem(finding: RuleFinding): string {
+export function writeProblem(finding: RuleFinding): string {
   return splitProblem(finding)
     .map(({ text }) => text)
     .join('')

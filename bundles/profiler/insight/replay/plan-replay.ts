@@ -11,7 +11,7 @@ import { splitUrl } from '../../profile/routes.ts'
 import type { Pairs } from '../../profile/schema.ts'
 
 /** How a recorded request can be made once more, or why it cannot. */
-export type ReplayPlan = PossibleReplay | ImpossibleReplay
+type ReplayPlan = PossibleReplay | ImpossibleReplay
 
 /** What is sent, and what somebody has to say first. */
 export interface PossibleReplay {
@@ -39,7 +39,7 @@ export interface PossibleReplay {
 }
 
 /** A header that was sent with a secret. */
-export interface SecretHeader {
+interface SecretHeader {
   /** In lower case. */
   readonly name: string
   /** What is known of it: the names of cookies. */
@@ -47,7 +47,7 @@ export interface SecretHeader {
 }
 
 /** A record that is no request of its own, or none that can be understood. */
-export interface ImpossibleReplay {
+interface ImpossibleReplay {
   readonly isPossible: false
   readonly reason: string
   /** The token of the request that can be replayed instead; empty when there is none. */
@@ -166,7 +166,7 @@ function isSendable(name: string, value: unknown): boolean {
 }
 
 /** What of a request's body can be sent once more. */
-export interface PlannedBody {
+interface PlannedBody {
   /** Whether there was a body, and how much of it is known. */
   readonly state: 'none' | 'whole' | 'partial' | 'missing'
   /** What is sent unless something else is supplied. */
@@ -179,7 +179,7 @@ export interface PlannedBody {
 const ellipsis = '…'
 
 /** Plans the body of a replay; `contentType` is the header with its parameters. */
-export function planBody(body: BodyData | undefined, contentType: string): PlannedBody {
+function planBody(body: BodyData | undefined, contentType: string): PlannedBody {
   if (body === undefined || body.length === 0) return { state: 'none', content: '', note: '' }
   const { files = [], form = [], json } = body
   if (json !== undefined) return describe(String(JSON.stringify(json[0])), [])

@@ -24,7 +24,7 @@ export interface ReplayerServices {
 }
 
 /** What has become of a replay: the token of its record, or why there is none to be seen, as a sentence. */
-export type ReplayResult = { readonly token: string } | { readonly problem: string }
+type ReplayResult = { readonly token: string } | { readonly problem: string }
 
 /** Makes recorded requests once more, in this process: each is a main request with a record of its own. */
 export class Replayer {

@@ -1,5 +1,5 @@
 import { nearestNames } from '../../../../lib/text/nearest-names.ts'
-import { tellProblem } from '../../insight/findings/finding.ts'
+import { writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { coveredTime, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
@@ -10,7 +10,7 @@ import { readRenders } from '../../profile/renders.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
 /** What was counted, and how it is told. */
-export interface Count {
+interface Count {
   /** Undefined where one is enough. */
   readonly wanted: number | undefined
   readonly actual: number
@@ -29,7 +29,7 @@ export function withCount(claim: string, count: number | undefined): string {
 }
 
 /** Writes how often: `once`, `3 times`. */
-export function toTimes(count: number): string {
+function toTimes(count: number): string {
   return ['not at all', 'once', 'twice'][count] ?? `${count} times`
 }
 
@@ -47,7 +47,7 @@ export function toEnumeration(texts: readonly string[]): string {
 }
 
 /** Whether the names stand in a list in this order; others may stand between them. */
-export function standInOrder(names: readonly string[], list: readonly string[]): boolean {
+function standInOrder(names: readonly string[], list: readonly string[]): boolean {
   let next = 0
   for (const name of list) if (name === names[next]) next++
   return next === names.length
@@ -165,7 +165,7 @@ export function checkFindings(rule: string | undefined, wanted: number | undefin
     panel: 'findings',
     examine({ findings }) {
       const matching = findings.filter(finding => rule === undefined || finding.rule === rule)
-      const lines = findings.map(finding => `${finding.rule} (${tellProblem(finding)})`)
+      const lines = findings.map(finding => `${finding.rule} (${writeProblem(finding)})`)
       const found = lines.length === 0 ? 'it had none' : `it had ${toEnumeration(lines)}`
       return examineCount({ wanted, actual: matching.length, found })
     },

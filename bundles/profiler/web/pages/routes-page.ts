@@ -3,8 +3,8 @@ import type { Response } from '../../../../lib/http/response.ts'
 import { routesToJson, routesToMarkdown } from '../../export/routes.ts'
 import { parseListRequest } from '../../insight/list-request.ts'
 import {
-  enough,
   gatherRoutes,
+  leastCounts,
   parseRoutesRequest,
   type RouteChange,
   type RouteReport,
@@ -12,7 +12,7 @@ import {
   type RoutesRequest,
   routeFields,
   usualDirection,
-  type WorstRecord,
+  type WorstProfile,
 } from '../../insight/route-statistics.ts'
 import { type FormattedTime, formatCount, formatDuration, formatShare, formatTime } from '../../profile/format.ts'
 import { type DataForm, listLink, recordLink, routesDataLink, routesLink } from '../../profile/links.ts'
@@ -48,7 +48,7 @@ interface RoutesView {
   readonly title: string
   readonly requests: string
   readonly restart: FormattedTime
-  readonly enough: typeof enough
+  readonly enough: typeof leastCounts
   readonly columns: readonly RouteColumn[]
   readonly rows: readonly RouteRow[]
   readonly notes: readonly string[]
@@ -115,7 +115,7 @@ export function toRoutesView({ requests, routes, startedAt }: RoutesReport, want
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
     restart: formatTime(startedAt),
-    enough,
+    enough: leastCounts,
     columns: createColumns(wanted),
     rows: routes.map(report => viewRoute(report, longest)),
     notes,
@@ -177,7 +177,7 @@ function viewRoute(report: RouteReport, longest: number): RouteRow {
   }
 }
 
-function viewRecord({ token }: WorstRecord, text: string): RecordView {
+function viewRecord({ token }: WorstProfile, text: string): RecordView {
   return { token, link: recordLink(token), text }
 }
 

@@ -1,7 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
-import { type Finding, linkToFinding, tellProblem, toBadge, toneOf } from '../../insight/findings/finding.ts'
+import { type Finding, linkToFinding, toBadge, toneOf, writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import { outcomes, type SummaryView, type Tone, toSummaryView } from '../../insight/summary-view.ts'
 import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
@@ -142,7 +142,7 @@ function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): Tool
   if (badge === undefined) return undefined
   const left = findings.length - listLimit
   const toRow = (finding: Finding) =>
-    row(finding.title, cutText(tellProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
+    row(finding.title, cutText(writeProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
   return item('findings', 'Findings', {
     ...badge,
     link: recordLink(token, 'findings'),

@@ -4,7 +4,7 @@ import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
-  waitForRecord,
+  waitForStored,
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import type { ProfileCheck } from '#bundles/profiler/testing/profile-check.ts'
 import { ProfileAssertionError, ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
@@ -265,20 +265,23 @@ t.test('a listener that was skipped is told with the one that has stopped the ev
   )
 })
 
-t.test('a failure is an AssertionError with a difference, the record, and a stack that begins in the test', async t => {
-  const profile = await ask(t, '/order')
-  const failure = fail(() => profile.called('CartListener', 2))
-  t.type(failure, AssertionError)
-  t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
-  t.equal(failure.record[0], '# 200 OK: `GET http://localhost/order`')
-  t.match(failure.record.join('\n'), /\n- `kernel.request` /)
-  t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
-  t.ok(Object.keys(failure).includes('record'), 'test runners show it')
-  const negated = fail(() => profile.not.answered(200))
-  t.hasStrict(negated, { expected: { not: 200 }, actual: 200 })
-  t.ok(fail(() => profile.not.startedSession()).record.includes('## Session'))
-  t.equal(profile.not.not, profile)
-})
+t.test(
+  'a failure is an AssertionError with a difference, an excerpt of the profile, and a stack that begins in the test',
+  async t => {
+    const profile = await ask(t, '/order')
+    const failure = fail(() => profile.called('CartListener', 2))
+    t.type(failure, AssertionError)
+    t.match(failure, { name: 'AssertionError', expected: 2, actual: 1, operator: 'called' })
+    t.equal(failure.excerpt[0], '# 200 OK: `GET http://localhost/order`')
+    t.match(failure.excerpt.join('\n'), /\n- `kernel.request` /)
+    t.match(failure.stack?.split('\n    at ')[1], /expect-profile\.test/)
+    t.ok(Object.keys(failure).includes('excerpt'), 'test runners show it')
+    const negated = fail(() => profile.not.answered(200))
+    t.hasStrict(negated, { expected: { not: 200 }, actual: 200 })
+    t.ok(fail(() => profile.not.startedSession()).excerpt.includes('## Session'))
+    t.equal(profile.not.not, profile)
+  },
+)
 
 t.test('claims of your own can be made', async t => {
   const cheap: ProfileCheck = {
@@ -291,16 +294,16 @@ t.test('claims of your own can be made', async t => {
   }
   const profile = await ask(t, '/quiet')
   profile.not.satisfied(cheap)
-  const { message, record } = fail(() => profile.satisfied(cheap))
+  const { message, excerpt } = fail(() => profile.satisfied(cheap))
   t.match(message, 'to have a cheap cart, but it has 2 items')
-  t.ok(record.includes('  "items": 2'))
+  t.ok(excerpt.includes('  "items": 2'))
 })
 
 t.test('long lists and records are cut, and records without a response have none', async t => {
   const missing = await ask(t, '/missing')
-  const { record } = fail(() => missing.answered(200))
-  t.equal(record.length, 61)
-  t.match(record.at(-1), /^… and \d+ more lines: toMarkdown\(\) gives them all\.$/)
+  const { excerpt } = fail(() => missing.answered(200))
+  t.equal(excerpt.length, 61)
+  t.match(excerpt.at(-1), /^… and \d+ more lines: toMarkdown\(\) gives them all\.$/)
   const records = Array.from({ length: 23 }, (_, index) => ({ level: 'error', message: `no ${index}` }))
   const profile = createProfile({ logger: { records } }, { status: 0, children: ['aaaaaa'] })
   const { summary } = createProfile({}, { controller: null })
@@ -337,10 +340,13 @@ t.test('a record is found by request, or by the name that a response gives it', 
   ;(await expectProfile(fetched)).answered(200)
 
   const unrecorded = await client.get('/quiet', { headers: { 'x-profiler': 'off' } })
-  await t.rejects(expectProfile(unrecorded), /^There is no profile of GET http:\/\/localhost\/quiet\. Not recorded are /)
+  await t.rejects(
+    expectProfile(unrecorded),
+    /^There is no profile of GET http:\/\/localhost\/quiet\. Not recorded are /,
+  )
   await t.rejects(expectProfile(await client.get('/_profiler/')), TypeError, 'a page of the profiler')
   await t.rejects(expectProfile({ headers: new Headers() }), /^There is no profile of the request\./)
-  await t.rejects(waitForRecord(kernel.storage, 'ffffff', undefined, 1), {
+  await t.rejects(waitForStored(kernel.storage, 'ffffff', undefined, 1), {
     message: 'There is no such profile "ffffff".',
   })
 })

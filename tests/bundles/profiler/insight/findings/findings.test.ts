@@ -1,6 +1,6 @@
 import { type Test, t } from 'tap'
 import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
-import { tellProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -44,7 +44,7 @@ const ruleOf = (told: string) => String(told.split(':')[0])
 
 const isOfMachine = (told: readonly string[]) => told.length > 0 && told.every(text => ofMachine.includes(ruleOf(text)))
 
-const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${tellProblem(finding)}`)
+const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${writeProblem(finding)}`)
 
 t.test('each flaw is found in the route that has it, and nothing else is; its twin has nothing', async t => {
   const { find } = await serveFlaws(t)

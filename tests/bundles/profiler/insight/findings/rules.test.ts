@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { linkToFinding, splitProblem, tellProblem, toBadge } from '#bundles/profiler/insight/findings/finding.ts'
+import { linkToFinding, splitProblem, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { FindingRule } from '#kernel/profiler-contract.ts'
@@ -10,7 +10,7 @@ const find = (data: Profile['data'], init?: ProfileInit) => findFindings(createP
 const rulesOf = (...values: Parameters<typeof find>) => find(...values).map(({ rule }) => rule)
 const problemOf = (...values: Parameters<typeof find>) =>
   find(...values)
-    .map(tellProblem)
+    .map(writeProblem)
     .join('\n')
 
 /** Calls of so many milliseconds, each from its start, to addresses of their own. */
@@ -226,7 +226,7 @@ t.test('the worst comes first; a rule that fails is told, and costs nothing else
   ])
   t.strictSame(toBadge(findings), { text: '12 findings', tone: 'error' })
   t.equal(toBadge([]), undefined)
-  t.equal(findings.map(tellProblem).at(-1), 'This check failed: it is broken.')
+  t.equal(findings.map(writeProblem).at(-1), 'This check failed: it is broken.')
   t.equal(first && linkToFinding(first, 'abc123'), '/_profiler/abc123?panel=findings')
 })
 
@@ -248,7 +248,7 @@ t.test('whatever has become of a record on the disk, its findings are sentences'
   })
   const property = fc.property(data, data => {
     for (const finding of find(data)) {
-      const text = tellProblem({ ...finding, values: {} })
+      const text = writeProblem({ ...finding, values: {} })
       if (/NaN|undefined|\[object|has failed/.test(text + linkToFinding(finding, 'abc123'))) t.fail(text)
     }
   })
