@@ -6,7 +6,7 @@ import type { Output } from '../../lib/console/output.ts'
 import { readProperty } from '../../lib/stack/read-property.ts'
 
 /** The change of an existing file. */
-export interface Change {
+export interface FileChange {
   /** The new content; `undefined` if the file does not look as expected. */
   readonly text: string | undefined
   /** The added lines. */
@@ -17,7 +17,7 @@ export interface Change {
 export interface Plan {
   readonly files: readonly { readonly path: string; readonly text: string }[]
   readonly changed: string
-  readonly change: Change
+  readonly change: FileChange
   /** The path of the test, which is one of the files. */
   readonly test: string
   /** A sentence on how to see the result. */

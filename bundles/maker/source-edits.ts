@@ -1,4 +1,4 @@
-import type { Change } from './plan.ts'
+import type { FileChange } from './plan.ts'
 
 /** Creates the line of an import. */
 export function createImport(name: string, file: string): string {
@@ -51,7 +51,7 @@ const empty = /^ {2}register\(\) \{\}/gm
 const filled = /^( {2}(?:async )?register\(app(?:: Application)?\)(?:: [^{\n]+)? \{\n(?: {4}.*\n|\n)*)( {2}\})/gm
 
 /** Adds a statement to the `register` of a bundle. */
-export function registerInBundle(text: string | undefined, added: string, statement: string): Change {
+export function registerInBundle(text: string | undefined, added: string, statement: string): FileChange {
   return { text: text && addStatement(text, added, statement), lines: [added, '// in register(app):', statement] }
 }
 
@@ -71,7 +71,7 @@ const list = /^ {2}const bundles = \[([^[\]]*)\]$/m
 const widest = 120
 
 /** Adds a bundle to the application's list of bundles. */
-export function listBundle(text: string, bundle: string, file: string): Change {
+export function listBundle(text: string, bundle: string, file: string): FileChange {
   const added = createImport(bundle, file)
   return { text: addToList(text, bundle, added), lines: [added, '// in the list of bundles:', `${bundle},`] }
 }

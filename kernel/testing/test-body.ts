@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { BodySource } from '../../lib/body/body-source.ts'
-import { encodeMultipart as encodeParts, type MultipartPart } from '../../lib/body/multipart.ts'
+import { encodeMultipart, type MultipartPart } from '../../lib/body/multipart.ts'
 
 /** The body of a test's request: at most one of these. */
 export interface TestBody {
@@ -24,7 +24,7 @@ export function encodeBody(init: TestBody, contentType: string | null): BodySour
   if (json !== undefined) return toSource(JSON.stringify(json), contentType ?? 'application/json')
   if (form !== undefined) return toSource(encodeForm(form), contentType ?? 'application/x-www-form-urlencoded')
   if (upload !== undefined) {
-    const encoded = encodeMultipart(upload)
+    const encoded = encodeUpload(upload)
     return toSource(encoded.body, contentType ?? encoded.contentType)
   }
   if (body === undefined) return undefined
@@ -64,10 +64,10 @@ export type MultipartFields = Readonly<Record<string, MultipartValue | readonly 
 type MultipartValue = string | TestFile
 
 /** Encodes fields and files as a browser does (RFC 7578). */
-export function encodeMultipart(fields: MultipartFields): { body: Buffer; contentType: string } {
+export function encodeUpload(fields: MultipartFields): { body: Buffer; contentType: string } {
   const boundary = randomBytes(16).toString('hex')
   const parts = Object.entries(fields).flatMap(([field, value]) => [value].flat().map(one => toPart(field, one)))
-  return { body: encodeParts(boundary, parts), contentType: `multipart/form-data; boundary=${boundary}` }
+  return { body: encodeMultipart(boundary, parts), contentType: `multipart/form-data; boundary=${boundary}` }
 }
 
 function toPart(field: string, value: MultipartValue): MultipartPart {

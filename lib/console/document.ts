@@ -1,18 +1,18 @@
 import { escapeControls } from '../text/escape-controls.ts'
-import type { Paint, Tone } from './paint.ts'
+import type { Paint, TextTone } from './paint.ts'
 import { type Cell, type Column, formatFields, formatTable, type Table, textOf } from './table.ts'
 import { type Run, wrap } from './text-width.ts'
 
 /** A part of a document. */
 export type Block =
   | { readonly kind: 'title'; readonly text: string }
-  | { readonly kind: 'text'; readonly text: string; readonly tone?: Tone }
+  | { readonly kind: 'text'; readonly text: string; readonly tone?: TextTone }
   | { readonly kind: 'table'; readonly table: Table }
   | { readonly kind: 'fields'; readonly fields: readonly (readonly [name: string, value: Cell])[] }
   /** Lines that stay as they are. */
   | { readonly kind: 'code'; readonly language: string; readonly text: string }
   /** Finished Markdown, in which recorded texts are escaped; `tone` is that of its title. */
-  | { readonly kind: 'markdown'; readonly text: string; readonly tone?: Tone }
+  | { readonly kind: 'markdown'; readonly text: string; readonly tone?: TextTone }
 
 /** The result of a command: blocks for people, data for programs. */
 export interface Document {
@@ -22,7 +22,7 @@ export interface Document {
 }
 
 /** Formats a document as text, for a terminal of `width` columns; without a width nothing is cut or wrapped. */
-export function formatText({ blocks }: Document, paint: Paint, width?: number): string {
+export function formatForTerminal({ blocks }: Document, paint: Paint, width?: number): string {
   return blocks.map(block => formatBlock(block, paint, width)).join('\n')
 }
 
@@ -58,7 +58,7 @@ function escapeLines(text: string): string {
 }
 
 /** Markdown is readable as it is: lines are only wrapped, and headings and the marked line of a source stand out. */
-function paintMarkdown(text: string, paint: Paint, width?: number, tone: Tone = 'strong'): string {
+function paintMarkdown(text: string, paint: Paint, width?: number, tone: TextTone = 'strong'): string {
   const formatLine = (line: string) => {
     const safe = escapeControls(line.replaceAll('\t', '  '))
     // The rest of a long item is indented like its text, the rest of a source line stands behind the line numbers.
@@ -69,7 +69,7 @@ function paintMarkdown(text: string, paint: Paint, width?: number, tone: Tone = 
 }
 
 /** The backticks around recorded texts recede. */
-function toRuns(text: string, indent: string, titleTone: Tone): Run[] {
+function toRuns(text: string, indent: string, titleTone: TextTone): Run[] {
   if (indent.startsWith('>')) return [{ text, tone: 'error' }]
   const [, level] = /^(#{1,6}) /.exec(text) ?? []
   if (level !== undefined) return [{ text, tone: level === '#' ? titleTone : 'strong' }]

@@ -1,13 +1,13 @@
 import { escapeControls } from '../text/escape-controls.ts'
 import {
   type Document,
+  formatForTerminal,
   formatJson,
   formatMarkdown,
   formatMarkdownRow,
   formatMarkdownTitles,
-  formatText,
 } from './document.ts'
-import { type Paint, paintColours, paintNothing, type Tone } from './paint.ts'
+import { type Paint, paintColours, paintNothing, type TextTone } from './paint.ts'
 import { createProgress, noProgress, type Progress } from './progress.ts'
 import { type Cell, formatRows, formatTitles, layOut, type Table } from './table.ts'
 
@@ -90,7 +90,7 @@ export class Output {
   }
 
   /** Writes a remark to stderr. */
-  note(text: string, tone: Tone = 'muted'): void {
+  note(text: string, tone: TextTone = 'muted'): void {
     const lines = text.split('\n').map(line => `${this.#paintError(tone, escapeControls(line))}\n`)
     this.#options.stderr.write(lines.join(''))
   }
@@ -109,7 +109,7 @@ export class Output {
 
   #format(document: Document): string {
     if (this.format === 'json') return formatJson(document.json)
-    return this.format === 'markdown' ? formatMarkdown(document) : formatText(document, this.#paint, this.#width)
+    return this.format === 'markdown' ? formatMarkdown(document) : formatForTerminal(document, this.#paint, this.#width)
   }
 }
 

@@ -1,10 +1,10 @@
 import { styleText } from 'node:util'
 
 /** The meaning of a text, which decides its colour. */
-export type Tone = 'plain' | 'strong' | 'muted' | 'ok' | 'warning' | 'error'
+export type TextTone = 'plain' | 'strong' | 'muted' | 'ok' | 'warning' | 'error'
 
 /** Colours a text by its tone. */
-export type Paint = (tone: Tone, text: string) => string
+export type Paint = (tone: TextTone, text: string) => string
 
 const formats = {
   strong: 'bold',
@@ -12,7 +12,7 @@ const formats = {
   ok: 'green',
   warning: 'yellow',
   error: 'red',
-} as const satisfies Record<Exclude<Tone, 'plain'>, string>
+} as const satisfies Record<Exclude<TextTone, 'plain'>, string>
 
 /** Leaves texts unchanged: for pipes and files. */
 export const paintNothing: Paint = (_tone, text) => text

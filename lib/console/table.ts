@@ -1,9 +1,9 @@
 import { escapeControls } from '../text/escape-controls.ts'
-import type { Paint, Tone } from './paint.ts'
+import type { Paint, TextTone } from './paint.ts'
 import { displayWidth, fitWidth, padWidth, wrap } from './text-width.ts'
 
 /** The text of a table cell. */
-export type Cell = string | { readonly text: string; readonly tone: Tone }
+export type Cell = string | { readonly text: string; readonly tone: TextTone }
 
 /** A column of a table. */
 export interface Column {

@@ -1,4 +1,4 @@
-import type { Paint, Tone } from './paint.ts'
+import type { Paint, TextTone } from './paint.ts'
 
 /**
  * Computes the width of a text in columns of a terminal: two for wide characters (Unicode Standard Annex 11) and emoji,
@@ -106,7 +106,7 @@ function graphemeWidth(grapheme: string): number {
 /** A text of one tone. */
 export interface Run {
   readonly text: string
-  readonly tone: Tone
+  readonly tone: TextTone
 }
 
 /** The columns at which a text is wrapped. The indent is left free on each line. */

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { encodeMultipart } from '#kernel/testing/test-body.ts'
+import { encodeUpload } from '#kernel/testing/test-body.ts'
 import { badRequests, findComplaints } from '#tests/support/bad-requests.ts'
 
 /** One visit of a client to a port; gives what was wrong with the answer, `undefined` when nothing was. */
@@ -86,7 +86,7 @@ function readSlowly(port: number): Promise<string | undefined> {
 async function upload(port: number): Promise<string | undefined> {
   const size = between(0, 300_000)
   const file = { name: 'file.bin', type: 'application/octet-stream', content: 'x'.repeat(size) }
-  const { body, contentType } = encodeMultipart({ title: 'a file', file })
+  const { body, contentType } = encodeUpload({ title: 'a file', file })
   const controller = new AbortController()
   const isAborted = Math.random() < 0.3
   if (isAborted) setTimeout(() => controller.abort(), between(0, 10))

@@ -1,5 +1,5 @@
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import { encodeMultipart } from '#kernel/testing/test-body.ts'
+import { encodeUpload } from '#kernel/testing/test-body.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -83,7 +83,7 @@ export async function askRichly(url: string): Promise<RichRecord[]> {
     [`field-${'f'.repeat(100)}`]: 'short',
     password: 'hunter2',
   })
-  const files = encodeMultipart({ name: 'Ada', document: { name: 'cv.txt', type: 'text/plain', content: 'text' } })
+  const files = encodeUpload({ name: 'Ada', document: { name: 'cv.txt', type: 'text/plain', content: 'text' } })
   const json = JSON.stringify({ name: 'Ada', list: [1, { deep: 'text' }] })
   const cookie = { cookie: 'theme=light; seen=yes' }
   const rich = `/rich?page=2&${'q'.repeat(150)}=1`

@@ -5,9 +5,9 @@ import type {
   BodyData,
   FoundRouteData,
   MissingRouteData,
+  ProfiledSession,
   RedirectData,
   RedirectRouteData,
-  SessionData,
   SessionUseData,
 } from '../profile/exchange-data.ts'
 import { formatDuration } from '../profile/format.ts'
@@ -71,7 +71,7 @@ function writeRedirects(redirects: readonly RedirectData[], limit: number): stri
   return ['### Redirects before this request', list]
 }
 
-function writeSession(session: SessionData | undefined, limit: number): string[] {
+function writeSession(session: ProfiledSession | undefined, limit: number): string[] {
   if (session === undefined) return []
   const { attributes = {}, flashes = {}, isStateless, metadata, useCount, uses } = session
   const facts = [

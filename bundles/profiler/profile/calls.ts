@@ -68,6 +68,6 @@ export function phasesOf({ start, sent, uploaded = sent, head, end }: StoredCall
 }
 
 /** How long at least one of the calls was under way. */
-export function coveredTime(calls: readonly StoredCall[]): number {
+export function coveredCallTime(calls: readonly StoredCall[]): number {
   return totalOf(joinPeriods(calls.map(call => ({ start: call.start, duration: durationOf(call) }))))
 }

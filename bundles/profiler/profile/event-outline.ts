@@ -20,12 +20,12 @@ export interface OutlineNode {
   /** The listeners that were not called: this one has stopped the event or thrown. */
   readonly skipped: readonly string[]
   /** What it has changed; of a dispatch, what the kernel has changed just before. */
-  readonly changes: readonly Change[]
+  readonly changes: readonly ListenerChange[]
   readonly children: readonly OutlineNode[]
 }
 
 interface Draft extends OutlineNode {
-  readonly changes: Change[]
+  readonly changes: ListenerChange[]
   readonly children: OutlineNode[]
 }
 
@@ -116,7 +116,7 @@ function createController(gap: KernelGap, following: readonly EventNode[], name:
 }
 
 /** Something that was changed while a request was handled. */
-export interface Change {
+export interface ListenerChange {
   /** `set`, `changed`, `removed` or `replaced`; empty for a change of an unknown form. */
   readonly verb: string
   /** `header`, `attribute`, `response`, `status` …; empty for a change of an unknown form. */
@@ -129,7 +129,7 @@ const pattern =
   /^(set|changed|removed|replaced) (?:(header|attribute) (.*)|the (response|status|body|controller|error))$/s
 
 /** Reads a change as it was recorded: `set header etag`, `replaced the response`. */
-export function parseChange(text: string): Change {
+export function parseChange(text: string): ListenerChange {
   const [, verb = '', named, name = '', other = ''] = pattern.exec(text) ?? []
   return verb === '' ? { verb: '', what: '', name: text } : { verb, what: named ?? other, name }
 }

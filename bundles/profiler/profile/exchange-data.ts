@@ -66,7 +66,7 @@ export interface ResponseData {
 }
 
 /** The session, without its id. */
-export interface SessionData {
+export interface ProfiledSession {
   /** Whether the route says that it uses no session. */
   readonly isStateless: boolean
   /** Uses on behalf of the main request and all its sub-requests, so far. */
@@ -164,7 +164,7 @@ export const requestSchema: Schema<RequestData> = v.object({
 
 export const responseSchema: Schema<ResponseData> = v.object({ headers: pairs, size: amountOrNull, isStreamed: flag })
 
-export const sessionSchema: Schema<SessionData> = v.object({
+export const sessionSchema: Schema<ProfiledSession> = v.object({
   isStateless: flag,
   useCount: amount,
   uses: list(v.object({ method: text, at: number, trace: texts })),

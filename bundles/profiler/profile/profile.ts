@@ -1,12 +1,12 @@
 import type { CpuData, ExceptionData } from './code-data.ts'
 import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
 import type {
+  ProfiledSession,
   RedirectData,
   RequestData,
   ResponseData,
   RouterData,
   RouterProcessData,
-  SessionData,
 } from './exchange-data.ts'
 import type { ConfigProcessData, MemoryData, ServerProcessData } from './process-data.ts'
 import type { JsonObject } from './schema.ts'
@@ -56,7 +56,7 @@ export interface ProfileSummary {
 export interface CollectorTypes {
   readonly request: RequestData
   readonly response: ResponseData
-  readonly session: SessionData
+  readonly session: ProfiledSession
   readonly redirects: readonly RedirectData[]
   readonly events: EventsData
   readonly time: TimeData

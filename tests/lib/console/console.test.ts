@@ -4,10 +4,10 @@ import { t } from 'tap'
 import {
   type Document,
   escapeMarkdown,
+  formatForTerminal,
   formatJson,
   formatMarkdown,
   formatMarkdownTable,
-  formatText,
 } from '#lib/console/document.ts'
 import { hasColours, Output } from '#lib/console/output.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
@@ -96,8 +96,8 @@ t.test('recorded texts cannot control the terminal or break out of Markdown', as
   }
   const control = /[^\P{Cc}\n]|\p{Bidi_Control}|[\u2028\u2029]/u
   for (const text of [
-    formatText(document, paintNothing),
-    formatText(document, paintNothing, 50),
+    formatForTerminal(document, paintNothing),
+    formatForTerminal(document, paintNothing, 50),
     formatMarkdown(document),
     formatJson(document.json),
   ]) {
@@ -146,7 +146,10 @@ t.test('characters with a meaning in Markdown are escaped', async t => {
       '````json\n"```"\n````\n',
     ].join('\n'),
   )
-  t.equal(formatText(document, paintNothing), 'Title\n\nText.\n\nName   value\nOther  v\n\nA  B\na  1\n\n"```"\n')
+  t.equal(
+    formatForTerminal(document, paintNothing),
+    'Title\n\nText.\n\nName   value\nOther  v\n\nA  B\na  1\n\n"```"\n',
+  )
 })
 
 const markdown = `# 500: \`GET /\`
@@ -166,9 +169,9 @@ const markdown = `# 500: \`GET /\`
 t.test('Markdown stays as it is; in a terminal long lines are wrapped below their text', async t => {
   const document: Document = { blocks: [{ kind: 'markdown', text: markdown, tone: 'error' }], json: null }
   t.equal(formatMarkdown(document), markdown)
-  t.equal(formatText(document, paintNothing), markdown.replace('\t', '  '))
+  t.equal(formatForTerminal(document, paintNothing), markdown.replace('\t', '  '))
   t.equal(
-    formatText(document, paintNothing, 28),
+    formatForTerminal(document, paintNothing, 28),
     markdown
       .replace('\t', '  ')
       .replace(' 1.200 ms; priority', '\n    1.200 ms; priority')
@@ -179,7 +182,7 @@ t.test('Markdown stays as it is; in a terminal long lines are wrapped below thei
 
 t.test('a terminal shows headings and the marked line of a source in colours', async t => {
   const format = (text: string, tone?: 'ok') =>
-    formatText({ blocks: [{ kind: 'markdown', text, ...(tone && { tone }) }], json: null }, paintColours)
+    formatForTerminal({ blocks: [{ kind: 'markdown', text, ...(tone && { tone }) }], json: null }, paintColours)
   t.equal(format('# `Title`', 'ok'), '\u001b[32m# `Title`\u001b[39m')
   t.equal(format('# Title\n## Part'), '\u001b[1m# Title\u001b[22m\n\u001b[1m## Part\u001b[22m')
   t.equal(format('```ts\n>  8 | fail()'), '\u001b[90m```ts\u001b[39m\n>  8 | \u001b[31mfail()\u001b[39m')
@@ -194,9 +197,11 @@ const texts = fc.array(piece, { maxLength: 30 }).map(pieces => pieces.join(''))
 
 t.test('no control character of Markdown reaches the terminal, and no line is wider than it', async t => {
   const check = (text: string, width: number) => {
-    for (const line of formatText({ blocks: [{ kind: 'markdown', text }], json: null }, paintNothing, width).split(
-      '\n',
-    )) {
+    for (const line of formatForTerminal(
+      { blocks: [{ kind: 'markdown', text }], json: null },
+      paintNothing,
+      width,
+    ).split('\n')) {
       assert.doesNotMatch(line, /\p{Cc}|\p{Bidi_Control}|[\u2028\u2029]/u)
       assert.ok(displayWidth(line) <= width, `${displayWidth(line)} ${JSON.stringify(line)}`)
     }

@@ -38,13 +38,15 @@ export function createInputs(z: Zod): ToolInputs {
     paging: toShape(z, pagingOptions),
     answer: {
       format: z.enum(['markdown', 'json']).describe('the form of the answer').default('markdown'),
-      max_length: count(z, 200_000, 500).describe('the greatest number of characters of the answer').default(20_000),
+      max_length: wholeNumber(z, 200_000, 500)
+        .describe('the greatest number of characters of the answer')
+        .default(20_000),
     },
   }
 }
 
 /** A whole number; also one that is written as a text. */
-export function count(z: Zod, most: number, least = 1): z.ZodCoercedNumber {
+export function wholeNumber(z: Zod, most: number, least = 1): z.ZodCoercedNumber {
   const message = `must be a whole number from ${least} to ${most}`
   return z.coerce.number(message).int(message).min(least, message).max(most, message)
 }
@@ -64,8 +66,8 @@ function toShape(z: Zod, options: readonly CommandOption[]): Record<string, z.Zo
 function toSchema(z: Zod, { choices, name, value }: CommandOption): z.ZodType {
   if (value === undefined) return z.boolean('must be true or false')
   if (choices !== undefined) return z.enum([...choices], `must be one of ${choices.join(', ')}`)
-  if (name === 'limit') return count(z, limitOfList)
-  if (name === 'page') return count(z, 1_000_000)
+  if (name === 'limit') return wholeNumber(z, limitOfList)
+  if (name === 'page') return wholeNumber(z, 1_000_000)
   if (name === 'status') return z.union([z.string(), z.number()], 'must be a text such as "404", or a number')
   if (value !== 'time') return z.string('must be a text')
   const message = 'must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970'

@@ -13,7 +13,7 @@ import { formatCount, formatDuration } from '../../profile/format.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import { toCompareDocument } from '../profiler-compare.ts'
 import { type AddTool, findShown, findStored, panelsOf, ToolError, type ToolServices } from './tool.ts'
-import { count, createInputs, readSearch, writeAnswer, type Zod } from './tool-input.ts'
+import { createInputs, readSearch, wholeNumber, writeAnswer, type Zod } from './tool-input.ts'
 
 const readsOnly = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
@@ -140,7 +140,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
       input: {
         ...filters,
         sort: z.enum(['count', 'p50', 'p95', 'p99', 'errors']).describe('the greatest first').default('count'),
-        limit: count(z, 100).describe('the number of routes').default(25),
+        limit: wholeNumber(z, 100).describe('the number of routes').default(25),
         ...answer,
       },
       annotations: readsOnly,

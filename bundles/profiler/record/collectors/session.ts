@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { formatFrame } from '../../../../lib/stack/stack-frames.ts'
-import type { SessionData, SessionUseData } from '../../profile/exchange-data.ts'
+import type { ProfiledSession, SessionUseData } from '../../profile/exchange-data.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CollectorOf } from '../collect.ts'
 import type { NotedSessionUse, Trace } from '../trace.ts'
@@ -20,7 +20,7 @@ export class SessionCollector implements CollectorOf<'session'> {
     this.#directory = directory + path.sep
   }
 
-  collect({ request, sessionUses }: Trace): SessionData | undefined {
+  collect({ request, sessionUses }: Trace): ProfiledSession | undefined {
     const isStateless = request.attributes.get('_stateless') === true
     const useCount = request.requestedSession?.useCount ?? 0
     if (!isStateless && useCount === 0) return undefined
@@ -28,7 +28,7 @@ export class SessionCollector implements CollectorOf<'session'> {
     return { isStateless, useCount, uses, ...this.#describeContents(request) }
   }
 
-  #describeContents({ requestedSession }: Request): Pick<SessionData, 'metadata' | 'attributes' | 'flashes'> {
+  #describeContents({ requestedSession }: Request): Pick<ProfiledSession, 'metadata' | 'attributes' | 'flashes'> {
     const seen = requestedSession?.peek()
     if (seen === undefined) return {}
     const { attributes, flashes, metadata } = seen

@@ -1,7 +1,7 @@
 import { nearestNames } from '../../../../lib/text/nearest-names.ts'
 import { writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
-import { coveredTime, readCalls } from '../../profile/calls.ts'
+import { coveredCallTime, readCalls } from '../../profile/calls.ts'
 import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration } from '../../profile/format.ts'
@@ -88,7 +88,7 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   for (const time of controllerTimes(roots, duration * 1000)) add('controller', time / 1000)
   for (const page of readRenders(profile).pages) add('templates', page.duration)
   const { calls } = readCalls(profile)
-  if (calls.length > 0) add('calls', coveredTime(calls))
+  if (calls.length > 0) add('calls', coveredCallTime(calls))
   for (const { duration, name } of profile.collectors.time?.measured ?? []) add(name, duration / 1000)
   for (const { duration = 0, kind, name } of nodes) if (kind !== 'request') add(name, duration / 1000)
   return parts

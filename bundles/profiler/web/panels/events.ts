@@ -1,7 +1,7 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import {
-  type Change,
   isKernelDispatch,
+  type ListenerChange,
   type OutlineNode,
   outlineEvents,
   readHandledTime,
@@ -146,7 +146,7 @@ function remarkOf({ children, duration, kind, skipped }: OutlineNode): string {
 }
 
 /** Links to the header or attribute that was changed. */
-function toChip({ name, verb, what }: Change, requestLink: string): ViewModel {
+function toChip({ name, verb, what }: ListenerChange, requestLink: string): ViewModel {
   const id = verb !== 'removed' && (what === 'header' || what === 'attribute') ? rowId(what, name) : ''
   return {
     action: what === '' ? '' : `${verb} ${what === 'header' || what === 'attribute' ? what : `the ${what}`}`,

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { createCallCurl } from '../../export/curl.ts'
-import { coveredTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
+import { coveredCallTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
 import type { Period } from '../../profile/periods.ts'
 import { toBar } from './bar.ts'
@@ -35,7 +35,7 @@ export function createHttpPanel(directory: string): ProfilePanel {
         unfinished: calls.length - ended.length,
         repeated: calls.filter(({ twin }) => twin !== undefined).length,
         sum: formatDuration(ended.reduce((sum, call) => sum + durationOf(call), 0)),
-        covered: formatDuration(coveredTime(ended)),
+        covered: formatDuration(coveredCallTime(ended)),
         from: formatDuration(whole.start),
         until: formatDuration(whole.start + whole.duration),
         calls: calls.map(call => toRow(call, whole, directory)),

@@ -1,7 +1,7 @@
 import { statusText } from '../../../../lib/http/response.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { createCurl } from '../../export/curl.ts'
-import type { ResponseData, SessionData, SessionUseData } from '../../profile/exchange-data.ts'
+import type { ProfiledSession, ResponseData, SessionUseData } from '../../profile/exchange-data.ts'
 import { formatDuration } from '../../profile/format.ts'
 import {
   formatMoment,
@@ -145,7 +145,7 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
   return remarks.length === 0 ? bytes : `${bytes} (${remarks.join('; ')})`
 }
 
-function viewSession(session: SessionData | undefined) {
+function viewSession(session: ProfiledSession | undefined) {
   const { createdAt, lastUsedAt, lifetime } = session?.metadata ?? {}
   const metadata: Row[] = [
     { name: 'Created', value: formatMoment(createdAt) },

@@ -110,7 +110,10 @@ t.test('it asks before it changes something, and for what was never stored', asy
 
   const yes = await replay(storage, token, 'old', { answer: 'y\n' })
   t.equal(yes.code, 1)
-  t.match(yes.stderr, 'Not sent, because values are never stored: cookie, authorization.\nSecrets in the body are masked')
+  t.match(
+    yes.stderr,
+    'Not sent, because values are never stored: cookie, authorization.\nSecrets in the body are masked',
+  )
   t.match(yes.stdout, 'Request differs: 2 request headers (authorization, cookie)')
   const body = path.join(t.testdir(), 'body')
   writeFileSync(body, 'name=Ada&password=hunter2')

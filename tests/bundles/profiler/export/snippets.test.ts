@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { createCurl } from '#bundles/profiler/export/curl.ts'
 import { toFetch } from '#bundles/profiler/export/fetch.ts'
-import { encodeMultipart } from '#kernel/testing/test-body.ts'
+import { encodeUpload } from '#kernel/testing/test-body.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
@@ -43,9 +43,9 @@ t.test('curl and fetch ask for the same again', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/mirror': mirror } })
   const { url } = await serveKernel(t, kernel)
   const folder = t.testdir({ 'own-notes': 'own' })
-  const multipart = encodeMultipart({ name: "it's", cv: { name: 'cv 1.txt', type: 'text/plain', content: 'text' } })
+  const multipart = encodeUpload({ name: "it's", cv: { name: 'cv 1.txt', type: 'text/plain', content: 'text' } })
   const file = (name: string) => ({ name, type: 'text/plain', content: '' })
-  const hostile = encodeMultipart({
+  const hostile = encodeUpload({
     'a=@own-notes': "\u0085\u001b';>canary;#\r\n",
     'b=@own-notes;x': file('cv "1".txt'),
     'c=<own-notes;x': file('.env'),

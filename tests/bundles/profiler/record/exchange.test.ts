@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import type { BodyData, RequestData, ResponseData, SessionData } from '#bundles/profiler/profile/exchange-data.ts'
+import type { BodyData, ProfiledSession, RequestData, ResponseData } from '#bundles/profiler/profile/exchange-data.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { ConfigCollector, ServerCollector } from '#bundles/profiler/record/collectors/process.ts'
 import { RequestCollector } from '#bundles/profiler/record/collectors/request.ts'
@@ -330,7 +330,7 @@ t.test('the session', async t => {
     const response = await client.get('/used')
     const id = String(client.cookies.get('session'))
     const stored = await storedOf(response)
-    const session = dataOf<SessionData>(stored, 'session')
+    const session = dataOf<ProfiledSession>(stored, 'session')
     t.match(session, {
       isStateless: false,
       useCount: 3,
@@ -352,7 +352,7 @@ t.test('the session', async t => {
 
   t.test('a use that is refused on a stateless route is told', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
-    t.hasStrict(dataOf<SessionData>(await storedOf(await client.get('/stateless')), 'session'), {
+    t.hasStrict(dataOf<ProfiledSession>(await storedOf(await client.get('/stateless')), 'session'), {
       isStateless: true,
       useCount: 1,
       uses: [{ method: 'get' }],
@@ -365,7 +365,7 @@ t.test('the session', async t => {
       directory: linkProject(t),
       bundles: [sessions],
     })
-    const { uses, useCount } = dataOf<SessionData>(await storedOf(await client.get('/often')), 'session')
+    const { uses, useCount } = dataOf<ProfiledSession>(await storedOf(await client.get('/often')), 'session')
     t.equal(uses.length, 50)
     t.equal(useCount, 60)
     const { profiles } = await storage.usage()
