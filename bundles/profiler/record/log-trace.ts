@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { LogLevel, LogRecord } from '../../../lib/log/logger.ts'
 import { isLogError } from '../../../lib/log/record.ts'
 import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
+import type { CallSite } from '../profile/work-data.ts'
 
 /** A log message as it is stored. */
 export interface TracedLog {
@@ -171,15 +172,6 @@ function measure(value: unknown): number {
   let size = 2
   for (const name of Object.keys(value)) size += name.length + measure((value as Record<string, unknown>)[name])
   return size
-}
-
-/** A place in the source. */
-export interface CallSite {
-  /** Relative to the project. */
-  readonly file: string
-  readonly line: number
-  /** The name of the enclosing function. */
-  readonly function?: string
 }
 
 /** The profiler is no part of the application: a message that is logged here concerns the caller. */

@@ -1,33 +1,7 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
-
-/** One run of the garbage collector, in milliseconds since the request began. */
-export interface GcPause {
-  readonly start: number
-  readonly duration: number
-  /** `minor` frees short-lived objects, `major` all garbage; `incremental` is a step of a major run. */
-  readonly kind: string | undefined
-}
-
-/** The runs of the garbage collector during a request. */
-export interface GcPauses {
-  count: number
-  /** Milliseconds of all runs. */
-  total: number
-  /** The first 20. */
-  readonly first: GcPause[]
-}
-
-/** A time in which the event loop was blocked, in milliseconds since the request began. */
-export interface LoopBlock {
-  readonly start: number
-  readonly duration: number
-  /** The CPU time of the process in it. */
-  readonly cpu: number
-  /** The token of the main request that blocked it; empty when it is not known. */
-  readonly by: string
-}
+import type { GcPauses, LoopBlock } from '../profile/process-data.ts'
 
 const pauseLimit = 20
 const blockLimit = 20
@@ -51,7 +25,7 @@ export class UsageTrace {
   /** When the request ended, by `performance.now()`. */
   end: number = Number.POSITIVE_INFINITY
   /** Runs are reported up to two turns of the event loop later, also after the end of the request. */
-  readonly pauses: GcPauses = { count: 0, total: 0, first: [] }
+  pauses: GcPauses = { count: 0, total: 0, first: [] }
   /** A block is detected by a timer in the next turn, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
   readonly #isExact: boolean
@@ -72,11 +46,13 @@ export class UsageTrace {
 
   /** Records a run of the garbage collector. */
   addPause(start: number, duration: number, kind: string | undefined): void {
-    const { pauses } = this
-    pauses.count++
-    pauses.total = roundTime(pauses.total + duration)
-    if (pauses.first.length < pauseLimit)
-      pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
+    const { count, first, total } = this.pauses
+    const pause = { start: roundTime(start), duration: roundTime(duration), kind }
+    this.pauses = {
+      count: count + 1,
+      total: roundTime(total + duration),
+      first: first.length < pauseLimit ? [...first, pause] : first,
+    }
   }
 
   /** Records a block of the event loop. */
