@@ -12,7 +12,8 @@ import { runInTerminal } from '#tests/support/fake-terminal.ts'
 function copyProject(t: Test): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
   t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json', 'tests/tsconfig.json']
+  const tests = ['tests/tsconfig.json', 'tests/bundles/profiler/client']
+  const files = ['.env', '.gitignore', '.taprc', 'biome.json', 'package.json', 'tsconfig.json', ...tests]
   for (const name of ['bin', 'bundles', 'kernel', 'lib', 'templates', ...files]) {
     cpSync(name, path.join(directory, name), { recursive: true })
   }
