@@ -4,21 +4,24 @@ import { readHeader } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 
-/** Whether a browser has asked by itself for something that is not there, which is no mistake of the application. */
+/**
+ * Whether a browser made this request by itself and got a 404, for example for a missing icon: that is no error of the
+ * application.
+ */
 export function isBrowserProbe({ parent, route, status, url }: ProfileSummary): boolean {
   const [path = ''] = toTarget(url).split('?')
   return status === 404 && route === null && parent === null && probePath.test(path)
 }
 
-/** How many main requests are looked at. */
+/** The number of main requests that are searched. */
 const searchLimit = 50
 
 /** Milliseconds within which a page makes most of its requests. */
 const pageSpan = 2_000
 
 /**
- * Finds the main request that was kept last, without those that browsers make by themselves. A request that a page of a
- * browser has made, by its `Sec-Fetch-Dest` (W3C Fetch Metadata), gives the page instead.
+ * Finds the latest stored main request, without the probes of browsers. If a page in a browser made the request
+ * (`Sec-Fetch-Dest`, W3C Fetch Metadata), the result is the page.
  */
 export async function findLatest(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
@@ -36,5 +39,5 @@ export async function findLatest(
   return wanted.find(isPage) ?? newest
 }
 
-/** Keeps main requests: they have no parent, which reads as an empty text. */
+/** Matches main requests: they have no parent, and the filter reads a missing parent as an empty text. */
 export const mainRequests: ProfileFilter = { field: 'parent', test: 'among', value: new Set(['']) }

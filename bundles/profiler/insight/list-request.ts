@@ -6,26 +6,26 @@ import type {
   SummaryField,
 } from '../store/profile-storage.ts'
 
-/** What the list is asked for. */
+/** The parsed parameters of a search in the list of profiles. */
 export interface ListRequest {
   readonly query: ProfileQuery & { readonly filters: readonly ProfileFilter[]; readonly offset: number }
-  /** Whether only pinned records are wanted: which ones those are, the store knows. */
+  /** Whether only pinned profiles are wanted: {@link searchList} asks the store for their tokens. */
   readonly isPinned: boolean
-  /** What was given, by the names of its parameters, in the order in which links have them. */
+  /** The given parameters by name, in the order of {@link searchParameters}. */
   readonly parameters: Readonly<Record<string, string>>
-  /** From 1. */
+  /** The first page is 1. */
   readonly page: number
-  /** What was given and not understood, as sentences. */
+  /** Sentences about parameters that are ignored or corrected. */
   readonly notes: readonly string[]
 }
 
-/** Columns that the list can be sorted by. */
+/** The sortable columns of the list. */
 export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'duration', 'time'] as const
 
-/** Of a sort that does not say which. */
+/** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
 
-/** The names of the parameters: Symfony's, in its order, then ours. */
+/** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
   ...['route', 'pinned', 'sort', 'order', 'page'],
@@ -35,7 +35,7 @@ const defaultLimit = 10
 const maximalLimit = 1000
 const maximalPage = 1_000_000
 
-/** Reads the parameters of a search; never fails: what cannot be understood is left out, and noted. */
+/** Parses the parameters of a search. Never throws: invalid parameters are ignored and noted. */
 export function parseListRequest(given: URLSearchParams): ListRequest {
   const texts = searchParameters.map(name => [name, given.get(name)?.trim() ?? ''] as const)
   const parameters: Record<string, string> = Object.fromEntries(texts.filter(([, text]) => text !== ''))
@@ -62,7 +62,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
   contain('route', route)
-  // Whoever asks for requests wants everything: there is nothing else.
+  // Every profile belongs to a request, so the type `request` excludes none.
   if (type !== 'request') contain('type', type)
   const from = readMoment('start', parameters, 'first', notes)
   const until = readMoment('end', parameters, 'last', notes)
@@ -101,12 +101,13 @@ function readSort({ sort, order = defaultOrder }: Parameters, notes: string[]): 
   return field && { field, direction: order === 'asc' ? 'ascending' : 'descending' }
 }
 
-/** Which end of the time that a text stands for is meant: `2026-11-20` begins at midnight and ends before the next. */
+/** The edge of a time span: `2026-11-20` starts at midnight and ends before the next midnight. */
 type Edge = 'first' | 'last'
 
 /**
- * Reads a moment, as milliseconds since 1970: seconds since then, or an ISO date, which may go on with a time to the
- * minute, second or millisecond, and an offset. UTC unless it says else. `undefined` when it is nothing of the kind.
+ * Parses a moment to milliseconds since 1970. The text is a number of seconds since 1970, or an ISO date, optionally
+ * with a time to the minute, second or millisecond, and an offset. The time zone is UTC by default. Returns `undefined`
+ * for any other text.
  */
 export function parseMoment(text: string, edge: Edge): number | undefined {
   const parsed = /^-?\d{1,12}$/.test(text) ? { time: Number(text) * 1000, span: second } : parseIsoDate(text)
@@ -121,7 +122,7 @@ const isoDate = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z
 
 function parseIsoDate(text: string): { time: number; span: number } | undefined {
   const [, date = '', clock, seconds = '', fraction = '', offset = 'Z'] = isoDate.exec(text) ?? []
-  // Date takes the 30th of February for a day in March.
+  // Date parses the 30th of February as a day in March.
   if (!isDate(date)) return undefined
   const time = Date.parse(`${date}T${clock ?? '00:00'}${seconds}${fraction}${withColon(offset)}`)
   if (Number.isNaN(time)) return undefined
@@ -138,12 +139,12 @@ function withColon(offset: string): string {
   return offset.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
 }
 
-/** What a search of the list finds, and which of all records are pinned. */
+/** The result of a search, and the tokens of all pinned profiles. */
 export interface ListResult extends ProfileSearchResult {
   readonly pinned: ReadonlySet<string>
 }
 
-/** Searches for what the list is asked for. */
+/** Searches the store for the requested page of the list. */
 export async function searchList(storage: ProfileStorage, { isPinned, query }: ListRequest): Promise<ListResult> {
   const pinned = await storage.pinned()
   const filters = isPinned

@@ -2,28 +2,28 @@ import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { ProfileFilter, ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import type { Finding } from './findings/finding.ts'
 
-/** The records that a record leads to, as far as they are there. */
+/** The stored profiles that the page of a profile links to. */
 export interface Relatives {
   readonly parent: ProfileSummary | undefined
-  /** In the order in which the profile names them. */
+  /** In the order of `children` in the profile. */
   readonly children: readonly ProfileSummary[]
-  /** The main request before it. */
+  /** The previous main request. */
   readonly older: ProfileSummary | undefined
-  /** The main request after it. */
+  /** The next main request. */
   readonly newer: ProfileSummary | undefined
-  /** How many main requests came after it, as far as was looked. */
+  /** The number of later main requests that were found. */
   readonly newerCount: number
-  /** Whether there are more that were not looked at. */
+  /** Whether there may be more later requests than were searched. */
   readonly hasMore: boolean
 }
 
-/** More sub-requests than this are not looked for. */
+/** The maximal number of sub-requests that are searched for. */
 const childLimit = 1000
 
-/** How far the next main request is looked for among sub-requests. */
+/** The number of requests in which the next main request is searched: most may be sub-requests. */
 const neighbourLimit = 200
 
-/** Finds the relatives of a profile by searching, which does not wait for records that are gone. */
+/** Finds the relatives of a profile. A search, unlike `find`, does not wait for deleted profiles. */
 export async function findRelatives(storage: ProfileStorage, { summary, children }: Profile): Promise<Relatives> {
   const { parent, time, token } = summary
   const search = async (filter: ProfileFilter, limit: number, direction?: 'ascending' | 'descending') => {
@@ -56,15 +56,15 @@ export async function findRelatives(storage: ProfileStorage, { summary, children
   }
 }
 
-/** Within a millisecond any order will do, as long as it stays the same. */
+/** The token orders requests of the same millisecond, so that the order is stable. */
 function compareTime(a: ProfileSummary, b: ProfileSummary): number {
   return a.time - b.time || (a.token < b.token ? -1 : Number(a.token > b.token))
 }
 
-/** More sub-requests than this are not read. */
+/** The maximal number of profiles of sub-requests that are read. */
 const readLimit = 100
 
-/** Reads the profiles of the sub-requests of a profile. They are searched for: that does not wait for what is gone. */
+/** Reads the profiles of the sub-requests of a profile. The search first: it does not wait for deleted profiles. */
 export async function findChildren(
   storage: Pick<ProfileStorage, 'find' | 'search'>,
   { children, summary }: Profile,
@@ -78,10 +78,10 @@ export async function findChildren(
   return found.flatMap(stored => stored?.profile ?? [])
 }
 
-/** So many that look alike are looked at. */
-const limit = 200
+/** The number of similar profiles that are compared. */
+const similarLimit = 200
 
-/** Finds the record before one that asked for the same: by its method and route; without a route, by its path. */
+/** Finds the previous profile with the same method and route; without a route, with the same path. */
 export async function findPrevious(
   storage: Pick<ProfileStorage, 'search'>,
   summary: ProfileSummary,
@@ -94,14 +94,18 @@ export async function findPrevious(
       ? { field: 'url', test: 'contains', value: withoutQuery(url) }
       : { field: 'route', test: 'contains', value: route },
   ]
-  const { summaries } = await storage.search({ filters, limit, sort: { field: 'time', direction: 'descending' } })
+  const { summaries } = await storage.search({
+    filters,
+    limit: similarLimit,
+    sort: { field: 'time', direction: 'descending' },
+  })
   return summaries.find(other => other.token !== token && asksForSame(other, summary))
 }
 
 function asksForSame(one: ProfileSummary, other: ProfileSummary): boolean {
   const keys = [one, other].map(({ controller, method, parent, route, url }) => {
     const target = route === null ? withoutQuery(url) : ''
-    // Many sub-requests may have the address of their main request.
+    // Sub-requests often have the URL of their main request, so the controller distinguishes them.
     return JSON.stringify([method, route, target, parent === null ? '' : controller, parent === null])
   })
   return keys[0] === keys[1]
@@ -111,34 +115,34 @@ function withoutQuery(url: string): string {
   return url.replace(/[?#].*$/s, '')
 }
 
-/** A row of the list. */
+/** A row in the list of profiles. */
 interface ListedProfile {
   readonly summary: ProfileSummary
-  /** Whether it stands below the row of the request that it was made by. */
+  /** Whether the row is a sub-request below the row of its parent. */
   readonly isBelowParent: boolean
 }
 
-/** Moves sub-requests below the request that they were made by, when that one is listed, too; none is added or lost. */
+/** Moves each sub-request below its parent if the parent is in the list. No row is added or removed. */
 export function groupByParent(summaries: readonly ProfileSummary[]): ListedProfile[] {
   const listed = new Set(summaries.map(({ token }) => token))
   const rows = new Map<ProfileSummary, ListedProfile>()
   const add = (summary: ProfileSummary, isBelowParent: boolean) => {
     if (rows.has(summary)) return
     rows.set(summary, { summary, isBelowParent })
-    // In the order in which they were made, not the latest first.
+    // Sub-requests are listed in the order in which they began, unlike the list itself.
     const own = summaries.filter(({ parent }) => parent === summary.token)
     for (const child of own.toSorted((a, b) => a.time - b.time)) add(child, true)
   }
   const hasParentHere = ({ parent }: ProfileSummary) => parent !== null && listed.has(parent)
   for (const summary of summaries) if (!hasParentHere(summary)) add(summary, false)
-  // Damaged ones may name each other.
+  // Damaged profiles may be the parents of each other: these have no row yet.
   for (const summary of summaries) add(summary, false)
   return [...rows.values()]
 }
 
-/** A profile that is to be shown, with its relatives and findings: for panels, exports, the toolbar and tools. */
+/** A profile with its relatives and findings, as panels, exports, the toolbar and tools show it. */
 export interface ShownProfile extends StoredProfile {
-  /** What the rules found in it, the worst first. */
+  /** The most severe first. */
   readonly findings: readonly Finding[]
   /** The request that made this sub-request, when its profile is stored. */
   readonly parent: ProfileSummary | undefined

@@ -3,9 +3,9 @@ import type { ProfileFilter, ProfileStorage } from '../store/profile-storage.ts'
 import { isBrowserProbe, mainRequests } from './latest.ts'
 import { parseListRequest } from './list-request.ts'
 
-/** How the requests of a route went. Times are in milliseconds. */
+/** Statistics of the requests of one route. Times are in milliseconds. */
 export interface RouteStatistics {
-  /** `null` of requests that no route took. */
+  /** `null` for requests without a matching route. */
   readonly route: string | null
   readonly count: number
   readonly p50: number
@@ -14,15 +14,15 @@ export interface RouteStatistics {
   /** Requests that ended with a status of 500 or more, or with the process. */
   readonly errors: number
   readonly errorRate: number
-  /** The slowest. */
+  /** The slowest request. */
   readonly worst: WorstProfile
-  /** The slowest three, the slowest first. */
+  /** The three slowest requests, the slowest first. */
   readonly slowest: readonly WorstProfile[]
-  /** Of those that count as errors, the latest three, the latest first. */
+  /** The three latest requests that count as errors, the latest first. */
   readonly failed: readonly WorstProfile[]
 }
 
-/** A record to be looked at. */
+/** A reference to a slow or failed profile. */
 export interface WorstProfile {
   readonly token: string
   readonly status: number
@@ -30,18 +30,21 @@ export interface WorstProfile {
   readonly duration: number
 }
 
-/** What statistics can be sorted by. */
+/** The numeric columns of the statistics. */
 export const statisticFields = ['count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
 
-/** One of them. */
+/** A numeric column. */
 type StatisticField = (typeof statisticFields)[number]
 
-/** What statistics are sorted by: the number of a field. */
+/** Returns the value of a numeric column. */
 export function measureStatistics(statistics: RouteStatistics, field: StatisticField): number {
   return field === 'worst' ? statistics.worst.duration : statistics[field]
 }
 
-/** Gathers summaries of main requests by route, without those that browsers make by themselves; most requests first. */
+/**
+ * Groups summaries of main requests by route, without the probes of browsers. The route with the most requests is
+ * first.
+ */
 export function gatherStatistics(summaries: Iterable<ProfileSummary>): RouteStatistics[] {
   const groups = new Map<string | null, ProfileSummary[]>()
   for (const summary of summaries) {
@@ -61,7 +64,7 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
   const slowest = group.toSorted((one, other) => other.duration - one.duration).slice(0, worstLimit)
   const failed = group.filter(isError)
   const latest = failed.toSorted((one, other) => other.time - one.time).slice(0, worstLimit)
-  // Of none there are no statistics.
+  // A group has at least one summary.
   const [worst] = slowest as [ProfileSummary]
   return {
     route,
@@ -77,7 +80,7 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
   }
 }
 
-/** Whether the server is to blame for how a request ended. */
+/** Whether a request failed on the server: a status of 500 or more, a failed stream or a crash. */
 export function isError({ outcome, status }: ProfileSummary): boolean {
   return status >= 500 || outcome === 'crashed' || outcome === 'stream-failed'
 }
@@ -86,41 +89,41 @@ function toWorst({ duration, outcome, status, token }: ProfileSummary): WorstPro
   return { token, status, outcome, duration }
 }
 
-/** By the nearest rank: always a value that there was. */
+/** The nearest-rank method: the result is always one of the values. */
 function percentile(sorted: Float64Array, percent: number): number {
   return Number(sorted[Math.ceil((percent / 100) * sorted.length) - 1])
 }
 
-/** How the requests of all routes went. */
+/** Statistics of all routes. */
 export interface RoutesReport {
-  /** When the process began that tells, in milliseconds since 1970. */
+  /** The start of the current process, in milliseconds since 1970. */
   readonly startedAt: number
-  /** How many main requests there were. */
+  /** The number of main requests. */
   readonly requests: number
   readonly routes: readonly RouteReport[]
 }
 
-/** How those of a route went, and how before the last restart and since. */
+/** Statistics of one route, with a comparison of before and after the last restart. */
 export interface RouteReport extends RouteStatistics {
-  /** How many there were on either side. */
+  /** The numbers of requests before and since the restart. */
   readonly counts: { readonly before: number; readonly since: number }
-  /** What has changed; `null` where there were too few requests to tell. */
+  /** The compared values; `null` if there were too few requests. */
   readonly changes: Readonly<Record<ComparedField, RouteChange | null>>
 }
 
-/** What is compared. */
+/** The columns that are compared. */
 type ComparedField = 'p50' | 'p95' | 'errorRate'
 
-/** What something was before the restart, and has been since. */
+/** A value before and since the restart. */
 export interface RouteChange {
   readonly before: number
   readonly since: number
 }
 
-/** On both sides: a median of fewer says little, and what is rare is not even seen in fewer than twenty. */
+/** The least numbers of requests on both sides of a comparison: rare slow requests and errors need a larger sample. */
 export const leastCounts: Readonly<Record<ComparedField, number>> = { p50: 5, p95: 20, errorRate: 20 }
 
-/** Gathers the statistics of routes, over all records that are wanted; sub-requests do not count. */
+/** Computes the statistics of all routes from the matching profiles, without sub-requests. */
 export async function gatherRoutes(
   storage: Pick<ProfileStorage, 'search'>,
   { filters, sort }: RoutesRequest,
@@ -131,13 +134,13 @@ export async function gatherRoutes(
   const before = byRoute(gatherStatistics(summaries.filter(({ time }) => time < startedAt)))
   const since = byRoute(gatherStatistics(summaries.filter(({ time }) => time >= startedAt)))
   const routes = gatherStatistics(summaries).map(statistics => {
-    const spells = [before.get(statistics.route), since.get(statistics.route)] as const
-    return { ...statistics, ...compareSpells(...spells) }
+    const { route } = statistics
+    return { ...statistics, ...compareWithBefore(before.get(route), since.get(route)) }
   })
   return { startedAt, requests: routes.reduce((sum, { count }) => sum + count, 0), routes: sortRoutes(routes, sort) }
 }
 
-function compareSpells(
+function compareWithBefore(
   before: RouteStatistics | undefined,
   since: RouteStatistics | undefined,
 ): Pick<RouteReport, 'changes' | 'counts'> {
@@ -160,32 +163,32 @@ function sortRoutes(routes: readonly RouteReport[], { direction, field }: Routes
   return routes.toSorted((one, other) => sign * compare(one, other))
 }
 
-/** What statistics of routes are asked for. */
+/** The parsed parameters of the route statistics. */
 export interface RoutesRequest {
-  /** Those of the list. */
+  /** The same filters as those of the list. */
   readonly filters: readonly ProfileFilter[]
   readonly sort: { readonly field: RouteField; readonly direction: 'ascending' | 'descending' }
-  /** What was given, by the names of its parameters. */
+  /** The given parameters by name. */
   readonly parameters: Readonly<Record<string, string>>
-  /** What was given and not understood, as sentences. */
+  /** Sentences about parameters that are ignored or corrected. */
   readonly notes: readonly string[]
 }
 
-/** Columns that routes can be sorted by. */
+/** The sortable columns. */
 export const routeFields = ['route', 'count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
 
-/** One of them. */
+/** A sortable column. */
 type RouteField = (typeof routeFields)[number]
 
-/** A name stands first where it begins the alphabet, a number where it is the greatest. */
+/** Returns the default direction of a column: names ascend, numbers descend. */
 export function usualDirection(field: RouteField): RoutesRequest['sort']['direction'] {
   return field === 'route' ? 'ascending' : 'descending'
 }
 
-/** Those of the list that make no sense where nothing is listed. */
+/** Parameters of the list that have no meaning for statistics. */
 const unfit: readonly string[] = ['limit', 'page', 'pinned', 'type', 'sort', 'order']
 
-/** Reads the parameters: the filters are those of the list; never fails. */
+/** Parses the parameters of the route statistics. Never throws. */
 export function parseRoutesRequest(given: URLSearchParams): RoutesRequest {
   const listed = new URLSearchParams([...given].filter(([name]) => !unfit.includes(name)))
   const { notes, parameters, query } = parseListRequest(listed)

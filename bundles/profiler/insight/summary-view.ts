@@ -11,16 +11,16 @@ import { listLink, recordLink } from '../profile/links.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { isBrowserProbe } from './latest.ts'
 
-/** How much something wants to be looked at. */
+/** The colour of a status, badge or finding. */
 export type Tone = 'plain' | 'ok' | 'warning' | 'error'
 
-/** A word or a count beside the name of something. */
+/** A word or a count in a coloured frame. */
 export interface Badge {
   readonly text: string
   readonly tone: Tone
 }
 
-/** A summary as templates show it: texts, and links to go with them. */
+/** The summary of a profile for templates: texts and links. */
 export interface SummaryView {
   readonly token: string
   readonly link: string
@@ -32,9 +32,9 @@ export interface SummaryView {
   readonly method: string
   /** The full URL. */
   readonly address: string
-  /** Its path and query. */
+  /** The path and query of the URL. */
   readonly target: string
-  /** Whether following the URL is the same request once more. */
+  /** Whether a link to the URL repeats the request. */
   readonly canBeVisited: boolean
   readonly ip: string
   readonly ipLink: string
@@ -43,7 +43,7 @@ export interface SummaryView {
   readonly time: FormattedTime
   readonly duration: string
   readonly memory: string
-  /** How it ended, as a sentence. */
+  /** A sentence about how the request ended. */
   readonly outcome: string
   readonly badges: readonly Badge[]
   readonly isSubRequest: boolean
@@ -51,7 +51,7 @@ export interface SummaryView {
   readonly parentLink: string
 }
 
-/** Makes what templates show of a summary. */
+/** Creates the view of a summary for templates. */
 export function toSummaryView(summary: ProfileSummary): SummaryView {
   const { ip, method, outcome, parent, status, token, url } = summary
   return {
@@ -79,7 +79,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
   }
 }
 
-/** What is said of each outcome of a request, and its colour. */
+/** A sentence and a colour for each outcome of a request. */
 export const outcomes: Readonly<Record<Outcome, { sentence: string; tone: Tone }>> = {
   complete: { sentence: 'Completed', tone: 'plain' },
   aborted: { sentence: 'The client closed the connection before the response was complete.', tone: 'warning' },
@@ -93,13 +93,15 @@ function describeStatus(status: number): string {
   return `${status >= 400 ? 'Error ' : ''}${status} ${statusText(status)}`
 }
 
-/** A request that failed is no success, whatever its status. The error page of a browser's probe looks like the probe. */
+/**
+ * A failed request is an error, whatever its status. The error page for a browser probe has the colour of the probe.
+ */
 function toneOfSummary(summary: ProfileSummary): Tone {
   if (outcomes[summary.outcome].tone === 'error') return 'error'
   return isBrowserProbe({ ...summary, parent: null }) ? 'plain' : toneOf(summary.status)
 }
 
-/** How much a status wants to be looked at. */
+/** The colour of an HTTP status. */
 function toneOf(status: number): Tone {
   if (status === 0) return 'plain'
   if (status >= 400) return 'error'
@@ -122,7 +124,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   return badges
 }
 
-/** The same with one badge more, if there is one. */
+/** Returns the view with an additional badge, or the same view without one. */
 export function withBadge<view extends SummaryView>(view: view, badge: Badge | undefined): view {
   return badge === undefined ? view : { ...view, badges: [...view.badges, badge] }
 }

@@ -9,7 +9,7 @@ import type { Profile } from '../../profile/profile.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
 
-/** Reads what was sent in the body of a request, as far as it was kept: its fields one by one. */
+/** Reads the stored parts of a request body: facts, fields and files by name. */
 export function readRequestBody({ collectors }: Profile): Map<string, string> {
   const body = collectors.request?.body
   if (body === undefined) return new Map()
@@ -30,10 +30,12 @@ export function readRequestBody({ collectors }: Profile): Map<string, string> {
   return new Map(parts.filter(([, text]) => text !== ''))
 }
 
-/** Headers of error pages that the profiler has made: what they show has times in it. */
+/** The header of the profiler's error pages: these contain times, so their sizes differ each time. */
 const ownPageHeader = 'x-debug-exception'
 
-/** Reads what is known of the body of a response: its size before compression. What stood in it is not recorded. */
+/**
+ * Reads the stored facts of a response body: its size before compression, and its transfer. Its content is not stored.
+ */
 export function readResponseBody({ collectors: { response } }: Profile): Map<string, string> {
   if (response === undefined || readPairs(response.headers, false, []).has(ownPageHeader)) return new Map()
   const parts: [string, string][] = [
@@ -43,7 +45,7 @@ export function readResponseBody({ collectors: { response } }: Profile): Map<str
   return new Map(parts.filter(([, text]) => text !== ''))
 }
 
-/** What a listener has done for an event, in all its calls together. */
+/** All calls of a listener for an event. */
 export interface ListenerUse {
   readonly event: string
   readonly name: string
@@ -53,11 +55,11 @@ export interface ListenerUse {
   readonly duration: number
   readonly isStopped: boolean
   readonly hasThrown: boolean
-  /** What it has changed, such as `set header etag`. */
+  /** The changes that the listener made, such as `set header etag`. */
   readonly changes: readonly string[]
 }
 
-/** Reads who was called in a profile, by event, listener and priority, in the order of the first calls. */
+/** Reads the called listeners by event, listener and priority, in the order of their first calls. */
 export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
   const uses = new Map<string, ListenerUse>()
   for (const { details, duration = 0, hasThrown, isStopped, kind, name, parent, priority } of readEventTree(profile)
@@ -79,7 +81,7 @@ export function readListenerUses(profile: Profile): Map<string, ListenerUse> {
   return uses
 }
 
-/** A message, and how often it was logged. */
+/** A log message, and how often it was logged. */
 export interface LogUse {
   readonly level: string
   readonly channel: string
@@ -87,7 +89,7 @@ export interface LogUse {
   readonly times: number
 }
 
-/** Reads what was logged in a profile, by level, channel and message, in the order in which each came first. */
+/** Reads the log messages by level, channel and text, in the order of their first occurrence. */
 export function readLogUses(profile: Profile): Map<string, LogUse> {
   const uses = new Map<string, LogUse>()
   for (const { channel, level, message } of readLogs(profile).logs) {
@@ -97,17 +99,20 @@ export function readLogUses(profile: Profile): Map<string, LogUse> {
   return uses
 }
 
-/** How long something took, in all its times together. */
+/** The total duration of an event or a measured part. */
 export interface Timing {
   readonly name: string
-  /** `main` of what a request is made of, else `event` or `measured`. */
+  /** `main` for the parts of a request, `event` for dispatches, `measured` for the stopwatch. */
   readonly kind: 'main' | 'event' | 'measured'
-  /** Microseconds, whole ones. */
+  /** Whole microseconds. */
   readonly duration: number
   readonly times: number
 }
 
-/** Reads how long a request took, and its controller, templates and outgoing calls; then event by event, and what was measured. */
+/**
+ * Reads the durations of a request: total, controller, templates and HTTP client calls; then events, then the
+ * stopwatch.
+ */
 export function readTimings(profile: Profile): Map<string, Timing> {
   const { collectors, summary } = profile
   const tree = readEventTree(profile)
@@ -141,7 +146,10 @@ export function readTimings(profile: Profile): Map<string, Timing> {
   return new Map(timings.map(timing => [`${timing.kind} ${timing.name}`, timing]))
 }
 
-/** Reads names and values of a profile, headers or parameters: all values of each name, but for some names. */
+/**
+ * Groups the values of headers or parameters by name, sorted by name. `hasCase` keeps the case of names; `without`
+ * excludes names.
+ */
 export function readPairs(pairs: Pairs = [], hasCase: boolean, without: readonly string[]): Map<string, string[]> {
   const values = new Map<string, string[]>()
   for (const [name, value] of pairs) {
@@ -154,17 +162,17 @@ export function readPairs(pairs: Pairs = [], hasCase: boolean, without: readonly
   return new Map([...values].sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** Reads what was thrown in a profile, and how often, by class and message. */
+/** Counts the exceptions of a profile by class and message. */
 export function readExceptionUses(profile: Profile): Map<string, number> {
   return count(readExceptions(profile).map(({ message, name }) => (message === '' ? name : `${name}: ${message}`)))
 }
 
-/** Reads how often each template of a profile was rendered. */
+/** Counts the renders of a profile by template. */
 export function readTemplateUses(profile: Profile): Map<string, number> {
   return count(readRenders(profile).all.map(({ name }) => name))
 }
 
-/** Reads how each outgoing request of a profile ended, by method and URL. */
+/** Reads the outcomes of the HTTP client calls by method and URL. */
 export function readCallUses(profile: Profile): Map<string, string[]> {
   const uses = new Map<string, string[]>()
   for (const { method, outcome, url } of readCalls(profile).calls) {

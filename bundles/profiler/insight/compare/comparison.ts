@@ -16,7 +16,7 @@ import {
   type Timing,
 } from './compared-parts.ts'
 
-/** What of two profiles is the same and what is not, part by part. Names are compared in lower case, where case means nothing. */
+/** The equal and different parts of two profiles. Case-insensitive names are in lower case. */
 export interface Comparison {
   readonly summary: readonly Compared<string | number>[]
   readonly timings: readonly Compared<Timing>[]
@@ -33,7 +33,7 @@ export interface Comparison {
   readonly logs: readonly Compared<LogUse>[]
 }
 
-/** What is another in each request by its nature is not compared. */
+/** Headers and attributes that differ in each request, so they are not compared. */
 export const neverCompared: readonly string[] = [
   'date',
   'x-debug-token',
@@ -43,7 +43,7 @@ export const neverCompared: readonly string[] = [
   replayAttribute,
 ]
 
-/** It tells the length of what was sent, compressed or not; bodies are compared by themselves. */
+/** Not compared: it may be the length before or after compression. The sizes of bodies are compared instead. */
 const lengthHeader = 'content-length'
 
 /** Compares two profiles, part by part. */
@@ -62,7 +62,7 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     requestHeaders: compare(profile => readHeaders('request', profile)),
     requestBody: compare(readRequestBody),
     responseHeaders: compare(profile => readHeaders('response', profile)),
-    // What is known of one alone says nothing of the other.
+    // A fact that only one profile contains is no difference.
     responseBody: compare(readResponseBody).filter(({ change }) => change === 'same' || change === 'changed'),
     exceptions: compare(readExceptionUses),
     listeners: compare(readListenerUses, isSameUse),
@@ -75,10 +75,10 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
 function readHeaders(part: 'request' | 'response', { collectors, summary }: Profile): Map<string, string[]> {
   const headers = readPairs(collectors[part]?.headers, false, [...neverCompared, lengthHeader])
   if (part === 'request') return headers
-  return new Map([...headers].map(([name, values]) => [name, values.map(value => toSteadyValue(name, value, summary))]))
+  return new Map([...headers].map(([name, values]) => [name, values.map(value => toStableValue(name, value, summary))]))
 }
 
-/** When it was, and what it took, is no difference of this kind. */
+/** The compared fields of summaries. Times and durations differ in each request. */
 const summaryFields = [
   ...(['status', 'outcome', 'exception', 'method', 'url', 'route', 'controller', 'contentType', 'ip'] as const),
   ...(['errors', 'warnings', 'calls', 'subRequests'] as const),
@@ -94,20 +94,20 @@ function isSameUse(first: ListenerUse, second: ListenerUse): boolean {
   return describe(first) === describe(second)
 }
 
-/** Whether something is in both of two and the same, in both and another, or in one of them only. */
-export type Change = 'same' | 'changed' | 'onlyFirst' | 'onlySecond'
+/** Whether a value is equal in both profiles, different, or in one of them only. */
+export type DifferenceKind = 'same' | 'changed' | 'onlyFirst' | 'onlySecond'
 
-/** Something that is in at least one of two, and what it is there. */
+/** A value that is in at least one of two profiles. */
 export interface Compared<value> {
   readonly key: string
   readonly first: value | undefined
   readonly second: value | undefined
-  readonly change: Change
+  readonly change: DifferenceKind
 }
 
 /**
- * Compares what two have by its keys, in the order in which either has it first: whichever of them is called the first one,
- * the order is the same.
+ * Compares two maps by key. A key is sorted by its lower position in the two maps, so the order is the same if the maps
+ * are exchanged.
  */
 export function compareMaps<value>(
   first: ReadonlyMap<string, value>,
@@ -131,13 +131,13 @@ function changeOf<value>(
   first: value | undefined,
   second: value | undefined,
   isSame: (first: value, second: value) => boolean,
-): Change {
+): DifferenceKind {
   if (second === undefined) return 'onlyFirst'
   if (first === undefined) return 'onlySecond'
   return isSame(first, second) ? 'same' : 'changed'
 }
 
-/** What fields of a summary are called in a comparison, unless by their own names. */
+/** Names of fields of a summary in texts, if they differ from the name in code. */
 const fieldNames: ReadonlyMap<string, string> = new Map([
   ['contentType', 'content type'],
   ['url', 'URL'],
@@ -146,19 +146,19 @@ const fieldNames: ReadonlyMap<string, string> = new Map([
   ['subRequests', 'sub-requests'],
 ])
 
-/** Names a field of a summary for people. */
+/** Returns the name of a field of a summary in texts. */
 export function nameOfField(field: string): string {
   return fieldNames.get(field) ?? field
 }
 
-/** Milliseconds: such headers tell whole seconds. */
+/** Milliseconds: dates in headers have whole seconds. */
 const tolerance = 2000
 
 /**
- * Writes the value of a response header without what is new in each response by its nature: a nonce, and an end of
- * freshness that is the time of the answer.
+ * Replaces the parts of a response header that differ in each response: a nonce, and an `expires` at the time of the
+ * response.
  */
-function toSteadyValue(
+function toStableValue(
   name: string,
   value: string,
   { duration, time }: Pick<ProfileSummary, 'duration' | 'time'>,

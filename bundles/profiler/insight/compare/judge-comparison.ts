@@ -1,15 +1,15 @@
 import { formatCount, shorten } from '../../profile/format.ts'
 import { type Compared, type Comparison, nameOfField } from './comparison.ts'
 
-/** Whether two records tell of the same, in a few words. */
+/** A short summary of a comparison. */
 export interface Verdict {
-  /** Whether the second has come out as the first did, but for times. */
+  /** Whether both profiles are equal except for times. */
   readonly isSame: boolean
   /** `Only timings changed`, or `3 changes`: {@link Verdict.changes} lists them. */
   readonly title: string
-  /** What has come out another way. */
+  /** Differences in the result of the request. */
   readonly changes: readonly VerdictChange[]
-  /** What was asked another way, which may be why. */
+  /** Differences in the request itself, which may be the cause. */
   readonly asked: readonly VerdictChange[]
 }
 
@@ -20,10 +20,10 @@ interface VerdictChange {
   readonly count: number
 }
 
-/** Fields of a summary that the client decides upon. */
+/** Fields of a summary that the client determines. */
 const askedFields: readonly string[] = ['method', 'url', 'ip']
 
-/** What one difference of a part is called, in the order of their weight; with or without its name. */
+/** Nouns for the differences of each part, the most important first. `isNamed` lists the names of the differences. */
 const partNouns: readonly PartNoun[] = [
   { part: 'exceptions', noun: 'exception', isNamed: false, field: 'exception' },
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
@@ -45,11 +45,11 @@ interface PartNoun {
   readonly noun: string
   readonly many?: string
   readonly isNamed: boolean
-  /** The field of the summary that says it already. */
+  /** The field of the summary that contains the same difference. */
   readonly field?: string
 }
 
-/** Judges a comparison: what has changed, without when and how long. */
+/** Summarizes the differences of a comparison, without times and durations. */
 export function judgeComparison(comparison: Comparison): Verdict {
   const fields = comparison.summary.filter(isDifferent)
   const isAsked = ({ key }: Compared<unknown>) => askedFields.includes(key)
@@ -82,7 +82,7 @@ function isDifferent({ change }: Compared<unknown>): boolean {
   return change !== 'same'
 }
 
-/** Of a value or a name; the table below has all of it. */
+/** The maximal length of a value or a name: the page shows it in full in a table. */
 const longText = 60
 
 function describeField(field: Compared<string | number>): VerdictChange {

@@ -7,7 +7,7 @@ import type { Profile } from '../../profile/profile.ts'
 
 const urlLength = 120
 
-/** Finds outgoing requests that were sent again and again: the very same, or those that differ in a value only. */
+/** Finds repeated HTTP client calls: with the same URL, or with URLs that differ in a value only. */
 export const repeatedCallsRule: FindingRule<Profile> = {
   name: 'repeated-calls',
   title: 'HTTP client call repeated',
@@ -35,7 +35,7 @@ type Description = Pick<RuleFinding, 'evidence' | 'place' | 'severity'>
 function describe(calls: readonly StoredCall[]): Description {
   return {
     severity: 'warning',
-    // The first one may well be needed.
+    // The first call may be necessary, so the link leads to the second one.
     place: { panel: 'http', anchor: `call-${calls[1]?.index}` },
     evidence: { count: calls.length, time: timeOf(calls) },
   }
@@ -49,42 +49,47 @@ function timeOf(calls: readonly StoredCall[]): number {
   return calls.reduce((sum, call) => sum + durationOf(call), 0)
 }
 
-/** Milliseconds; for less, nobody rewrites anything. */
+/** Milliseconds. A smaller saving is not worth a change. */
 const leastSaving = 50
 
-/** Finds outgoing requests of one listener or controller that were sent one after another, and perhaps need not be. */
+/**
+ * Finds HTTP client calls that one listener or controller sent one after another, although they could run in parallel.
+ */
 export const sequentialCallsRule: FindingRule<Profile> = {
   name: 'sequential-calls',
   title: 'HTTP client calls in sequence',
   find(profile) {
     const { calls } = readCalls(profile)
     const { alike, same } = findRepeated(calls)
-    // They have a finding of their own, and better advice.
+    // Repeated calls have their own finding, with better advice.
     const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
     const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
-    // Afterwards nobody waits for them.
+    // Calls after the response do not delay the client.
     const end = profile.summary.duration
     const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
-    const byMaker = groupBy(candidates, call => String(findMaker(call, listeners)))
-    return [...byMaker.values()].flatMap(findRuns).flatMap(describeRun)
+    const byListener = groupBy(candidates, call => String(findListener(call, listeners)))
+    return [...byListener.values()].flatMap(findRuns).flatMap(describeRun)
   },
 }
 
-/** The innermost listener that was called when it was sent: the last of those that have begun. The controller is none. */
-function findMaker({ start }: StoredCall, listeners: readonly EventNode[]): number {
+/**
+ * Returns the index of the innermost listener that was running when the call was sent; -1 for the controller. The
+ * innermost listener is the last one that had started.
+ */
+function findListener({ start }: StoredCall, listeners: readonly EventNode[]): number {
   const at = start * 1000
-  const maker = listeners.findLast(node => node.start <= at && at < node.start + (node.duration ?? Infinity))
-  return maker?.index ?? -1
+  const listener = listeners.findLast(node => node.start <= at && at < node.start + (node.duration ?? Infinity))
+  return listener?.index ?? -1
 }
 
-/** Those that were under way alone, up to one that was not. */
+/** Splits calls into runs without overlap: each call of a run starts after the end of the previous one. */
 function findRuns(calls: readonly StoredCall[]): StoredCall[][] {
   const runs: StoredCall[][] = []
   let end = Number.NEGATIVE_INFINITY
   for (const call of calls.toSorted((a, b) => a.start - b.start)) {
     if (call.start >= end) (runs.at(-1) ?? open(runs)).push(call)
     else {
-      // It has begun before the one before it was over: those two are no run.
+      // The call overlaps the previous one: neither belongs to a run.
       runs.at(-1)?.pop()
       open(runs)
     }
@@ -120,20 +125,20 @@ function describeRun(run: readonly StoredCall[]): RuleFinding[] {
   ]
 }
 
-/** Two may be chance, or come from parts of a page that do not know of one another. */
+/** Two equal calls may come from independent parts of a page. */
 const leastSame = 3
 
-/** Fewer may be different things; so many are the items of a list, asked for one by one. */
+/** Fewer similar calls may be unrelated; five are probably the items of a list. */
 const leastAlike = 5
 
-/** Calls that stand for one. */
+/** Equal or similar calls. */
 interface CallGroup {
-  /** Their method and address; `:id` stands for what differs. */
+  /** The method and URL; `:id` replaces the values that differ. */
   readonly name: string
   readonly calls: readonly StoredCall[]
 }
 
-/** Finds calls that read the same, and those whose addresses differ in a value only. */
+/** Finds reading calls with the same URL, and those with URLs that differ in a value only. */
 function findRepeated(calls: readonly StoredCall[]): {
   readonly same: readonly CallGroup[]
   readonly alike: readonly CallGroup[]
@@ -151,7 +156,7 @@ function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string
     .filter(({ calls }) => calls.length >= least)
 }
 
-/** Whether a call reads, and was answered: what writes is meant each time, and whoever has failed is asked again rightly. */
+/** Whether a call reads and was answered: a repeated write is intended, and a retry after a failure is right. */
 export function isAnswered({ end, error, method, status }: StoredCall): boolean {
   const isRead = method === 'GET' || method === 'HEAD'
   return isRead && end !== undefined && error === '' && status > 0 && status < 500 && status !== 429
@@ -161,7 +166,7 @@ function nameOf({ method, url }: StoredCall): string {
   return `${method} ${url}`
 }
 
-/** Segments of a path that name one of many: numbers, UUIDs, and what is as long as a digest in hexadecimal. */
+/** Segments of a path that identify an item: numbers, UUIDs, and hexadecimal digests. */
 const identifiers = /(?<=[^/]\/)(?:\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{16,})(?=\/|$)/gi
 
 function patternOf({ method, url }: StoredCall): string {

@@ -4,13 +4,13 @@ import type { Badge } from '../summary-view.ts'
 import { toBadge } from './finding.ts'
 import type { Inspector } from './inspector.ts'
 
-/** Records beyond the first of a list are not read for their badges alone. */
+/** The number of rows in a list that get a badge: the profiles of further rows are not read. */
 const readLimit = 200
 
-/** How many records are remembered: some pages of a list that is looked at again and again. */
-const memory = 2000
+/** The number of cached badges, enough for several pages of a list. */
+const cacheLimit = 2000
 
-/** What badges are made with. */
+/** The services of {@link FindingBadges}. */
 interface BadgeServices {
   readonly storage: Pick<ProfileStorage, 'find'>
   readonly inspector: () => Promise<Inspector>
@@ -18,8 +18,9 @@ interface BadgeServices {
 }
 
 /**
- * Makes the badges of rows of a list, of which only summaries are read. A record is read for its badge when a list first
- * shows it, and what was found is remembered until it is amended: so a list that renews itself reads what is new.
+ * Creates the badges for the rows of a list. Lists read summaries only, but findings need the whole profile: it is read
+ * when a list first shows it, and its badge is cached until the profile is saved again. So a live list reads new
+ * profiles only.
  */
 export class FindingBadges {
   readonly #services: BadgeServices
@@ -30,7 +31,7 @@ export class FindingBadges {
     services.signals.on('profile.saved', ({ token }) => void this.#known.delete(token))
   }
 
-  /** The badges of these records; those without findings, and those that are gone, have none. */
+  /** Returns the badges by token. Profiles without findings and deleted profiles have none. */
   async find(tokens: readonly string[]): Promise<ReadonlyMap<string, Badge>> {
     const wanted = tokens.slice(0, readLimit)
     await Promise.all(wanted.filter(token => !this.#known.has(token)).map(token => this.#read(token)))
@@ -38,7 +39,7 @@ export class FindingBadges {
       const badge = this.#known.get(token)
       return badge === undefined ? [] : [[token, badge]]
     })
-    while (this.#known.size > memory) this.#forgetOldest()
+    while (this.#known.size > cacheLimit) this.#forgetOldest()
     return new Map(badges)
   }
 

@@ -3,22 +3,22 @@ import { formatCount } from '../../profile/format.ts'
 import { recordLink } from '../../profile/links.ts'
 import type { Badge, Tone } from '../summary-view.ts'
 
-/** Something about a recorded request that could be better. */
+/** A possible improvement of a recorded request. */
 export interface Finding extends RuleFinding {
-  /** The name of the rule that has found it. */
+  /** The name of the rule. */
   readonly rule: string
-  /** The rule's title. */
+  /** The title of the rule. */
   readonly title: string
 }
 
-/** A part of a sentence. */
+/** A part of the sentence for the problem. */
 interface ProblemPart {
   readonly text: string
-  /** Whether it was recorded. */
+  /** Whether the text is a recorded value, which is shown as code. */
   readonly isValue: boolean
 }
 
-/** Tells what was recorded from the sentence that it stands in. */
+/** Splits the sentence for the problem into its own text and the recorded values in it. */
 export function splitProblem({ problem, values = {} }: RuleFinding): ProblemPart[] {
   return problem
     .split(/(\{[\w-]+\})/)
@@ -29,7 +29,7 @@ export function splitProblem({ problem, values = {} }: RuleFinding): ProblemPart
     .filter(({ text }) => text !== '')
 }
 
-/** Writes the sentence of what was found. */
+/** Writes the sentence for the problem, with the recorded values. */
 export function writeProblem(finding: RuleFinding): string {
   return splitProblem(finding)
     .map(({ text }) => text)
@@ -38,18 +38,24 @@ export function writeProblem(finding: RuleFinding): string {
 
 const tones = { info: 'plain', warning: 'warning', error: 'error' } as const satisfies Record<Severity, Tone>
 
-/** How a finding is coloured. */
+/** The colour of a finding. */
 export function toneOf({ severity }: RuleFinding): Exclude<Tone, 'ok'> {
   return tones[severity]
 }
 
-/** How many there are, as the worst of them is coloured; `undefined` when there are none. They are in order. */
+/**
+ * Creates a badge with the number of findings, in the colour of the first, most severe one; `undefined` without
+ * findings.
+ */
 export function toBadge(findings: readonly RuleFinding[]): Badge | undefined {
   const [worst] = findings
   return worst && { text: formatCount(findings.length, 'finding'), tone: toneOf(worst) }
 }
 
-/** Where a finding of a record can be seen: what it points at, else the panel of all findings. */
+/**
+ * Returns the link to the place of a finding; without a place, to the panel of findings. `token` is that of the
+ * profile.
+ */
 export function linkToFinding({ place }: RuleFinding, token: string): string {
   if (place === undefined) return recordLink(token, 'findings')
   const { anchor, panel, token: other = token } = place

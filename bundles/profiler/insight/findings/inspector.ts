@@ -8,33 +8,34 @@ import { blockedLoopRule, lateWorkRule, slowListenerRule } from './time-rules.ts
 import { needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
 
 /**
- * Looks at records by all rules: the profiler's, and those that bundles have added by then. It is done when somebody looks
- * at a record, never when it is made: nothing of it is kept, so a new rule speaks of old records too.
+ * Applies all rules to profiles: those of the profiler, and those of bundles. Rules run when a profile is read, not
+ * when it is recorded. Findings are not stored, so a new rule applies to old profiles, too.
  */
 export class Inspector {
   readonly #added: readonly FindingRule[]
 
-  /** Bundles may add rules at any time. */
+  /** `added` is read at each inspection, because bundles may add rules at any time. */
   constructor(added: readonly FindingRule[]) {
     this.#added = added
   }
 
+  /** The rules of the profiler, then those of bundles. */
   get rules(): readonly FindingRule<Profile>[] {
     return [...profilerRules, ...this.#added]
   }
 
-  /** What could be better about a request, the worst first. */
+  /** Returns the findings of a profile, the most severe first. */
   inspect(profile: Profile): readonly Finding[] {
     return findFindings(profile, this.rules)
   }
 }
 
-/** Of one rule; whoever has more of them has seen enough. */
+/** The maximal number of findings of one rule. */
 const limit = 10
 
 const order: readonly Severity[] = ['error', 'warning', 'info']
 
-/** Finds what could be better about a recorded request, the worst first. Never throws: a rule that does is told as a finding. */
+/** Returns the findings of a profile, the most severe first. Never throws: an error of a rule becomes a finding. */
 export function findFindings(
   profile: Profile,
   rules: Iterable<FindingRule<Profile>> = profilerRules,
@@ -63,7 +64,7 @@ function ask(rule: FindingRule<Profile>, profile: Profile): readonly RuleFinding
   }
 }
 
-/** The profiler's own rules. Each has its entry in `docs/reference/findings.md`. */
+/** The rules of the profiler. Each has an entry in `docs/reference/findings.md`. */
 export const profilerRules: readonly FindingRule<Profile>[] = [
   blockedLoopRule,
   slowListenerRule,

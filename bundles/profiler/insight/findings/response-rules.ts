@@ -5,13 +5,13 @@ import { formatBytes } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
 import type { CollectorData, Profile } from '../../profile/profile.ts'
 
-/** Finds pages that say of themselves, in contradiction to what is known of them, how they may be cached. */
+/** Finds pages whose cache headers contradict their content: a cookie, `Vary: *`, or a page without personal data. */
 export const uncacheableResponseRule: FindingRule<Profile> = {
   name: 'uncacheable-response',
   title: 'Uncacheable response',
   find({ collectors, summary }) {
     const { contentType, method, parent, status } = summary
-    // Data is often made anew each time, on purpose.
+    // Responses with data often forbid caching on purpose.
     const isPage = method === 'GET' && status === 200 && parent === null && /^text\/html/i.test(contentType ?? '')
     return isPage ? judgeCaching(collectors) : []
   },
@@ -60,7 +60,7 @@ function judgeCaching(collectors: CollectorData): RuleFinding[] {
   return []
 }
 
-/** Whether the answer may be meant for one client only. */
+/** Whether the response may depend on the client. */
 function isPersonal({ request, session }: CollectorData): boolean {
   const hasCredentials = ['cookie', 'authorization'].some(name => readHeader(request, name).length > 0)
   return hasCredentials || (session?.useCount ?? 0) > 0
@@ -71,10 +71,10 @@ function nameOf(cookie: string): string {
   return name
 }
 
-/** Bytes that are sent before the client has to confirm any (RFC 6928, section 2): less arrives as soon in full length. */
+/** Bytes of the initial congestion window (RFC 6928, section 2): compression does not speed up a smaller response. */
 const leastSize = 14_600
 
-/** Finds long responses of text that were sent as they are to a client that takes them compressed. */
+/** Finds long text responses that were sent uncompressed to a client that accepts compression. */
 export const uncompressedResponseRule: FindingRule<Profile> = {
   name: 'uncompressed-response',
   title: 'Response not compressed',
@@ -96,7 +96,10 @@ export const uncompressedResponseRule: FindingRule<Profile> = {
   },
 }
 
-/** Whoever says no-transform means it; and who says that it depends on the coding has tried. */
+/**
+ * Whether a response should have been compressed. `no-transform` forbids it. `Vary: Accept-Encoding` means that
+ * compression was tried and saved nothing.
+ */
 function isMissed({ request, response }: CollectorData): boolean {
   const has = (name: string, pattern: RegExp) => readHeader(response, name).some(value => pattern.test(value))
   if (has('content-encoding', /./) || has('cache-control', /\bno-transform\b/i)) return false
@@ -107,12 +110,12 @@ function accepts(header: string): boolean {
   return header.split(',').some(coding => /^\s*(?:gzip|br)\s*(?:$|;\s*q=(?!0(?:\.0*)?\s*$))/i.test(coding))
 }
 
-/** Finds cookies that others can read, send or change. */
+/** Finds cookies that scripts, other sites or the network can read or send. */
 export const insecureCookieRule: FindingRule<Profile> = {
   name: 'insecure-cookie',
   title: 'Insecure cookie',
   find({ collectors, summary }) {
-    // What a sub-request sets is set with the main request's response, if at all.
+    // The client receives the cookies of the main response only.
     if (summary.parent !== null) return []
     const isSecure = summary.url.startsWith('https:')
     return readHeader(collectors.response, 'set-cookie')
@@ -124,7 +127,7 @@ export const insecureCookieRule: FindingRule<Profile> = {
 
 interface Cookie {
   readonly name: string
-  /** By their names in lower case. */
+  /** Attributes by lower-case name. */
   readonly attributes: ReadonlyMap<string, string>
 }
 
@@ -141,14 +144,14 @@ function split(text: string): [name: string, value: string] {
   return [name.trim(), value.join('=').trim()]
 }
 
-/** It holds nothing any more. */
+/** Whether the response deletes the cookie. */
 function isRemoved({ attributes }: Cookie, now: number): boolean {
   const maxAge = attributes.get('max-age')
   if (maxAge !== undefined) return Number(maxAge) <= 0
   return Date.parse(attributes.get('expires') ?? '') <= now
 }
 
-/** Scripts send it along in a header, to show that they are of the site. */
+/** Names of cookies for CSRF protection: scripts of the site read them and send them in a header. */
 const forScripts = /[cx]srf/i
 
 function judgeCookie({ attributes, name }: Cookie, isSecure: boolean): RuleFinding[] {

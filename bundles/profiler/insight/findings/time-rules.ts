@@ -8,12 +8,12 @@ import type { Profile } from '../../profile/profile.ts'
 import { readRenders } from '../../profile/renders.ts'
 
 /**
- * Milliseconds of CPU time at a stretch: all others wait so long, and notice it. What a process does only once, such as
- * loading the code of its first error page, takes half of that.
+ * Milliseconds of CPU time without a pause, in which no other request proceeds. Work that a process does only once,
+ * such as loading the code of its first error page, takes half of that.
  */
 const leastBlock = 200
 
-/** Finds out that nothing else could be answered for a while, and who was at work. */
+/** Finds long blocks of the event loop, and the request that caused each. */
 export const blockedLoopRule: FindingRule<Profile> = {
   name: 'blocked-loop',
   title: 'Event loop blocked',
@@ -52,15 +52,15 @@ function describeBlock(by: string, token: string, time: string): Description {
   }
 }
 
-/** Milliseconds: who waits notices a tenth of a second. */
+/** Milliseconds: users notice a tenth of a second. */
 const leastTime = 100
 
-/** Of the whole request: beside something much slower it is not what to begin with. */
+/** The least share of the request: a smaller part is not the first thing to improve. */
 const leastShare = 0.2
 
 /**
- * Listeners of the framework and of the profiler. What they wait for (the client's body, the disk, other threads) is
- * not theirs, and nobody can make them do less.
+ * Listeners of the framework and of the profiler. They wait for the client's body, the disk or other threads, and the
+ * application cannot make them faster.
  */
 export const ownListeners: ReadonlySet<string> = new Set([
   ...['ValidateRequestListener', 'HealthListener', 'HostListener', 'SessionListener', 'StaticFileListener'],
@@ -69,14 +69,14 @@ export const ownListeners: ReadonlySet<string> = new Set([
   ...['ProfilerListener', 'ToolbarListener', 'WelcomeListener'],
 ])
 
-/** Finds listeners that took long themselves, without what they have dispatched. */
+/** Finds listeners that took long, without the time of the events that they dispatched. */
 export const slowListenerRule: FindingRule<Profile> = {
   name: 'slow-listener',
   title: 'Slow listener',
   find(profile) {
     const whole = profile.summary.duration
     return readEventTree(profile)
-      .nodes.filter(isExpected)
+      .nodes.filter(isAwaited)
       .map(node => ({ node, time: ownTime(node) / 1000 }))
       .filter(({ time }) => time >= leastTime && time >= whole * leastShare)
       .map(({ node, time }) => ({
@@ -91,14 +91,14 @@ export const slowListenerRule: FindingRule<Profile> = {
   },
 }
 
-/** Nobody waits for what is done when the response was sent. */
-function isExpected({ kind, name, parent }: EventNode): boolean {
-  // They are named by their class and method.
+/** Whether a node is a listener of the application that delays the response. */
+function isAwaited({ kind, name, parent }: EventNode): boolean {
+  // The name of a listener is its class and method.
   const [owner = ''] = name.split('.', 1)
   return kind === 'call' && parent?.name !== 'kernel.terminate' && !ownListeners.has(owner)
 }
 
-/** Finds work that went on after the response was sent: promises that nobody awaits. */
+/** Finds work that continued after the response was sent, because its promise was not awaited. */
 export const lateWorkRule: FindingRule<Profile> = {
   name: 'late-work',
   title: 'Work after the response',

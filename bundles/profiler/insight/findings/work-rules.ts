@@ -4,10 +4,10 @@ import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { type Render, readRenders } from '../../profile/renders.ts'
 
-/** A list of fewer items is a page's daily work. */
+/** Lists of fewer items are usual on a page. */
 const leastCount = 50
 
-/** Milliseconds; a partial takes some microseconds, and a long list of such is no flaw. */
+/** Milliseconds. A fast partial takes microseconds, so a long list of them is no problem. */
 const leastTime = 20
 
 /** Finds templates that were rendered in a loop and took notable time together. */
@@ -37,16 +37,16 @@ function describe(name: string, renders: readonly Render[]): RuleFinding[] {
   ]
 }
 
-/** Whoever calls them means to change something, now or for the next page. */
+/** Methods of the session that change it. */
 const changing: ReadonlySet<string> = new Set(['set', 'delete', 'clear', 'flash', 'regenerate', 'invalidate'])
 
-/** Finds sessions that were begun for a client that has none, and left empty. */
+/** Finds sessions that were started for a client without one, and remained empty. */
 export const needlessSessionRule: FindingRule<Profile> = {
   name: 'needless-session',
   title: 'Unneeded session',
   find({ collectors, summary }) {
     const { attributes = {}, flashes = {}, metadata, uses = [] } = collectors.session ?? {}
-    // One that was there before may have been read.
+    // An existing session may have been read for its content.
     const isNew = metadata !== undefined && metadata.createdAt >= summary.time
     const isEmpty = [attributes, flashes].every(entries => Object.keys(entries).length === 0)
     const isRead = uses.length > 0 && !uses.some(({ method }) => changing.has(method))
@@ -54,7 +54,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
     const [first = ''] = uses[0]?.trace ?? []
     return [
       {
-        // A page that asks who is logged in cannot do otherwise.
+        // A page that checks for a logged-in user cannot avoid it.
         severity: 'info',
         problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), but the client has none and nothing was stored in it.`,
         values: { place: first || 'by an unknown caller' },

@@ -10,51 +10,51 @@ import type { Profile } from '../../profile/profile.ts'
 import { splitUrl } from '../../profile/routes.ts'
 import type { Pairs } from '../../profile/schema.ts'
 
-/** How a recorded request can be made once more, or why it cannot. */
+/** The plan of a replay, or the reason why the request cannot be replayed. */
 type ReplayPlan = PossibleReplay | ImpossibleReplay
 
-/** What is sent, and what somebody has to say first. */
+/** The request of a replay, and the values that a user may have to supply. */
 export interface PossibleReplay {
   readonly isPossible: true
-  /** Of the record. */
+  /** The token of the recorded profile. */
   readonly token: string
   readonly method: string
   readonly target: string
   readonly scheme: 'http' | 'https'
   readonly ip: string
   readonly httpVersion: string
-  /** Whether its client was allowed to see debug output; not, where a record does not say it. */
+  /** Whether the client was allowed to see debug output; `false` if the profile does not contain it. */
   readonly isDebugAllowed: boolean
-  /** Without those whose values were never stored. */
+  /** The headers whose values are stored in full. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** Headers whose values were masked: they are not sent, unless somebody supplies them. */
+  /** Headers with masked values: by default they are not sent. */
   readonly secrets: readonly SecretHeader[]
-  /** Whether something in the target was masked. */
+  /** Whether a part of the target is masked. */
   readonly isTargetMasked: boolean
   readonly body: PlannedBody
-  /** What else is not as it was, as sentences. */
+  /** Sentences about other differences from the recorded request. */
   readonly notes: readonly string[]
-  /** Why it should not be done without asking, as a sentence; empty when it may. */
+  /** A sentence why the replay needs a confirmation; empty if it needs none. */
   readonly caution: string
 }
 
-/** A header that was sent with a secret. */
+/** A header with a secret value, which is masked in the profile. */
 interface SecretHeader {
-  /** In lower case. */
+  /** The name in lower case. */
   readonly name: string
-  /** What is known of it: the names of cookies. */
+  /** The known part of the value: the names of cookies. */
   readonly hint: string
 }
 
-/** A record that is no request of its own, or none that can be understood. */
+/** A sub-request, or a profile without a valid URL. */
 interface ImpossibleReplay {
   readonly isPossible: false
   readonly reason: string
-  /** The token of the request that can be replayed instead; empty when there is none. */
+  /** The token of the main request, which can be replayed instead; empty if there is none. */
   readonly parent: string
 }
 
-/** RFC 9110, section 9.2.1; TRACE is never answered. */
+/** Methods that change no data (RFC 9110, section 9.2.1), without TRACE, which servers refuse. */
 const safeMethods: readonly string[] = ['GET', 'HEAD', 'OPTIONS']
 
 const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
@@ -62,7 +62,7 @@ const forwarding: ReadonlySet<string> = new Set(forwardingHeaders)
 const refusedNote =
   'The client may not see debug output: the profiler answers the replay as it has answered the request.'
 
-/** Plans how a recorded request is made once more. */
+/** Plans the replay of a recorded request. */
 export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): ReplayPlan {
   const { ip, method, outcome, parent, token, url } = summary
   if (parent !== null) {
@@ -94,7 +94,7 @@ export function planReplay({ collectors, summary }: Pick<Profile, 'collectors' |
   }
 }
 
-/** Whether a replay needs nothing but a word. */
+/** Whether a replay needs neither input nor a confirmation. */
 export function isDirect(plan: ReplayPlan): boolean {
   if (!plan.isPossible) return false
   const { body, caution, isTargetMasked, secrets } = plan
@@ -139,14 +139,14 @@ function planHeaders(fields: Pairs, host: string | undefined) {
   }
 }
 
-/** What proxies have forwarded is known: the URL is the client's. So it is where a record is damaged. */
-function withHost(headers: readonly Field[], host: string | undefined, isTold: boolean): readonly Field[] {
+/** Sets the host of the recorded URL if proxies forwarded it, or if a damaged profile has no host. */
+function withHost(headers: readonly Field[], host: string | undefined, isForwarded: boolean): readonly Field[] {
   const isHost = ([name]: Field) => name.toLowerCase() === 'host'
-  if (host === undefined || (!isTold && headers.some(isHost))) return headers
+  if (host === undefined || (!isForwarded && headers.some(isHost))) return headers
   return [['host', host], ...headers.filter(field => !isHost(field))]
 }
 
-/** One that is masked in part says most of what it said. */
+/** Cookies are masked one by one, so a partly masked cookie header is a secret, too. */
 function isSecret(name: string, value: unknown): boolean {
   return value === mask || (name === 'cookie' && formatText(value).includes(mask))
 }
@@ -165,17 +165,17 @@ function isSendable(name: string, value: unknown): boolean {
   }
 }
 
-/** What of a request's body can be sent once more. */
+/** The part of a request body that a replay can send. */
 interface PlannedBody {
-  /** Whether there was a body, and how much of it is known. */
+  /** Whether the request had a body, and how much of it is stored. */
   readonly state: 'none' | 'whole' | 'partial' | 'missing'
-  /** What is sent unless something else is supplied. */
+  /** The body that is sent by default. */
   readonly content: string
-  /** What of it is not as it was, as a sentence; empty when it is whole. */
+  /** A sentence about the difference from the recorded body; empty if it is whole. */
   readonly note: string
 }
 
-/** Stands where a copy was cut. */
+/** The end of a text that was cut when it was recorded. */
 const ellipsis = '…'
 
 /** Plans the body of a replay; `contentType` is the header with its parameters. */

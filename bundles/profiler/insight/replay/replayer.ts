@@ -12,21 +12,21 @@ import { replayAttribute } from '../../record/recording-policy.ts'
 import { within } from '../../store/waiting.ts'
 import type { PossibleReplay } from './plan-replay.ts'
 
-/** What a replayer works with. */
+/** The services of a {@link Replayer}. */
 export interface ReplayerServices {
   readonly kernel: Pick<HttpKernel, 'answerError' | 'handle' | 'run' | 'terminate'>
   readonly profiler: Pick<Profiler, 'find' | 'whenWritten'>
   readonly debugGate: Pick<DebugGate, 'refuse'>
-  /** Milliseconds after which an answer is not waited for any more; half a minute unless told else. */
+  /** The time limit for the response, in milliseconds; 30 seconds by default. */
   readonly patience?: number
-  /** Milliseconds after which a stream is left, as by a client; 5 seconds unless told else. */
+  /** The time limit for reading a stream, in milliseconds; 5 seconds by default. */
   readonly streamPatience?: number
 }
 
-/** What has become of a replay: the token of its record, or why there is none to be seen, as a sentence. */
+/** The result of a replay: the token of its profile, or a sentence why there is no profile. */
 type ReplayResult = { readonly token: string } | { readonly problem: string }
 
-/** Makes recorded requests once more, in this process: each is a main request with a record of its own. */
+/** Replays recorded requests in this process. Each replay is a main request with its own profile. */
 export class Replayer {
   readonly #services: ReplayerServices
 
@@ -34,11 +34,13 @@ export class Replayer {
     this.#services = services
   }
 
-  /** Makes a request once more, and waits for its record. @throws HTTP_HEADER_INVALID before anything is sent */
+  /**
+   * Replays a request, and waits until its profile is stored. @throws HTTP_HEADER_INVALID before the request is sent
+   */
   async replay(plan: PossibleReplay, input?: ReplayInput): Promise<ReplayResult> {
     const { debugGate, patience = 30_000, profiler } = this.#services
     const request = createReplayRequest(plan, input)
-    // Headers of proxies are left out, and there is no connection: the gate would let it in.
+    // Without proxy headers the request looks like a local one, which the debug gate allows.
     if (!plan.isDebugAllowed) debugGate.refuse(request)
     const isOver = await within(patience, this.#exchange(request))
     const token = profiler.find(request)?.token
@@ -48,7 +50,7 @@ export class Replayer {
     return { token }
   }
 
-  /** As a server does, with a client that wants nothing of it. Never rejects. */
+  /** Handles the request as a server does, and discards the response. Never rejects. */
   async #exchange(request: Request): Promise<true> {
     const { kernel, streamPatience = 5_000 } = this.#services
     let response = await kernel.handle(request)
@@ -66,7 +68,7 @@ export class Replayer {
   }
 }
 
-/** How far a body was read, and what its stream failed with. */
+/** How far a body was read, and the error of its stream. */
 interface Reading {
   readonly isWhole: boolean
   readonly hasBegun: boolean
@@ -75,7 +77,7 @@ interface Reading {
 
 const whole: Reading = { isWhole: true, hasBegun: true }
 
-/** Reads a stream, if it is one. */
+/** Reads a streamed body to its end; other bodies are already whole. */
 async function readToEnd(body: Body, signal: AbortSignal): Promise<Reading> {
   if (!(body instanceof Readable)) return whole
   try {
@@ -86,22 +88,22 @@ async function readToEnd(body: Body, signal: AbortSignal): Promise<Reading> {
   }
 }
 
-/** What somebody supplies for one replay, because it was never stored; what is missing stays as it is planned. */
+/** Values that a user supplies for a replay, because they are not stored. By default the planned values are used. */
 export interface ReplayInput {
-  /** Values of headers by their names in lower case. */
+  /** Values of headers by lower-case name. */
   readonly headers?: ReadonlyMap<string, string>
   readonly target?: string
   readonly body?: string | Uint8Array
 }
 
-/** Makes the request of a replay, marked as such. @throws HTTP_HEADER_INVALID */
+/** Creates the request of a replay, with the attribute that marks a replay. @throws HTTP_HEADER_INVALID */
 export function createReplayRequest(plan: PossibleReplay, input: ReplayInput = {}): Request {
   const { httpVersion, ip, method, scheme, token } = plan
   const headers = new Headers(plan.headers)
   for (const [name, value] of input.headers ?? []) headers.set(name, value)
   const bytes = Buffer.from(input.body ?? plan.body.content)
   if (bytes.length === 0) headers.delete('transfer-encoding')
-  // A body that was sent in chunks has no length (RFC 9112, section 6.2).
+  // A chunked body has no content-length (RFC 9112, section 6.2).
   if (headers.has('content-length') || (bytes.length > 0 && !headers.has('transfer-encoding'))) {
     headers.set('content-length', String(bytes.length))
   }

@@ -2,10 +2,10 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { ListenerUse, LogUse, Timing } from '../../insight/compare/compared-parts.ts'
 import {
-  type Change,
   type Compared,
   type Comparison,
   compareProfiles,
+  type DifferenceKind,
   nameOfField,
   neverCompared,
 } from '../../insight/compare/comparison.ts'
@@ -117,7 +117,7 @@ interface Row {
 }
 
 interface PartRow extends Row {
-  readonly change: Change
+  readonly change: DifferenceKind
   /** The name of the change; empty when both values are shown. */
   readonly label: string
   readonly delta: Delta | false
@@ -144,7 +144,7 @@ interface Part {
   readonly restTitle: string
 }
 
-const labels: Readonly<Record<Change, string>> = {
+const labels: Readonly<Record<DifferenceKind, string>> = {
   same: '',
   changed: '',
   onlyFirst: 'only in A',
