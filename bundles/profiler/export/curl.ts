@@ -5,8 +5,8 @@ import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 
 /**
- * Writes the curl command that makes a recorded request again, an option a line. What was
- * masked stays masked, and has to be filled in by hand. Comments before the command say what it does not send.
+ * Writes a curl command that repeats a recorded request, one option per line. Masked values stay masked: the user
+ * replaces them. Comments before the command list the parts that it does not send.
  */
 export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
   const { method, url } = summary
@@ -25,23 +25,23 @@ export function createCurl({ collectors, summary }: Pick<Profile, 'collectors' |
     ...(headers.length < fields.length ? ['Headers that were recorded incompletely are not included.'] : []),
     ...body.remarks,
   ]
-  // A recorded text in a comment could end it.
+  // Remarks contain no recorded text: it could end the comment.
   return `${remarks.map(remark => `# ${remark}\n`).join('')}${lines.join(' \\\n  ')}`
 }
 
-/** Writes what is known of an outgoing request as a curl command: neither headers nor bodies are recorded. */
+/** Writes a curl command for an HTTP client call: its method and URL, because headers and bodies are not recorded. */
 export function createCallCurl({ method, url }: { readonly method: string; readonly url: string }): string {
   return [`curl ${writeMethod(method, false)}`.trim(), ...writeTarget(url), '--url', quoteForShell(url)].join(' ')
 }
 
 type Field = readonly [name: string, value: string]
 
-/** curl sets them itself, rightly. */
+/** Headers that curl sets correctly by itself. */
 const ownHeaders: ReadonlySet<string> = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'expect'])
 
 /**
- * Whether it can be a header (RFC 9110, sections 5.1 and 5.5): curl sends a line feed as it is, and takes a header that
- * begins with `@` for the name of a file. What was cut cannot.
+ * Whether a field is a valid header (RFC 9110, sections 5.1 and 5.5): curl does not escape line feeds, and reads a
+ * header that begins with `@` as the name of a file. A header that was cut is not valid.
  */
 function isSendable([name, value]: Field): boolean {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
@@ -55,18 +55,21 @@ function contentTypeOf(headers: readonly Field[]): string {
   return headers.find(([name]) => isContentType(name))?.[1] ?? ''
 }
 
-/** curl sends GET by itself, and POST once there is a body; to HEAD nobody must wait for one. */
+/**
+ * The default method of curl is GET, with a body POST. HEAD needs an option of its own: otherwise curl waits for a
+ * body.
+ */
 function writeMethod(method: string, hasBody: boolean): string {
   if (method === 'HEAD') return '--head '
   return method === (hasBody ? 'POST' : 'GET') || method === '' ? '' : `--request ${quoteForShell(method)} `
 }
 
-/** The value of an option may begin with a dash. */
+/** A URL that begins with a dash needs the option `--url`. */
 function writeAddress(url: string): string {
   return `${url.startsWith('-') ? '--url ' : ''}${quoteForShell(url)}`
 }
 
-/** Addresses are taken as they are: `[1-3]` is no range, `/../` no way up. */
+/** Options that keep the URL unchanged: by default curl expands `[1-3]` and resolves `/../`. */
 function writeTarget(url: string): string[] {
   const hasDots = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/i.test(url)
   return [...(/[[\]{}]/.test(url) ? ['--globoff'] : []), ...(hasDots ? ['--path-as-is'] : [])]
@@ -74,43 +77,43 @@ function writeTarget(url: string): string[] {
 
 function writeHeader([name, value]: Field): string[] {
   if (name.toLowerCase() === 'accept-encoding') return ['--compressed']
-  // Without a value it would be left away.
+  // curl omits a header with an empty value, except with a semicolon.
   return [`--header ${quoteForShell(value.trim() === '' ? `${name};` : `${name}: ${value}`, 'latin1')}`]
 }
 
-/** What a curl command sends, and what its comments say of it. */
+/** The options for a body, and comments about it. */
 interface CurlBody {
   readonly options: readonly string[]
-  /** Sentences of our own, without a word that was recorded. */
+  /** Sentences without recorded text. */
   readonly remarks: readonly string[]
-  /** Whether curl writes the header of the type, with a boundary of its own. */
+  /** Whether curl sets the content-type header, with its own boundary. */
   readonly setsType: boolean
 }
 
-/** Creates the options that send a recorded body; `contentType` is the header with its parameters. */
+/** Creates the options for a recorded body; `contentType` is the header with its parameters. */
 function createCurlBody(body: BodyData | undefined, method: string, contentType: string): CurlBody {
-  if (body === undefined || method === 'HEAD') return createNone(body, 'With HEAD, curl sends no body.')
+  if (body === undefined || method === 'HEAD') return createNoBody(body, 'With HEAD, curl sends no body.')
   const { files = [], form = [], json } = body
   if (json !== undefined) return { options: [writeData(String(JSON.stringify(json[0])))], remarks: [], setsType: false }
   const isMultipart = body.type === 'multipart/form-data' && form.length > 0
   if (isMultipart || files.length > 0) return createForm(readFormParts(body), contentType)
   if (form.length > 0) return { options: [writeData(serializeForm(form))], remarks: [], setsType: false }
-  return createNone(body, 'The body is not recorded.')
+  return createNoBody(body, 'The body is not recorded.')
 }
 
-function createNone(body: BodyData | undefined, remark: string): CurlBody {
+function createNoBody(body: BodyData | undefined, remark: string): CurlBody {
   const isEmpty = body === undefined || body.length === 0
   return { options: [], remarks: isEmpty ? [] : [remark], setsType: false }
 }
 
-/** The option that never reads a file, whatever its value begins with. */
+/** `--data-raw` never reads a file, even if the value begins with `@`. */
 function writeData(text: string): string {
   return `--data-raw ${quoteForShell(text)}`
 }
 
 /**
- * Names of most forms are plain, and stand in an option each. Otherwise the body is written here: a name with `=`, say,
- * would become a value of curl, which can name a file to be sent.
+ * Writes one option per field if all names are plain. Otherwise the command contains the encoded body: with a name that
+ * contains `=`, for example, curl could read a file.
  */
 function createForm(all: readonly FormPart[], contentType: string): CurlBody {
   const parts = all.filter(({ content, field, file }) => !`${field}${content}${file?.name}${file?.type}`.includes('\0'))
@@ -130,7 +133,7 @@ function createForm(all: readonly FormPart[], contentType: string): CurlBody {
   return { options: [], remarks: ['The form is not included: its boundary is not recorded.'], setsType: true }
 }
 
-/** A name that no option of curl reads as more than a name. */
+/** A name without characters that have a meaning in options of curl. */
 const plainName = /^[^\p{C}\p{Zl}\p{Zp}"%,;=\\]+$/u
 const plainType = /^(?:[\w.+-]+\/[\w.+-]+)?$/
 
@@ -144,22 +147,24 @@ function writePart({ content, field, file }: FormPart): string {
   return `--form ${quoteForShell(`${field}=;filename="${file.name}"${type}`)}`
 }
 
-/** A text that a shell takes for one word as it stands; `=` is not in it, as zsh expands a word that begins with it. */
+/**
+ * A text that is one shell word without quotes. It contains no `=`, because zsh expands a word that begins with `=`.
+ */
 const plain = /^[\w@%+:,./-]+$/
 
-/** Characters that a terminal obeys, or that a reader does not see: a quoted text never contains one as it is. */
+/** Control characters and invisible characters: they are always escaped. */
 const unseen = { utf8: /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, latin1: /[^\x20-\x7e]/ } as const
 
 /**
- * Quotes a text as one word of a command line, by what POSIX has (Shell Command Language, section 2.2): dash, bash and
- * zsh read it alike. A text with unseen characters becomes a call of `printf`, with octal escapes. `latin1` is for texts
- * whose characters are bytes, such as values of headers. No argument of a command can contain a NUL: it is lost.
+ * Quotes a text as one word of a command line (POSIX, Shell Command Language, section 2.2), equally for dash, bash and
+ * zsh. A text with invisible characters becomes a call of `printf` with octal escapes. `latin1` is for texts whose
+ * characters are bytes, such as values of headers. NUL characters are lost, because an argument cannot contain them.
  */
 export function quoteForShell(text: string, encoding: 'utf8' | 'latin1' = 'utf8'): string {
   if (plain.test(text)) return text
   if (!unseen[encoding].test(text)) return `'${text.replaceAll("'", "'\\''")}'`
 
-  // A command substitution drops the line feeds at its end, so these follow it.
+  // A command substitution removes line feeds at its end, so they follow after it.
   let end = text.length
   while (text[end - 1] === '\n') end--
   const escaped = Array.from(text.slice(0, end), character => escapeCharacter(character, encoding)).join('')
@@ -173,14 +178,14 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['\t', '\\t'],
 ])
 
-/** An interactive shell expands `!` within double quotes, whatever stands around it. */
+/** An interactive shell expands `!` within double quotes, so it is escaped, too. */
 function escapeCharacter(character: string, encoding: 'utf8' | 'latin1'): string {
   const isWritten = !unseen[encoding].test(character) && !/['!\\]/.test(character)
   if (isWritten) return character
   return escapes.get(character) ?? Array.from(Buffer.from(character, encoding), toOctal).join('')
 }
 
-/** As `%b` of printf reads a byte. */
+/** The octal escape of a byte for `%b` of printf. */
 function toOctal(byte: number): string {
   return `\\0${byte.toString(8).padStart(3, '0')}`
 }

@@ -4,8 +4,8 @@ import { formatText } from '../profile/format-value.ts'
 import type { Profile } from '../profile/profile.ts'
 
 /**
- * Writes the JavaScript that makes a recorded request again with `fetch()`, for Node and for a browser's console. What
- * was masked stays masked, and has to be filled in by hand; files are named, and empty.
+ * Writes JavaScript that repeats a recorded request with `fetch()`, for Node and the console of a browser. Masked
+ * values stay masked: the user replaces them. Files have their names, but are empty.
  */
 export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 'summary'>): string {
   const { method, url } = summary
@@ -33,11 +33,11 @@ export function toFetch({ collectors, summary }: Pick<Profile, 'collectors' | 's
   return `${lines.join('\n')}\n`
 }
 
-/** What fetch sets itself, refuses, or would send a second time. */
+/** Headers that `fetch()` sets itself or refuses. */
 const ownHeaders =
   /^(?:host|connection|content-length|transfer-encoding|expect|keep-alive|upgrade|te|trailer|accept-encoding|sec-fetch-.*|:.*)$/i
 
-/** A header that was cut may have become one that cannot be sent. */
+/** Whether `fetch()` accepts a header: one that was cut may be invalid. */
 function isSendable(name: string, value: string): boolean {
   return /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !ownHeaders.test(name) && /^[\t -~\u0080-\u00ff]*$/.test(value)
 }
@@ -67,12 +67,12 @@ function writeForm({ files = [], form = [] }: BodyData): string[] {
   ]
 }
 
-/** As a literal of JavaScript that reads as it is: what is not seen, or turns the direction, is escaped. */
+/** Writes a JavaScript string literal. Invisible characters and those that change the text direction are escaped. */
 function quote(text: string): string {
   return JSON.stringify(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, toUnits)
 }
 
-/** A character above U+FFFF is two units. */
+/** A character above U+FFFF becomes two escapes. */
 function toUnits(character: string): string {
   const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
   return units.map(unit => `\\u${unit}`).join('')

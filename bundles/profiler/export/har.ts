@@ -17,7 +17,7 @@ interface Har {
   }
 }
 
-/** One exchange. Times are in milliseconds; -1 stands for what is not known. */
+/** One request and its response. Times are in milliseconds; -1 means unknown. */
 interface HarEntry {
   readonly startedDateTime: string
   readonly time: number
@@ -34,7 +34,7 @@ interface HarPair {
   readonly value: string
 }
 
-/** What was asked. */
+/** A request of a HAR. */
 interface HarRequest extends HarMessage {
   readonly method: string
   readonly url: string
@@ -42,14 +42,14 @@ interface HarRequest extends HarMessage {
   readonly postData?: { readonly mimeType: string; readonly params: readonly HarParam[]; readonly text: string }
 }
 
-/** A field of a form; of a file, with the name and type of that. */
+/** A field of a form; for a file, with its name and type instead of a value. */
 interface HarParam extends Omit<HarPair, 'value'> {
   readonly value?: string
   readonly fileName?: string
   readonly contentType?: string
 }
 
-/** What was answered. The body is not recorded. */
+/** A response of a HAR. Its body is not recorded. */
 interface HarResponse extends HarMessage {
   readonly status: number
   readonly statusText: string
@@ -71,8 +71,8 @@ interface HarMessage {
 }
 
 /**
- * Makes the HTTP archive of a record: its request first, then those that the application has sent meanwhile. Sub-requests
- * are not in it, as they are never on a wire. What was masked stays masked; bodies of responses are not recorded.
+ * Creates the HTTP archive of a profile: its request, then its HTTP client calls. It has no sub-requests, because these
+ * use no network. Masked values stay masked; bodies of responses are not recorded.
  */
 export function toHar(profile: Profile): Har {
   return {
@@ -87,7 +87,7 @@ export function toHar(profile: Profile): Har {
 
 const unknownTimings = { blocked: -1, dns: -1, connect: -1, ssl: -1, send: 0, wait: 0, receive: 0 } as const
 
-const bodyless = { text: '', comment: 'The body is not recorded.' } as const
+const withoutBody = { text: '', comment: 'The body is not recorded.' } as const
 
 function toEntry({ collectors, summary }: Profile): HarEntry {
   const { contentType, duration, method, outcome, status, time, url } = summary
@@ -116,7 +116,7 @@ function toEntry({ collectors, summary }: Profile): HarEntry {
       httpVersion,
       cookies: valuesOf(responseHeaders, 'set-cookie').map(field => toCookie(field.split(';', 1).join())),
       headers: responseHeaders,
-      content: { size: toSize(response?.size) ?? 0, mimeType: contentType ?? '', ...bodyless },
+      content: { size: toSize(response?.size) ?? 0, mimeType: contentType ?? '', ...withoutBody },
       redirectURL: valuesOf(responseHeaders, 'location').join(),
       headersSize: -1,
       bodySize: toSize(response?.size) ?? -1,
@@ -151,7 +151,7 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
       httpVersion: 'unknown',
       cookies: [],
       headers: [],
-      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...bodyless },
+      content: { size: toSize(bytes) ?? 0, mimeType: 'x-unknown', ...withoutBody },
       redirectURL: '',
       headersSize: -1,
       bodySize: toSize(bytes) ?? -1,
@@ -162,12 +162,12 @@ function toCallEntry(call: StoredCall, began: number): HarEntry {
   }
 }
 
-/** A number of bytes: of a record that is damaged it may be any number. */
+/** A valid number of bytes: damaged profiles may contain any number. */
 function toSize(value: number | null | undefined): number | undefined {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined
 }
 
-/** What was cut says so in a field that is none. */
+/** Without the entry `…`, which marks omitted headers. */
 function toHeaders(fields: Pairs | undefined): HarPair[] {
   return toPairs(fields).filter(({ name }) => /^[\w!#$%&'*+.^`|~-]+$/.test(name))
 }

@@ -5,48 +5,48 @@ import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } 
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
 
-/** A record as programs read it; `docs/reference/profile.md` describes it, field by field. */
+/** The JSON of a profile; `docs/reference/profile.md` describes each field. */
 interface PublicProfile extends Pick<Profile, 'schemaVersion' | 'summary' | 'failures'> {
   readonly isPinned: boolean
   readonly parent: RelatedProfile | null
   readonly children: readonly RelatedProfile[]
-  /** What each collector has told of the request, by its name. */
+  /** The data about the request, by the name of the collector. */
   readonly data: Profile['data']
-  /** What each collector has told of the process, by its name. */
+  /** The data about the process, by the name of the collector. */
   readonly process: JsonObject
-  /** What could be better about the request, the worst first. */
+  /** The findings, the most severe first. */
   readonly findings: readonly PublicFinding[]
   readonly links: ProfileLinks
 }
 
-/** Something that could be better. */
+/** The JSON of a finding. */
 export interface PublicFinding {
-  /** Its entry in `docs/reference/findings.md`. */
+  /** The name of the rule in `docs/reference/findings.md`. */
   readonly rule: string
   readonly title: string
   readonly severity: Severity
   readonly problem: string
   readonly advice: string
   readonly evidence: Readonly<Record<string, number>>
-  /** Where it can be seen. */
+  /** The link to the place of the problem. */
   readonly link: string
 }
 
-/** Makes the public shape of a finding of the record of a token. */
+/** Creates the JSON of a finding; `token` is that of its profile. */
 export function toPublicFinding(finding: Finding, token: string): PublicFinding {
   const { advice, evidence, rule, severity, title } = finding
   const link = linkToFinding(finding, token)
   return { rule, title, severity, problem: writeProblem(finding), advice, evidence, link }
 }
 
-/** Another record that a record names; its summary is `null` when it is gone. */
+/** A parent or sub-request; its summary is `null` if its profile is deleted. */
 interface RelatedProfile {
   readonly token: string
   readonly link: string
   readonly summary: ProfileSummary | null
 }
 
-/** Paths below the origin of the server. */
+/** Paths on the server. */
 interface ProfileLinks {
   readonly self: string
   readonly html: string
@@ -54,7 +54,7 @@ interface ProfileLinks {
   readonly exports: Readonly<Record<ExportKind, string>>
 }
 
-/** Makes the public shape of a record; with a panel, only the data which that shows is in it. */
+/** Creates the JSON of a profile; with a panel, `data` and `process` contain only what the panel shows. */
 export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
   const { children, findings, isPinned, parent, profile } = subject
   const { data, failures, processData, schemaVersion, summary } = profile
@@ -95,11 +95,11 @@ function select(data: Readonly<Record<string, unknown>>, panel: string | undefin
 }
 
 function linkExports(token: string): ProfileLinks['exports'] {
-  // Each kind has its link.
+  // Each kind has an entry, which fromEntries cannot express.
   return Object.fromEntries(exportKinds.map(kind => [kind, exportLink(token, kind)])) as ProfileLinks['exports']
 }
 
-/** The collectors that a panel shows the data of, where it is not the one of its own name alone. */
+/** The collectors of panels that show other data than that of the collector with their name. */
 const collectors: ReadonlyMap<string, readonly string[]> = new Map([
   ['request', ['request', 'response', 'session', 'redirects', 'server']],
   ['time', ['time', 'events']],
@@ -107,7 +107,10 @@ const collectors: ReadonlyMap<string, readonly string[]> = new Map([
   ['findings', ['late']],
 ])
 
-/** Names the collectors whose data a panel shows. Those of other bundles have the name of their panel. */
+/**
+ * Returns the names of the collectors whose data a panel shows. By default, a panel shows the collector of its own
+ * name.
+ */
 export function collectorsOfPanel(panel: string): readonly string[] {
   return collectors.get(panel) ?? [panel]
 }

@@ -5,31 +5,31 @@ import { listDataLink, listLink, recordDataLink } from '../profile/links.ts'
 import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
-/** What a search finds, as programs read it; `docs/reference/profile.md` describes it. */
+/** The JSON of a search result; `docs/reference/profile.md` describes it. */
 interface PublicList {
   readonly schemaVersion: typeof schemaVersion
-  /** How many match, on all pages together. */
+  /** The number of matching profiles on all pages. */
   readonly total: number
-  /** From 1. */
+  /** The first page is 1. */
   readonly page: number
   readonly limit: number
-  /** What was asked for and not understood, as sentences. */
+  /** Sentences about parameters that are ignored or corrected. */
   readonly notes: readonly string[]
   readonly records: readonly PublicListItem[]
   readonly links: ListLinks
 }
 
-/** One of the records that were found. */
+/** A profile in a search result. */
 interface PublicListItem {
   readonly token: string
   readonly link: string
   readonly isPinned: boolean
-  /** False while it is only in memory, because the disk takes nothing. */
+  /** `false` while the profile is only in memory, because writing to the disk fails. */
   readonly isStored: boolean
   readonly summary: ProfileSummary
 }
 
-/** Paths below the origin of the server. */
+/** Paths on the server. */
 interface ListLinks {
   readonly self: string
   readonly html: string
@@ -38,7 +38,7 @@ interface ListLinks {
   readonly next: string | null
 }
 
-/** Makes the public shape of what a search has found. */
+/** Creates the JSON of a search result. */
 export function listToJson({ pinned, summaries, total, unstored }: ListResult, wanted: ListRequest): PublicList {
   const { notes, page, parameters, query } = wanted
   const turn = (page: number) => listDataLink('json', { ...parameters, page: String(page) })
@@ -66,7 +66,7 @@ export function listToJson({ pinned, summaries, total, unstored }: ListResult, w
   }
 }
 
-/** Writes what a search has found as Markdown: an item a record. Nothing that was recorded can become structure. */
+/** Writes a search result as Markdown, one list item per profile. Recorded texts cannot become Markdown syntax. */
 export function listToMarkdown({ links, notes, records, total }: PublicList): string {
   const parts = [
     `# ${records.length.toLocaleString('en')} of ${total.toLocaleString('en')} profiles`,

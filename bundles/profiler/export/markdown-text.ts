@@ -1,30 +1,30 @@
 import type { ShownProfile } from '../insight/relatives.ts'
 
-/** What a reader does not see, or sees elsewhere than it stands: control characters and those that turn the direction. */
+/** Control characters, invisible characters, and those that change the text direction. */
 const invisible = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu
 
 const spanLimit = 500
 const blockLimit = 8000
 
 /**
- * Writes a recorded text as a code span (CommonMark 0.31, section 6.1) on one line: nothing in it can be read as
- * structure, as its fence is longer than any run of backticks within. Long ones are cut.
+ * Writes a recorded text as a code span (CommonMark 0.31, section 6.1) on one line. Its fence is longer than any run of
+ * backticks in the text, so the text cannot become Markdown syntax. Long texts are cut.
  */
 export function toSpan(text: string): string {
   if (text === '') return '(empty)'
   const line = cut(text, spanLimit).replace(invisible, toEscape)
   const fence = '`'.repeat(longestRun(line) + 1)
-  // One space at each end is not part of it.
+  // CommonMark removes one space at each end.
   const space = /^[` ]|[` ]$/.test(line) ? ' ' : ''
   return `${fence}${space}${line}${space}${fence}`
 }
 
-/** Writes a recorded value as a code span: texts as they are, everything else as JSON. */
+/** Writes a recorded value as a code span: a text unchanged, any other value as JSON. */
 export function toValueSpan(value: unknown): string {
   return toSpan(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 }
 
-/** Writes a recorded text of many lines as a fenced code block (CommonMark 0.31, section 4.5). Long ones are cut. */
+/** Writes a recorded text as a fenced code block (CommonMark 0.31, section 4.5). Long texts are cut. */
 export function toBlock(text: string, language = 'text'): string {
   const lines = cut(text, blockLimit)
     .replace(/\r\n?/g, '\n')
@@ -38,7 +38,7 @@ export function toJsonBlock(value: unknown): string {
   return toBlock(JSON.stringify(value, undefined, 2) ?? '', 'json')
 }
 
-/** Writes items of a list, one a line, as far as there is room for them. */
+/** Writes a list with one item per line. Items beyond the limit are only counted. */
 export function toList<item>(items: readonly item[], limit: number, write: (item: item) => string): string {
   const lines = items.slice(0, limit).map(item => `- ${write(item)}`)
   if (items.length > limit) lines.push(`- … and ${(items.length - limit).toLocaleString('en')} more`)
@@ -60,12 +60,14 @@ function toEscape(character: string): string {
   return escapes[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
-/** A part of a record as Markdown. */
+/** A part of a profile as Markdown. */
 export interface Section {
   /** The panel that shows the same. */
   readonly panel: string
-  /** What is said when it has no blocks, where that is news. */
+  /** A text for a section without blocks, if it differs from the default text. */
   readonly nothing?: string
-  /** Its blocks, the headings (from level 2) among them; none where nothing was recorded. `limit` is that of its lists. */
+  /**
+   * Returns the blocks with their headings (from level 2); none without data. `limit` is the maximal length of a list.
+   */
   write(subject: ShownProfile, limit: number): readonly string[]
 }

@@ -16,7 +16,7 @@ import {
   timeSection,
 } from './work-sections.ts'
 
-/** What is asked for most stands first. */
+/** The most wanted sections first. */
 const sections: readonly Section[] = [
   exceptionSection,
   findingsSection,
@@ -31,19 +31,19 @@ const sections: readonly Section[] = [
   cpuSection,
 ]
 
-/** How many items a list has: among all panels, and in one that was asked for. */
-const limits = { record: 100, panel: 1000 } as const
+/** The maximal lengths of lists: in a whole profile, and in a single panel. */
+const limits = { profile: 100, panel: 1000 } as const
 
 /**
- * Writes a record, or one panel of it, as Markdown for people and coding agents. Whatever was recorded stands in code
- * spans and code blocks, and cannot become a heading, a link or HTML; long texts and lists are cut, and say so.
+ * Writes a profile, or one panel of it, as Markdown for people and coding agents. Recorded texts are in code spans and
+ * code blocks, so they cannot become headings, links or HTML. Long texts and lists are cut, and marked as such.
  */
 export function toMarkdown(subject: ShownProfile, panel?: string): string {
   const parts = panel === undefined ? writeProfile(subject) : writePanel(subject, panel)
   const failures = Object.entries(subject.profile.failures)
   const notes = toList(
     failures,
-    limits.record,
+    limits.profile,
     ([name, message]) => `The collector ${toSpan(name)} failed: ${toSpan(message)}`,
   )
   const all = [writeTitle(subject.profile.summary), writeSummary(subject), notes, ...parts]
@@ -54,12 +54,12 @@ function writeProfile(subject: ShownProfile): string[] {
   const known = new Set(sections.flatMap(({ panel }) => collectorsOfPanel(panel)))
   const others = Object.keys(subject.profile.data).filter(name => !known.has(name))
   return [
-    ...sections.flatMap(section => section.write(subject, limits.record)),
-    ...others.slice(0, limits.record).flatMap(name => writeData(name, subject.profile.data[name])),
+    ...sections.flatMap(section => section.write(subject, limits.profile)),
+    ...others.slice(0, limits.profile).flatMap(name => writeData(name, subject.profile.data[name])),
   ]
 }
 
-/** One without a section of its own is shown as data. */
+/** A panel without a section is written as JSON. */
 function writePanel(subject: ShownProfile, panel: string): string[] {
   const section = sections.find(section => section.panel === panel)
   const names = collectorsOfPanel(panel)
@@ -105,7 +105,7 @@ function writeSummary({ children, isPinned, parent, profile }: ShownProfile): st
   )
   return [
     ...facts.map(fact => `- ${fact}`),
-    ...(subRequests.length === 0 ? [] : [toList(subRequests, limits.record, text => `Sub-request ${text}`)]),
+    ...(subRequests.length === 0 ? [] : [toList(subRequests, limits.profile, text => `Sub-request ${text}`)]),
   ].join('\n')
 }
 

@@ -15,7 +15,7 @@ import { formatMoment, formatSize } from '../profile/format-value.ts'
 import { type Excerpt, isObject, type Pairs } from '../profile/schema.ts'
 import { type Section, toBlock, toJsonBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
-/** What was asked and answered, the session, and the redirects that led here. */
+/** The request and its response, the session, and the redirects to this request. */
 export const exchangeSection: Section = {
   panel: 'request',
   write({ profile }, limit) {
@@ -98,7 +98,7 @@ function writeUse({ at, method, trace: [site = ''] }: SessionUseData): string {
   return `+${formatDuration(at)} ${toSpan(method)} ${toSpan(site)}`
 }
 
-/** The route that was found, or those that came nearest. */
+/** The matched route, or the nearest routes. */
 export const routingSection: Section = {
   panel: 'router',
   write({ profile }, limit) {
@@ -133,10 +133,10 @@ function writeNearestRoutes({ allow = [], nearest, total }: MissingRouteData, li
   ]
 }
 
-/** So many sources are enough to know where it comes from. */
+/** The maximal number of source excerpts. */
 const excerptLimit = 5
 
-/** What was thrown, with its causes, the frames of the application, and their sources. */
+/** The exceptions with their causes, the stack frames of the application, and their sources. */
 export const exceptionSection: Section = {
   panel: 'exception',
   write({ profile }, limit) {
@@ -155,7 +155,7 @@ function writeException(exception: StoredException, sources: Sources, limit: num
     ...(note === '' ? [] : [toSpan(note)]),
   ]
   const own = frames.filter(({ origin }) => origin === 'application')
-  // Where the application has no part in it, the innermost calls say what failed.
+  // Without frames of the application, the innermost ones are shown.
   const shown = own.length > 0 ? own : frames.slice(0, 5)
   const left = [
     ...(shown.length < frames.length ? [`${frames.length - shown.length} library frames are not listed`] : []),
@@ -173,7 +173,7 @@ function writeException(exception: StoredException, sources: Sources, limit: num
   ]
 }
 
-/** The sources of all exceptions: each is shown once, and stands for those near it. */
+/** The source excerpts of all exceptions. Each is shown once, also for other frames that it covers. */
 class Sources {
   readonly #excerpts: readonly Excerpt[]
   readonly #taken: Excerpt[] = []
@@ -182,7 +182,7 @@ class Sources {
     this.#excerpts = excerpts
   }
 
-  /** The source around a call, unless it is not known, or one that was taken shows that line as well. */
+  /** Returns the excerpt for a frame; none if it is unknown, or if a previous excerpt contains the line. */
   take({ file, line = 0 }: RecordedFrame): Excerpt[] {
     const isTaken = this.#taken.some(
       ({ file: other, lines, start }) => other === file && line >= start && line < start + lines.length,
@@ -202,7 +202,7 @@ function writeExcerpt({ file, line, lines, start }: Excerpt): string[] {
   return [`Source of ${toSpan(`${file}:${line}`)}:`, toBlock(code.join('\n'), 'ts')]
 }
 
-/** What could be better about the request, and what to do about it. */
+/** The findings, with advice. */
 export const findingsSection: Section = {
   panel: 'findings',
   nothing: 'No issues found.',
@@ -212,7 +212,7 @@ export const findingsSection: Section = {
   },
 }
 
-/** Writes a finding of a record on one line. */
+/** Writes a finding on one line; `token` is that of its profile. */
 export function writeFinding(finding: Finding, token: string): string {
   const { advice, rule, severity } = finding
   const problem = splitProblem(finding).map(({ isValue, text }) => (isValue ? toSpan(text) : text))

@@ -5,17 +5,17 @@ import { recordDataLink, routesDataLink, routesLink } from '../profile/links.ts'
 import { schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
-/** How the requests of all routes went, as programs read it; `docs/reference/profile.md` describes it. */
+/** The JSON of the route statistics; `docs/reference/profile.md` describes it. */
 interface PublicRoutes extends RoutesReport {
   readonly schemaVersion: typeof schemaVersion
-  /** What was asked for and not understood, as sentences. */
+  /** Sentences about parameters that are ignored or corrected. */
   readonly notes: readonly string[]
   readonly routes: readonly (RouteReport & { readonly link: string })[]
-  /** Paths below the origin of the server. */
+  /** Paths on the server. */
   readonly links: { readonly self: string; readonly html: string; readonly markdown: string }
 }
 
-/** Makes the public shape of the statistics of routes; each links to the data of its slowest record. */
+/** Creates the JSON of the route statistics. Each route links to its slowest profile. */
 export function routesToJson(
   { requests, routes, startedAt }: RoutesReport,
   { notes, parameters }: RoutesRequest,
@@ -34,7 +34,7 @@ export function routesToJson(
   }
 }
 
-/** Writes the statistics of routes as Markdown: an item a route. Nothing that was recorded can become structure. */
+/** Writes the route statistics as Markdown, one list item per route. Recorded texts cannot become Markdown syntax. */
 export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicRoutes): string {
   const parts = [
     `# ${formatCount(requests, 'request')} of ${formatCount(routes.length, 'route')}`,

@@ -7,7 +7,7 @@ import { readLogs, type StoredLog } from '../profile/logs.ts'
 import { flattenRenders, type RenderLine, readRenders, renderOwnTime } from '../profile/renders.ts'
 import { type Section, toBlock, toList, toSpan, toValueSpan } from './markdown-text.ts'
 
-/** What the application has measured with its stopwatch. */
+/** The measurements of the stopwatch. */
 export const timeSection: Section = {
   panel: 'time',
   write({ profile }, limit) {
@@ -21,7 +21,7 @@ export const timeSection: Section = {
   },
 }
 
-/** What the process has used meanwhile. */
+/** The CPU time, memory and event loop of the process during the request. */
 export const memorySection: Section = {
   panel: 'memory',
   write({ profile }) {
@@ -40,17 +40,17 @@ export const memorySection: Section = {
   },
 }
 
-/** Deeper ones are nobody's design. */
+/** The maximal depth of nested lists. */
 const depthLimit = 20
 
-/** The event tree as a nested list: dispatches, the calls of listeners in them, and what those have changed. */
+/** The event tree as a nested list: dispatches, the called listeners, and their changes. */
 export const eventsSection: Section = {
   panel: 'events',
   write({ profile }, limit) {
     const { dropped, nodes, roots } = readEventTree(profile)
     if (nodes.length === 0) return []
     const lines = roots.flatMap(root => writeNode(root, 0))
-    // A tree has more items than a table has rows.
+    // A tree has more items than other lists.
     const room = 3 * limit
     const left = Math.max(0, nodes.length - Math.min(lines.length, room)) + dropped
     return [
@@ -83,7 +83,7 @@ function describe(node: EventNode): string {
   return facts.join('; ')
 }
 
-/** Which HTTP requests the application has sent, how they ended, and what their time went to. */
+/** The HTTP client calls with their outcomes and phases. */
 export const callsSection: Section = {
   panel: 'http',
   write({ profile }, limit) {
@@ -113,7 +113,7 @@ function writeCall(call: StoredCall): string {
   return facts.join('; ')
 }
 
-/** Which templates were rendered, within one another. */
+/** The renders as a nested list. */
 export const templatesSection: Section = {
   panel: 'templates',
   write({ profile }, limit) {
@@ -143,7 +143,7 @@ function writeRender({ branch, render, repeated }: RenderLine): string {
   return `${'  '.repeat(Math.min(branch.length / 2, depthLimit))}- ${facts.join('; ')}`
 }
 
-/** What was logged, with its contexts. */
+/** The log messages with their contexts. */
 export const logsSection: Section = {
   panel: 'logger',
   write({ profile }, limit) {
@@ -165,7 +165,7 @@ function writeLog({ at, channel, context, level, message, place }: StoredLog): s
   ].join('\n')
 }
 
-/** Where the CPU spent its time, the hottest function first, with the sources of those that are the application's. */
+/** The functions with the most CPU time, and source excerpts of those of the application. */
 export const cpuSection: Section = {
   panel: 'cpu',
   write({ profile }, limit) {

@@ -14,26 +14,29 @@ import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { ProfileExpectation } from './profile-expectation.ts'
 
-/** How a kernel for tests that is profiled differs from that of `bin/serve`, and what it records. */
+/** The options of a test kernel, and of its profiler. */
 export interface ProfiledTestKernelOptions extends TestKernelOptions, Omit<ProfilerOptions, 'storage'> {}
 
-/** A response of the test client; or of `fetch`, as long as it names its record. */
+/** A response of the test client, or a response of `fetch` with the header `x-debug-token`. */
 export interface ProfiledResponse {
   readonly headers: { get(name: string): string | null }
   readonly request?: Request
 }
 
-/** A kernel for tests whose requests are recorded, and can be held against what a test expects of them. */
+/** A test kernel that records its requests, so that a test can check their profiles. */
 export interface ProfiledTestKernel extends TestKernel {
-  /** All records, in memory. */
+  /** The store of all profiles, in memory. */
   readonly storage: MemoryProfileStorage
-  /** The record of the request that was answered so. @throws TypeError when it was not recorded */
+  /** Returns the profile of a response. @throws TypeError if its request was not recorded */
   profileOf(response: ProfiledResponse): Promise<Profile>
-  /** The record of the request that was answered so, to expect something of it. @throws TypeError when it was not recorded */
+  /** Returns the expectation for the profile of a response. @throws TypeError if its request was not recorded */
   expectProfile(response: ProfiledResponse): Promise<ProfileExpectation>
 }
 
-/** Boots a kernel with chosen bundles, the framework's first, and the profiler; nothing is written to the disk. */
+/**
+ * Boots a kernel with the given bundles (the framework's first) and the profiler. The profiler writes nothing to the
+ * disk.
+ */
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
   const { bundles } = options
   if (!bundles.some(({ name }) => name === 'framework')) {
@@ -52,7 +55,7 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
   }
 }
 
-/** A response does not name its record to everybody; its request knows it in any case. */
+/** A response of the test client may lack the header, but its request has a trace. */
 function tokenOf({ headers, request }: ProfiledResponse): string {
   const trace = request && findTrace(request)
   const token = request === undefined ? headers.get('x-debug-token') : trace?.token
@@ -75,10 +78,10 @@ async function createExpectation(
   return new ProfileExpectation({ ...stored, ...relatives, findings: inspector.inspect(stored.profile) }, subRequests)
 }
 
-/** Milliseconds: a record is kept a moment after its response was sent, on a busy machine a long one. */
+/** Milliseconds: a profile is stored after its response was sent, on a busy machine much later. */
 const patience = 5000
 
-/** Finds a record as soon as it is kept, and as is wanted. @throws Error after five seconds */
+/** Waits until a profile is stored and `isWanted` accepts it. @throws Error after `limit` milliseconds */
 export async function waitForStored(
   storage: Pick<ProfileStorage, 'find'>,
   token: string,

@@ -1,25 +1,25 @@
 import type { ShownProfile } from '../insight/relatives.ts'
 
 /**
- * A claim about a request, to be held against its record. `ProfileExpectation.satisfied` takes those of your own: for what
- * a collector of your own has told, say.
+ * A claim about a request, which is checked against its profile. `ProfileExpectation.satisfied` accepts additional
+ * ones, for example about the data of an application's collector.
  */
 export interface ProfileCheck {
   /** Completes "Expected the request to …": `render the template "cart"`. */
   readonly claim: string
-  /** The panel that shows what it is about; the whole record is shown unless told else. */
+  /** The panel that a failure shows; by default the whole profile. */
   readonly panel?: string
-  /** Looks whether it is so. */
+  /** Checks the claim. */
   examine(subject: ShownProfile): Examination
 }
 
-/** What came of a check. */
+/** The result of a check. */
 export interface Examination {
   /** Whether the claim is true. */
   readonly holds: boolean
-  /** What there should be, and what there is: test runners show the difference. */
+  /** The expected and the actual value: test runners show the difference. */
   readonly expected: unknown
   readonly actual: unknown
-  /** A clause that tells what was found: `it rendered cart, layout`. */
+  /** A clause that states the facts: `it rendered cart, layout`. */
   readonly found: string
 }

@@ -17,22 +17,22 @@ import {
 import { checkCalled, checkDispatched, checkDuration, checkFindings, checkOrder } from './checks/events.ts'
 import type { ProfileCheck } from './profile-check.ts'
 
-/** How many lines of a record a failure shows. */
+/** The number of lines of a profile in a failure. */
 const excerptLimit = 60
 
 /**
- * Holds a request against what a test expects of it. Each claim throws a {@link ProfileAssertionError} unless it is true,
- * and gives the expectation back for the next one; `not` turns round the one claim that follows it.
+ * Checks claims about a request against its profile. Each method throws a {@link ProfileAssertionError} if its claim is
+ * false; otherwise it returns the expectation, so that calls can be chained. `not` negates the next claim only.
  */
 export class ProfileExpectation {
-  /** The record, to look closer. */
+  /** The profile, for other assertions. */
   readonly profile: Profile
-  /** Its sub-requests, in the order in which they began. */
+  /** The expectations of its sub-requests, in the order in which they began. */
   readonly subRequests: readonly ProfileExpectation[]
   readonly #subject: ShownProfile
   readonly #affirmed: ProfileExpectation | undefined
 
-  /** `affirmed` is what this one is the opposite of. */
+  /** `affirmed` is the expectation that this one negates. */
   constructor(subject: ShownProfile, subRequests: readonly ProfileExpectation[], affirmed?: ProfileExpectation) {
     this.profile = subject.profile
     this.subRequests = subRequests
@@ -40,100 +40,105 @@ export class ProfileExpectation {
     this.#affirmed = affirmed
   }
 
-  /** Expects the opposite of the claim that follows. */
+  /** Negates the next claim. */
   get not(): ProfileExpectation {
     return this.#affirmed ?? new ProfileExpectation(this.#subject, this.subRequests, this)
   }
 
-  /** It was answered with this status. */
+  /** The response has this status. */
   answered(status: number): ProfileExpectation {
     return this.#hold(checkStatus(status), this.answered)
   }
 
-  /** The router found this route. */
+  /** The router matched this route. */
   matched(route: string): ProfileExpectation {
     return this.#hold(checkRoute(route), this.matched)
   }
 
-  /** Something was thrown: anything; or an error of this class, that says this; be it as the cause of another. */
+  /** An exception was thrown, also as the cause of another one: by default any, or one with this class and message. */
   threw(name?: string, message?: string | RegExp): ProfileExpectation {
     return this.#hold(checkThrown(name, message), this.threw)
   }
 
-  /** The event was dispatched: at all, or so many times. Sub-requests have their own events. */
+  /** The event was dispatched, by default at least once. Sub-requests have their own events. */
   dispatched(event: string | EventClass, count?: number): ProfileExpectation {
     return this.#hold(checkDispatched(nameOf(event), count), this.dispatched)
   }
 
-  /** These events were dispatched in this order; others may have been between them. */
+  /** The events were dispatched in this order; other events may be between them. */
   dispatchedInOrder(...events: readonly (string | EventClass)[]): ProfileExpectation {
     return this.#hold(checkOrder('dispatch', events.map(nameOf)), this.dispatchedInOrder)
   }
 
-  /** The listener was called: at all, or so many times. `CartListener` means each of its methods. */
+  /** The listener was called, by default at least once. `CartListener` includes all its methods. */
   called(listener: string, count?: number): ProfileExpectation {
     return this.#hold(checkCalled(listener, count), this.called)
   }
 
-  /** These listeners were called in this order; others may have been between them. */
+  /** The listeners were called in this order; other listeners may be between them. */
   calledInOrder(...listeners: readonly string[]): ProfileExpectation {
     return this.#hold(checkOrder('call', listeners), this.calledInOrder)
   }
 
-  /** The template was rendered, be it as a partial: at all, or so many times. Without a name: any was. */
+  /** The template was rendered, also as a partial, by default at least once. Without a name, any template counts. */
   rendered(template?: string, count?: number): ProfileExpectation {
     return this.#hold(checkRendered(template, count), this.rendered)
   }
 
-  /** Something of this level or above was logged that contains a text or matches a pattern: at all, or so many times. */
+  /**
+   * A message of this level or above was logged, by default at least once: with a text or pattern, only matching
+   * messages count.
+   */
   logged(level: LogLevel, text?: string | RegExp, count?: number): ProfileExpectation {
     return this.#hold(checkLogged(level, text, count), this.logged)
   }
 
-  /** HTTP requests were sent to others: at all, or so many. */
+  /** The application made HTTP client calls, by default at least one. */
   sentRequests(count?: number): ProfileExpectation {
     return this.#hold(checkSent(undefined, count), this.sentRequests)
   }
 
-  /** HTTP requests were sent to a URL that contains a text or matches a pattern: at all, or so many. */
+  /**
+   * The application made HTTP client calls to a URL that contains a text or matches a pattern, by default at least one.
+   */
   sentRequestsTo(url: string | RegExp, count?: number): ProfileExpectation {
     return this.#hold(checkSent(url, count), this.sentRequestsTo)
   }
 
-  /** Sub-requests were made: at all, or so many. */
+  /** Sub-requests were made, by default at least one. */
   madeSubRequests(count?: number): ProfileExpectation {
     return this.#hold(checkSubRequests(count), this.madeSubRequests)
   }
 
-  /** The session was read or begun. */
+  /** The session was read or started. */
   startedSession(): ProfileExpectation {
     return this.#hold(sessionCheck, this.startedSession)
   }
 
   /**
-   * It took at most so many milliseconds. A part may be the `controller`, `templates`, `calls` to others, an event, a
-   * listener, or a name of the stopwatch.
+   * The request, or a part of it, took at most the given milliseconds. A part is `controller`, `templates`, `calls`
+   * (HTTP client calls), an event, a listener, or a name of the stopwatch.
    */
   tookAtMost(milliseconds: number, part = 'request'): ProfileExpectation {
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)
   }
 
-  /** Something could be better about it, by any rule or by this one: at all, or so many times. */
+  /** The request has findings, by default at least one: of any rule, or of the given one. */
   hadFindings(rule?: string, count?: number): ProfileExpectation {
     return this.#hold(checkFindings(rule, count), this.hadFindings)
   }
 
-  /** A claim of your own is true. */
+  /** An additional claim is true. */
   satisfied(check: ProfileCheck): ProfileExpectation {
     return this.#hold(check, this.satisfied)
   }
 
-  /** What a collector has told of the request, as it is kept: masked. */
+  /** Returns the stored, masked data of a collector. */
   dataOf(collector: string): unknown {
     return this.profile.data[collector]
   }
 
-  /** The record as Markdown, or what one of its panels shows. */
+  /** Writes the profile, or one of its panels, as Markdown. */
   toMarkdown(panel?: string): string {
     return toMarkdown(this.#subject, panel)
   }
@@ -157,26 +162,26 @@ function nameOf(event: string | EventClass): string {
   return typeof event === 'string' ? event : event.eventName
 }
 
-/** As lines, which all test runners show as such; without the empty ones. */
+/** Splits Markdown into lines, without empty ones: test runners show an array of lines readably. */
 function toExcerpt(markdown: string): string[] {
   const lines = markdown.split('\n').filter(line => line !== '')
   const rest = lines.length - excerptLimit
   return rest <= 0 ? lines : [...lines.slice(0, excerptLimit), `… and ${rest} more lines: toMarkdown() gives them all.`]
 }
 
-/** What a failure is made of. */
+/** The parts of a failure. */
 export interface ProfileFailure {
   readonly message: string
   readonly expected: unknown
   readonly actual: unknown
   readonly excerpt: readonly string[]
-  /** The function that was called: the stack begins with its caller. */
+  /** The called method: the stack begins with its caller. */
   readonly caller: (...values: never[]) => unknown
 }
 
-/** A request was not as expected; test runners show the record with the difference. */
+/** A claim about a request is false. Test runners show the difference and an excerpt of the profile. */
 export class ProfileAssertionError extends AssertionError {
-  /** What matters of the record, as lines of Markdown. */
+  /** The panel of the claim as lines of Markdown, at most 60. */
   readonly excerpt: readonly string[]
 
   constructor({ actual, caller, excerpt, expected, message }: ProfileFailure) {

@@ -8,7 +8,7 @@ import { readRenders } from '../../profile/renders.ts'
 import type { ProfileCheck } from '../profile-check.ts'
 import { examineCount, toAmount, toEnumeration, withCount } from './events.ts'
 
-/** Was it answered with this status? */
+/** Checks the status of the response. */
 export function checkStatus(wanted: number): ProfileCheck {
   return {
     claim: `be answered with ${toStatus(wanted)}`,
@@ -20,7 +20,7 @@ export function checkStatus(wanted: number): ProfileCheck {
   }
 }
 
-/** Was this route matched? */
+/** Checks the matched route. */
 export function checkRoute(wanted: string): ProfileCheck {
   return {
     claim: `match the route "${wanted}"`,
@@ -33,7 +33,7 @@ export function checkRoute(wanted: string): ProfileCheck {
   }
 }
 
-/** Was something thrown: anything, or an error of this class that says this, be it as the cause of another? */
+/** Checks for an exception, also as the cause of another one. Without a class and a message, any exception counts. */
 export function checkThrown(name: string | undefined, message: string | RegExp | undefined): ProfileCheck {
   const says = message === undefined ? '' : ` that says ${typeof message === 'string' ? `"${message}"` : message}`
   return {
@@ -51,7 +51,7 @@ export function checkThrown(name: string | undefined, message: string | RegExp |
   }
 }
 
-/** Did it read or begin a session? */
+/** Checks whether the session was read or started. */
 export const sessionCheck: ProfileCheck = {
   claim: 'start the session',
   panel: 'request',
@@ -61,16 +61,7 @@ export const sessionCheck: ProfileCheck = {
   },
 }
 
-/** Whether a text contains another, or matches a pattern. */
-export function matches(text: string, wanted: string | RegExp): boolean {
-  return typeof wanted === 'string' ? text.includes(wanted) : text.search(wanted) !== -1
-}
-
-function toStatus(status: number): string {
-  return status === 0 ? 'nothing' : `${status} ${statusText(status)}`
-}
-
-/** Was the template rendered, as a page or as a partial: at all, or so many times? Without a name, was any? */
+/** Checks for renders of a template as a page or partial; without a name, of any template. */
 export function checkRendered(template: string | undefined, wanted: number | undefined): ProfileCheck {
   return {
     claim: withCount(template === undefined ? 'render templates' : `render the template ${template}`, wanted),
@@ -84,7 +75,7 @@ export function checkRendered(template: string | undefined, wanted: number | und
   }
 }
 
-/** Was something logged of at least a level that says this: at all, or so many times? */
+/** Checks for log messages of at least a level, optionally with a text or pattern. */
 export function checkLogged(
   least: LogLevel,
   text: string | RegExp | undefined,
@@ -107,7 +98,7 @@ export function checkLogged(
   }
 }
 
-/** Were requests sent to others: at all, or so many? With a text or pattern, only those to such URLs count. */
+/** Checks for HTTP client calls. With a text or pattern, only those to matching URLs count. */
 export function checkSent(url: string | RegExp | undefined, wanted: number | undefined): ProfileCheck {
   const where = url === undefined ? '' : ` to ${url}`
   return {
@@ -116,7 +107,7 @@ export function checkSent(url: string | RegExp | undefined, wanted: number | und
     examine({ profile }) {
       const { calls, omitted } = readCalls(profile)
       const matching = calls.filter(call => url === undefined || matches(call.url, url))
-      // Nobody knows where those went that there was no room for.
+      // The URLs of omitted calls are unknown, so they count only without a URL.
       const actual = matching.length + (url === undefined ? omitted : 0)
       const lines = calls.map(call => `${call.method} ${call.url} (${call.outcome.text})`)
       const found = lines.length === 0 ? 'it sent none' : `it sent ${toEnumeration(lines)}`
@@ -125,7 +116,7 @@ export function checkSent(url: string | RegExp | undefined, wanted: number | und
   }
 }
 
-/** Were sub-requests made: at all, or so many? */
+/** Checks for sub-requests. */
 export function checkSubRequests(wanted: number | undefined): ProfileCheck {
   return {
     claim: wanted === undefined ? 'make sub-requests' : `make ${toAmount(wanted, 'sub-request')}`,
@@ -136,4 +127,13 @@ export function checkSubRequests(wanted: number | undefined): ProfileCheck {
       return examineCount({ wanted, actual, found: actual === 0 ? 'it made none' : `it made ${toEnumeration(names)}` })
     },
   }
+}
+
+/** Whether a text contains another, or matches a pattern. */
+export function matches(text: string, wanted: string | RegExp): boolean {
+  return typeof wanted === 'string' ? text.includes(wanted) : text.search(wanted) !== -1
+}
+
+function toStatus(status: number): string {
+  return status === 0 ? 'nothing' : `${status} ${statusText(status)}`
 }

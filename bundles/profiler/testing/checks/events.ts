@@ -9,51 +9,7 @@ import type { Profile } from '../../profile/profile.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
-/** What was counted, and how it is told. */
-interface Count {
-  /** Undefined where one is enough. */
-  readonly wanted: number | undefined
-  readonly actual: number
-  readonly found: string
-}
-
-/** Compares a number with the wanted one, or with one at least. */
-export function examineCount({ actual, found, wanted }: Count): Examination {
-  const expected = wanted ?? 'at least 1'
-  return { holds: wanted === undefined ? actual > 0 : actual === wanted, expected, actual, found }
-}
-
-/** Completes a claim with how often it is meant: `call it`, `call it twice`. */
-export function withCount(claim: string, count: number | undefined): string {
-  return count === undefined ? claim : `${claim} ${toTimes(count)}`
-}
-
-/** Writes how often: `once`, `3 times`. */
-function toTimes(count: number): string {
-  return ['not at all', 'once', 'twice'][count] ?? `${count} times`
-}
-
-/** Writes a number of things: `1 call`, `2 calls`. */
-export function toAmount(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
-}
-
-const listLimit = 20
-
-/** Lists texts, those at the end only counted where they are many. */
-export function toEnumeration(texts: readonly string[]): string {
-  const rest = texts.length - listLimit
-  return [...texts.slice(0, listLimit), ...(rest > 0 ? [`${rest} more`] : [])].join(', ')
-}
-
-/** Whether the names stand in a list in this order; others may stand between them. */
-function standInOrder(names: readonly string[], list: readonly string[]): boolean {
-  let next = 0
-  for (const name of list) if (name === names[next]) next++
-  return next === names.length
-}
-
-/** Did a part of the request take no longer than so many milliseconds? */
+/** Checks the duration of a part of the request, in milliseconds. */
 export function checkDuration(limit: number, part: string): ProfileCheck {
   return {
     claim: `take at most ${limit} ms${part === 'request' ? '' : ` for ${part}`}`,
@@ -77,8 +33,8 @@ export function checkDuration(limit: number, part: string): ProfileCheck {
 }
 
 /**
- * The milliseconds of all that is known of a request by name: `request`, `controller`, `templates`, `calls`, then each name
- * of its stopwatch, event and listener.
+ * Returns the durations of all parts of a request by name, in milliseconds: `request`, `controller`, `templates`,
+ * `calls`, then the names of the stopwatch, the events and the listeners.
  */
 function measureParts(profile: Profile): ReadonlyMap<string, number> {
   const { nodes, roots } = readEventTree(profile)
@@ -94,7 +50,7 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   return parts
 }
 
-/** Was the event dispatched: at all, or so many times? */
+/** Checks for dispatches of an event. */
 export function checkDispatched(event: string, wanted: number | undefined): ProfileCheck {
   return {
     claim: withCount(`dispatch ${event}`, wanted),
@@ -108,7 +64,7 @@ export function checkDispatched(event: string, wanted: number | undefined): Prof
   }
 }
 
-/** Was the listener called: at all, or so many times? A class alone stands for all its methods. */
+/** Checks for calls of a listener. A class name includes all its methods. */
 export function checkCalled(listener: string, wanted: number | undefined): ProfileCheck {
   return {
     claim: withCount(`call the listener ${listener}`, wanted),
@@ -122,14 +78,14 @@ export function checkCalled(listener: string, wanted: number | undefined): Profi
   }
 }
 
-/** Were these dispatched, or called, in this order? Others may be between them. */
+/** Checks the order of dispatches or calls. Others may be between them. */
 export function checkOrder(kind: 'dispatch' | 'call', names: readonly string[]): ProfileCheck {
   return {
     claim: `${kind} in this order: ${names.join(', ')}`,
     panel: 'events',
     examine({ profile }) {
       const all = namesOf(profile, kind)
-      // What nobody asked about would only hide the difference.
+      // Other names would hide the difference.
       const actual = all.filter(name => names.includes(name))
       const found = actual.length === 0 ? 'there was none of them' : `the order was ${toEnumeration(actual)}`
       return { holds: standInOrder(names, all), expected: names, actual, found }
@@ -158,7 +114,7 @@ function whyNotCalled(listener: string, isWanted: (name: string) => boolean, { p
     : `${last.name} has ${last.hasThrown ? 'thrown' : `stopped ${skipping?.name}`} before`
 }
 
-/** Could something be better about it, by any rule or by this one: at all, or so many times? */
+/** Checks for findings of any rule, or of the given one. */
 export function checkFindings(rule: string | undefined, wanted: number | undefined): ProfileCheck {
   return {
     claim: withCount(`have findings${rule === undefined ? '' : ` of the rule ${rule}`}`, wanted),
@@ -170,4 +126,48 @@ export function checkFindings(rule: string | undefined, wanted: number | undefin
       return examineCount({ wanted, actual: matching.length, found })
     },
   }
+}
+
+/** A counted fact. */
+interface Count {
+  /** `undefined` means at least one. */
+  readonly wanted: number | undefined
+  readonly actual: number
+  readonly found: string
+}
+
+/** Compares a number with the wanted number; by default it must be at least one. */
+export function examineCount({ actual, found, wanted }: Count): Examination {
+  const expected = wanted ?? 'at least 1'
+  return { holds: wanted === undefined ? actual > 0 : actual === wanted, expected, actual, found }
+}
+
+/** Adds the wanted number to a claim: `call it`, `call it twice`. */
+export function withCount(claim: string, count: number | undefined): string {
+  return count === undefined ? claim : `${claim} ${toTimes(count)}`
+}
+
+/** Writes a number of times: `once`, `3 times`. */
+function toTimes(count: number): string {
+  return ['not at all', 'once', 'twice'][count] ?? `${count} times`
+}
+
+/** Writes a number of things: `1 call`, `2 calls`. */
+export function toAmount(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}
+
+const listLimit = 20
+
+/** Joins texts with commas. Texts beyond the limit are only counted. */
+export function toEnumeration(texts: readonly string[]): string {
+  const rest = texts.length - listLimit
+  return [...texts.slice(0, listLimit), ...(rest > 0 ? [`${rest} more`] : [])].join(', ')
+}
+
+/** Whether a list contains the names in this order; other names may be between them. */
+function standInOrder(names: readonly string[], list: readonly string[]): boolean {
+  let next = 0
+  for (const name of list) if (name === names[next]) next++
+  return next === names.length
 }

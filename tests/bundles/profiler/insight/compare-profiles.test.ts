@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { t } from 'tap'
 import { readTimings } from '#bundles/profiler/insight/compare/compared-parts.ts'
 import {
-  type Change,
   type Compared,
   type Comparison,
   compareMaps,
   compareProfiles,
+  type DifferenceKind,
 } from '#bundles/profiler/insight/compare/comparison.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -37,7 +37,7 @@ const profileOf: fc.Arbitrary<Profile> = fc
   .record({ data, status: fc.constantFrom(200, 404), route: fc.constantFrom(null, 'a'), duration: fc.nat(100) })
   .map(({ data, ...summary }) => createProfile(data, summary))
 
-const mirrored: Readonly<Record<Change, Change>> = {
+const mirrored: Readonly<Record<DifferenceKind, DifferenceKind>> = {
   same: 'same',
   changed: 'changed',
   onlyFirst: 'onlySecond',
