@@ -1,3 +1,4 @@
+import type { Logger } from '../lib/log/logger.ts'
 import type { Controller, RequestHandler } from './controller.ts'
 
 declare module '../lib/http/attributes.ts' {
@@ -21,5 +22,7 @@ declare module '../lib/http/attributes.ts' {
     _remove_csp_headers: boolean
     /** The error that the error page shows. */
     exception: unknown
+    /** The logger of the error page. Nothing reads it; Symfony passes it to its error controller in the same way. */
+    logger: Logger
   }
 }

@@ -7,7 +7,12 @@ export const mask = '******'
 export type NameTest = (name: string) => boolean
 
 /** Identifiers of the profiler. They give access to nothing. */
-const exempt: ReadonlySet<string> = new Set(['x-debug-token', 'x-debug-token-link', 'x-previous-debug-token'])
+const exempt: ReadonlySet<string> = new Set([
+  'x-debug-token',
+  'x-debug-token-link',
+  'x-previous-debug-token',
+  '_stopwatch_token',
+])
 
 /** These count anywhere in a name. "auth" does not count in "author" and "authority". */
 const anywhere =

@@ -51,6 +51,7 @@ export class ErrorListener {
     const request = event.request.duplicate({ method: 'GET' })
     request.attributes.set('_controller', 'error_controller')
     request.attributes.set('exception', event.error)
+    request.attributes.set('logger', this.#logger)
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
     const response = await event.kernel.handle(request, { catchErrors: false })

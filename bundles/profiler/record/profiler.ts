@@ -7,6 +7,13 @@ import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
 import { attachTrace, detachTrace, findTrace, removeFrom, Trace, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
+declare module '../../../lib/http/attributes.ts' {
+  interface KnownAttributes {
+    /** Six random hexadecimal digits on each recorded request. */
+    _stopwatch_token: string
+  }
+}
+
 /** What a profiler works with. */
 export interface ProfilerServices extends ProfileWriterServices {
   /** Starts to watch the event loop, which lasts as long as requests are in flight. */
@@ -81,6 +88,8 @@ export class Profiler {
       logger.warning('A request is not profiled: no free token was found.')
       return undefined
     }
+    // Symfony's profiler marks each request in the same way. The request panel shows it; nothing reads it.
+    request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = request.parent === undefined
     // Before the trace: its times are those of the request alone.
     const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined

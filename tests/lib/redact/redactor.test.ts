@@ -56,7 +56,7 @@ t.test('ordinary names and the identifiers of the profiler are not secret', asyn
     'path patch pattern patient dispatch compat seedling urban tickets ticket_id webhook_events hash code state challenge kubeconfig ' +
     'enclave autoclave cardboard opinion designer'
   for (const name of ordinary.split(/ +/)) t.notOk(isSecretName(name), name)
-  for (const name of ['X-Debug-Token', 'x-debug-token-link', 'X-Previous-Debug-Token']) {
+  for (const name of ['X-Debug-Token', 'x-debug-token-link', 'X-Previous-Debug-Token', '_stopwatch_token']) {
     t.notOk(isSecretName(name), name)
   }
 })

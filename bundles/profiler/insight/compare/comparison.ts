@@ -40,6 +40,7 @@ export const neverCompared: readonly string[] = [
   'x-debug-token-link',
   'x-previous-debug-token',
   'server-timing',
+  '_stopwatch_token',
   replayAttribute,
 ]
 

@@ -116,6 +116,7 @@ export function createAttributeRows(pairs: Pairs, origins: ChangeOrigins, isSubR
     rows.map(row => {
       const known = origins.attributes.get(row.name)
       if (known !== undefined) return withOrigin(row, viewOrigins(known, origins, ''))
+      if (row.name === '_stopwatch_token') return withOrigin(row, viewOther('the profiler'))
       return withOrigin(row, isComplete && others)
     }),
   )

@@ -37,7 +37,7 @@ t.test('an error is answered by a sub-request to the error controller: GET, with
   t.equal(seen?.url, 'http://localhost/here')
   t.equal(seen?.headers.get('x-a'), '1')
   t.equal(seen?.parent, request)
-  t.strictSame([...(seen?.attributes.keys() ?? [])], ['_controller', 'exception'])
+  t.strictSame([...(seen?.attributes.keys() ?? [])], ['_controller', 'exception', 'logger'])
   t.equal(seen?.attributes.get('exception'), error)
   t.equal(request.attributes.get('_remove_csp_headers'), true)
 })

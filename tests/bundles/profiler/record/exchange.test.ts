@@ -103,6 +103,7 @@ t.test('the request', async t => {
       ['exception', new TypeError('wrong: ?token=abc'), 'TypeError: wrong: ?token=******'],
       ['thing', new Thing(), '[Thing]'],
       ['password', 'x', '******'],
+      ['_stopwatch_token', 'abcdef', 'abcdef'],
       ['long', 'x'.repeat(5000), `${'x'.repeat(4095)}…`],
       ['many', [1, 2], [1, 2]],
     ]

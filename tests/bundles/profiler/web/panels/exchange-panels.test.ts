@@ -27,7 +27,7 @@ t.test('the request panel', async t => {
       const child = String(response.headers.get('x-previous-debug-token'))
       for (const heading of headings.split('|'))
         t.match(html, new RegExp(`>${heading}(?: <span class="count">\\d+</span>)?</h`))
-      for (const text of ['_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
+      for (const text of ['_stopwatch_token', '_remove_csp_headers', 'x-debug-exception-file', '404 Not Found']) {
         t.match(html, text)
       }
       t.match(html, new RegExp(`<dt>Forwarded to</dt>\\s*<dd><a href="/_profiler/${child}">error_controller</a>`))
@@ -40,7 +40,7 @@ t.test('the request panel', async t => {
     const { headers } = await client.post('/missing-x', { json: {} })
     const stored = await storedOf({ headers }, 'x-previous-debug-token')
     const html = await show('request', stored)
-    for (const name of ['_controller', 'exception']) t.match(html, `>${name}</th>`)
+    for (const name of ['_controller', 'exception', 'logger', '_stopwatch_token']) t.match(html, `>${name}</th>`)
     t.match(html, 'The body is in the profile of the parent request.')
     t.notMatch(html, /Forwarded to|Date and Connection are added on sending./)
   })

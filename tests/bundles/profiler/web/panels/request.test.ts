@@ -154,6 +154,7 @@ t.test('who has set an attribute', async t => {
     },
   )
   t.hasStrict(attributeOf('_route'), { how: '', who: 'RouterListener.onRequest' })
+  t.hasStrict(attributeOf('_stopwatch_token'), { who: 'the profiler', link: '' })
   t.match(attributeOf('mine'), { who: /^controller /, link: /^\/_profiler\/\w{6}\?panel=events#controller$/ })
   t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
 })
