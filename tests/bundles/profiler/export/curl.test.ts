@@ -11,8 +11,8 @@ const shells = ['dash', 'bash'].filter(shell => spawnSync(shell, ['-c', 'true'])
 for (const shell of ['dash', 'bash']) if (!shells.includes(shell)) t.comment(`${shell} is missing, and is not tried`)
 
 /**
- * Runs commands in a shell, in an empty folder: the words that each gives to curl, whose place a function takes, as
- * bytes. Fails if anything else has left a trace: what is tried to be run would write a file.
+ * Runs commands in a shell, in an empty folder, with a shell function instead of curl. Returns the arguments of each
+ * curl command as bytes. Fails if a command wrote a file: the attacks in the texts try to.
  */
 function runCommands(t: Test, shell: string, commands: readonly string[]): string[][] {
   const cwd = t.testdir({})
@@ -29,14 +29,14 @@ function runCommands(t: Test, shell: string, commands: readonly string[]): strin
   return calls
 }
 
-/** What every shell makes of a command. */
+/** The arguments of a command, which are equal in all shells. */
 function wordsOf(t: Test, command: string): string[] {
   const [first = [], ...others] = shells.map(shell => runCommands(t, shell, [command])[0])
   for (const other of others) t.strictSame(other, first)
   return first
 }
 
-/** A text as the bytes that an argument has. */
+/** The bytes of an argument. */
 function toBytes(text: string): string {
   return Buffer.from(text).toString('latin1')
 }
@@ -45,10 +45,10 @@ function curlOf(request: unknown, summary: object = {}): string {
   return createCurl(createProfile({ request }, summary))
 }
 
-/** A line feed may stand at the end of a text; anything else that is not seen, nowhere. */
+/** Invisible characters that a command must not contain; line feeds at the end of a text are allowed. */
 const unseen = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u
 
-t.test('a page is asked for again with its headers, but those that curl sets itself', async t => {
+t.test('a page is requested with its headers, without those that curl sets itself', async t => {
   const headers = [
     ['Host', 'localhost'],
     ['User-Agent', "it's me"],
@@ -69,7 +69,7 @@ t.test('a page is asked for again with its headers, but those that curl sets its
   )
 })
 
-t.test('methods and addresses are taken as they are', async t => {
+t.test('methods and URLs are not changed', async t => {
   const url = 'http://localhost/a'
   t.equal(curlOf({}, { url, method: 'HEAD' }), 'curl --head http://localhost/a')
   t.equal(curlOf({}, { url, method: 'DELETE' }), 'curl --request DELETE http://localhost/a')
@@ -78,11 +78,11 @@ t.test('methods and addresses are taken as they are', async t => {
   t.strictSame(wordsOf(t, curlOf({}, { url: 'http://localhost/[1-3]' })), ['http://localhost/[1-3]', '--globoff'])
   t.strictSame(wordsOf(t, curlOf({}, { url: 'http://localhost/../a' })), ['http://localhost/../a', '--path-as-is'])
   t.strictSame(wordsOf(t, curlOf({}, { url: 'http://a/.%2E/b' })), ['http://a/.%2E/b', '--path-as-is'])
-  t.strictSame(wordsOf(t, curlOf({}, { url: '-o' })), ['--url', '-o'], 'an address is no option')
+  t.strictSame(wordsOf(t, curlOf({}, { url: '-o' })), ['--url', '-o'], 'a URL is not an option')
   t.equal(createCurl(createProfile({}, { method: '', url: '' })), "curl ''")
 })
 
-t.test('bodies are sent as they were kept', async t => {
+t.test('bodies are sent as recorded', async t => {
   const url = 'http://localhost/a'
   const type = ['--header', 'Content-Type: x/y']
   const bodyOf = (body: unknown, method = 'POST') =>
@@ -96,7 +96,7 @@ t.test('bodies are sent as they were kept', async t => {
   t.strictSame(bodyOf({ json: [1] }, 'HEAD'), ['--head', url, ...type])
 })
 
-t.test('comments say what is not sent, in words of their own', async t => {
+t.test('comments list the parts that are not sent, without recorded text', async t => {
   const commentsOf = (request: object, method = 'POST') =>
     curlOf(request, { method })
       .split('\n')
@@ -117,7 +117,7 @@ t.test('comments say what is not sent, in words of their own', async t => {
   t.strictSame(commentsOf({ body: { files: files2 } }), ['# The form is not included: its boundary is not recorded.'])
 })
 
-t.test('a form never names a file to be read', async t => {
+t.test('a form never makes curl read a file', async t => {
   const url = 'http://localhost/a'
   const contentType = 'multipart/form-data; boundary=X'
   const formOf = (body: object) =>
@@ -147,7 +147,7 @@ t.test('a form never names a file to be read', async t => {
   }
 })
 
-t.test('a shell takes what was quoted for one word', async t => {
+t.test('a shell reads a quoted text as one word', async t => {
   t.equal(quoteForShell('http://a.test/x'), 'http://a.test/x')
   t.equal(quoteForShell("it's"), "'it'\\''s'")
   t.equal(quoteForShell(''), "''")
@@ -174,7 +174,7 @@ const planted = [
   "-o canary\u0007'",
 ]
 
-t.test('what clients have planted stays in its word', async t => {
+t.test('an attack in a recorded text stays in its word', async t => {
   const commands = planted.flatMap(text => [
     curlOf({ headers: [['x-evil', text]] }, { url: `http://a/${text}` }),
     curlOf({ body: { json: [text] } }, { method: 'POST' }),
@@ -211,7 +211,7 @@ const text = fc.array(pieces, { maxLength: 4 }).map(some => some.join(''))
 const byteText = text.map(text => text.replace(/[^\x20-\xff]/g, '\u0085'))
 const fileName = fc.record({ field: text, name: text, type: fc.oneof(text, fc.constant('text/plain')) })
 
-/** A request as a record may hold it: hostile, but for what no server accepts. */
+/** A hostile request, within the limits of a server. */
 const exchange = fc.record({
   method: fc.constantFrom('GET', 'POST', 'HEAD', 'PUT', '-X'),
   path: text.map(text => text.replaceAll('\0', '')),
@@ -232,7 +232,7 @@ const exchange = fc.record({
 
 type Exchange = typeof exchange extends fc.Arbitrary<infer exchange> ? exchange : never
 
-/** The words that curl is to be given, put together the obvious way. */
+/** The expected arguments of curl, without quoting. */
 function expectedWords({ body, headers, method, path }: Exchange): string[] {
   const options = method === 'HEAD' ? [] : expectedBody(body)
   const usual = options.length > 0 ? 'POST' : 'GET'
@@ -284,7 +284,7 @@ function expectedBody(body: Exchange['body']): string[] {
   return ['--data-raw', encodeMultipart('X Y', parts).toString('latin1')]
 }
 
-t.test('2,000 hostile requests: a shell runs curl with what was recorded, and nothing else', async t => {
+t.test('2,000 hostile requests: a shell runs curl with the recorded values, and nothing else', async t => {
   const property = fc.property(fc.array(exchange, { minLength: 250, maxLength: 250 }), exchanges => {
     const commands = exchanges.map(({ body, headers, method, path }) => {
       const type = ['content-type', 'multipart/form-data; boundary="X Y"']

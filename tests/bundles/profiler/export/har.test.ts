@@ -12,7 +12,7 @@ const validate = new Ajv2020({ allErrors: true }).compile(
   JSON.parse(readFileSync('tests/fixtures/har.schema.json', 'utf8')),
 )
 
-t.test('a HAR has the request, and then those that the application has sent', async t => {
+t.test('a HAR has the request, then the HTTP client calls', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
   const tokens = Object.fromEntries((await askRichly(url)).map(({ name, token }) => [name, token]))
@@ -66,7 +66,7 @@ t.test('a HAR has the request, and then those that the application has sent', as
   t.equal(redirected.response.redirectURL, '/noslash')
 })
 
-t.test('whatever has become of a record on the disk, its HAR is one', async t => {
+t.test('the HAR of a damaged profile is valid', async t => {
   const json = fc.jsonValue()
   const pairs = fc.array(fc.tuple(fc.constantFrom('cookie', 'set-cookie', '…', 'x'), json))
   const body = fc.record({ form: pairs, json: fc.array(json), length: fc.double() })
@@ -82,7 +82,7 @@ t.test('whatever has become of a record on the disk, its HAR is one', async t =>
   t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }))
 })
 
-t.test('the value of a cookie may have an equals sign, and an outcome is told', async t => {
+t.test('the value of a cookie may contain an equals sign; the comment has the outcome', async t => {
   const data = {
     request: { headers: [['cookie', 'a=b=c; d=; e']] },
     response: { headers: [['set-cookie', 'f=g==; Path=/']] },

@@ -23,7 +23,7 @@ interface Schema {
 const schema: Schema = JSON.parse(readFileSync(file, 'utf8'))
 const reference = readFileSync('docs/reference/profile.md', 'utf8')
 
-/** The same schema, in which nothing may be that it does not name: so it names everything there is. */
+/** The same schema without additional properties, so that it must contain each field. */
 function close(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(close)
   if (typeof schema !== 'object' || schema === null) return schema
@@ -42,13 +42,13 @@ const mistakesOf = (value: unknown) =>
     ? []
     : (validate.errors ?? []).map(({ instancePath, message, params }) => ({ instancePath, message, params }))
 
-t.test('records of all kinds, and lists of them, are what the schema says, and nothing more', async t => {
+t.test('profiles of all kinds, and lists, match the schema without additional fields', async t => {
   const kernel = await createProfiledKernel(t, {
     bundles: [richBundle],
     armFile: `${t.testdir()}/armed.json`,
     handlers: {
       '/late': () => {
-        setTimeout(() => kernel.app.logger.info('Told too late.'), 5)
+        setTimeout(() => kernel.app.logger.info('Logged too late.'), 5)
         return new Response('soon')
       },
     },
@@ -75,14 +75,14 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
   t.strictSame(mistakesOf(await read('/_profiler/routes.json')), [])
   const seen = new Set<string>()
   for (const { link } of list.records) {
-    const record = await read(link)
-    t.strictSame(mistakesOf(record), [], link)
-    const { collectors, process } = toProfile(record, record.process)
-    for (const { name } of kernel.app.collectors) delete record.data[name]
-    // What is parsed is what is stored: the schemas of the code know each field, and say the same of it.
-    t.strictSame(present(collectors), record.data, link)
-    t.strictSame(present(process), record.process, link)
-    for (const name of Object.keys(record.data)) seen.add(name)
+    const json = await read(link)
+    t.strictSame(mistakesOf(json), [], link)
+    const { collectors, process } = toProfile(json, json.process)
+    for (const { name } of kernel.app.collectors) delete json.data[name]
+    // The parsed profile equals the stored one, so the schemas in the code contain each field.
+    t.strictSame(present(collectors), json.data, link)
+    t.strictSame(present(process), json.process, link)
+    for (const name of Object.keys(json.data)) seen.add(name)
     for (const { name } of kernel.app.collectors) t.notOk(`data.${name}` in schema.$defs)
   }
   const known = Object.keys(schema.$defs).filter(name => name.startsWith('data.'))
@@ -91,7 +91,7 @@ t.test('records of all kinds, and lists of them, are what the schema says, and n
     [],
     'all that it names was seen',
   )
-  t.ok(mistakesOf({ ...list, strange: 1 }).length > 0, 'it would find mistakes')
+  t.ok(mistakesOf({ ...list, strange: 1 }).length > 0, 'the schema rejects wrong data')
 })
 
 t.test('the schema and its description name every collector, and every field', async t => {
@@ -101,15 +101,15 @@ t.test('the schema and its description name every collector, and every field', a
     new RecentRedirects(app.redactor),
   ]
   const facts = collectors.filter(({ describeProcess }) => describeProcess !== undefined).map(({ name }) => name)
-  const told = collectors.map(({ name }) => name).filter(name => name !== 'server' && name !== 'config')
+  const names = collectors.map(({ name }) => name).filter(name => name !== 'server' && name !== 'config')
   const named = (prefix: string) =>
     Object.keys(schema.$defs)
       .filter(name => name.startsWith(prefix))
       .map(name => name.slice(prefix.length))
-  t.strictSame(named('data.').sort(), told.sort())
+  t.strictSame(named('data.').sort(), names.sort())
   t.strictSame(named('process.').sort(), facts.sort())
   const headings = [...reference.matchAll(/^### `([a-z.]+)`/gm)].map(([, name]) => String(name))
-  t.strictSame(headings.sort(), [...told.map(name => `data.${name}`), ...facts.map(name => `process.${name}`)].sort())
+  t.strictSame(headings.sort(), [...names.map(name => `data.${name}`), ...facts.map(name => `process.${name}`)].sort())
   for (const name of ['summary', 'record', 'list', 'listed', 'related', 'routes', 'route']) {
     for (const field of Object.keys(schema.$defs[name]?.properties ?? {})) {
       t.ok(reference.includes(`\`${field}\``), `${name}.${field}`)
@@ -123,7 +123,7 @@ t.test('the schema and its description name every collector, and every field', a
   }
 })
 
-t.test('relatives that are gone keep their tokens; a panel has only its own data', async t => {
+t.test('deleted relatives keep their tokens; a panel has only its own data', async t => {
   const kernel = await createProfiledKernel(t)
   const stored = await kernel.storedOf(await kernel.client.get('/embed'))
   const [child] = stored.profile.children

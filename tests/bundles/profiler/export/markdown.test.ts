@@ -14,7 +14,7 @@ import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { askRichly, richBundle } from '#tests/support/rich-bundle.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/** What means something in Markdown. */
+/** Texts with Markdown syntax. */
 const hostile = [
   ...hostileTexts,
   '`',
@@ -35,13 +35,13 @@ const hostile = [
 const marks = /[#[\]()!*_~|:.@\\>+\d -]/g
 const tame = (text: string) => disarm(text).replace(marks, 'x')
 
-/** What a reader takes a text for: its blocks and spans, without what is said in them. */
+/** The structure of Markdown: its blocks and spans, without their texts. */
 function structureOf(markdown: string): string[] {
   const found: string[] = []
   const walk = (tokens: readonly Token[]) => {
     for (const token of tokens) {
       found.push(token.type === 'heading' ? `heading ${token.depth}` : token.type)
-      // The text of an item lies in it once as a block, and once as spans.
+      // The text of an item is contained twice: as a block, and as spans.
       if ('tokens' in token && token.tokens !== undefined) walk(token.tokens)
       if (token.type === 'list') walk(token.items)
     }
@@ -50,7 +50,7 @@ function structureOf(markdown: string): string[] {
   return found
 }
 
-/** Everything that is recorded of requests that have much to tell, in one record. */
+/** The data of several requests with much content, in one profile. */
 async function createRichSubject(t: Test): Promise<ShownProfile> {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
@@ -66,7 +66,7 @@ async function createRichSubject(t: Test): Promise<ShownProfile> {
   return { ...first, profile, parent: summary, children: [summary], findings: [] }
 }
 
-/** Names of fields, enumerations and what is checked when a record is read are nobody's to choose. */
+/** Fields that recorded text cannot reach: names, enumerations, and values that are checked when a profile is read. */
 const isFixed = /^(?:\{?schemaVersion|\{?isPinned|\{(?:profile|parent|children|data|summary|failures|findings)\b)/
 const isChecked =
   /(?:^|\.)(?:summary|parent|children\.\*)\.(?:token|parent|type|outcome|status|time|duration|memory|errors|warnings|calls|subRequests)$/
@@ -83,7 +83,7 @@ function plant(subject: ShownProfile, manner: 'after' | 'instead', text: string)
   return { ...planted, profile: toProfile(planted.profile, planted.profile.processData) }
 }
 
-t.test('whatever was recorded, the structure of a record is the same', async t => {
+t.test('the structure of the Markdown does not depend on recorded texts', async t => {
   const subject = await createRichSubject(t)
   const usual = toMarkdown(subject)
   for (const heading of ['Exceptions', 'Request', 'Response', 'Session', 'Logs', 'Events', 'Routing', 'Templates']) {
@@ -139,8 +139,8 @@ t.test('whatever was recorded, the structure of a record is the same', async t =
   t.pass('mutations of them')
 })
 
-t.test('a text reads as it was recorded; what would not be seen is written as an escape', async t => {
-  const told = (text: string) => {
+t.test('a recorded text is unchanged; invisible characters are escaped', async t => {
+  const written = (text: string) => {
     const subject = {
       profile: createProfile({}, { url: text }),
       isPinned: false,
@@ -151,14 +151,14 @@ t.test('a text reads as it was recorded; what would not be seen is written as an
     const [line = ''] = toMarkdown(subject).split('\n')
     return line.slice('# 200 OK: '.length)
   }
-  t.equal(told('/a'), '`GET /a`')
-  t.equal(told('/`a`'), '`` GET /`a` ``')
-  t.equal(told('/a\r\n\tb\0\u202e'), '`GET /a\\r\\n\\tb\\u0000\\u202e`')
-  t.equal(told('\ud800'), '`GET \ufffd`')
-  t.match(told('x'.repeat(600)), /x…`$/)
+  t.equal(written('/a'), '`GET /a`')
+  t.equal(written('/`a`'), '`` GET /`a` ``')
+  t.equal(written('/a\r\n\tb\0\u202e'), '`GET /a\\r\\n\\tb\\u0000\\u202e`')
+  t.equal(written('\ud800'), '`GET \ufffd`')
+  t.match(written('x'.repeat(600)), /x…`$/)
 })
 
-t.test('what is unusual is told', async t => {
+t.test('unusual facts are written', async t => {
   const call = {
     method: 'GET',
     url: 'http://a/',
@@ -243,7 +243,7 @@ t.test('what is unusual is told', async t => {
   t.match(list, '; crashed; sub-request of `abcdef`; pinned')
 })
 
-t.test('long lists are cut, and say how much is left', async t => {
+t.test('long lists are cut, and end with the number of omitted items', async t => {
   const row = (index: number) => ({ at: index, level: 'info', channel: 'app', message: `line ${index}` })
   const records = Array.from({ length: 1200 }, (_, index) => row(index))
   const spans = Array.from({ length: 400 }, (_, index) => [null, 'a.b', index, 1])
@@ -275,7 +275,7 @@ t.test('long lists are cut, and say how much is left', async t => {
   t.match(toMarkdown(make({ config: 1 }), 'config'), '## `config`')
 })
 
-t.test('whatever has become of a record on the disk, it can be written', async t => {
+t.test('damaged profiles can be written', async t => {
   const json = fc.jsonValue()
   const names = [
     'request',

@@ -18,10 +18,10 @@ import { serveKernel } from '#tests/support/test-server.ts'
 
 const run = promisify(execFile)
 
-/** Whoever sends a request has its own. */
+/** Headers that each client sets itself. */
 const senders = /^(?:host|connection|keep-alive|accept-encoding|content-length|sec-fetch-mode)$/i
 
-/** Tells what has arrived, without what differs each time. */
+/** Describes a received request, without the parts that differ each time. */
 async function mirror(request: Request): Promise<Response> {
   const { body, headers, method, url } = request
   const type = headers.get('content-type') ?? ''
@@ -39,7 +39,7 @@ async function mirror(request: Request): Promise<Response> {
   return Response.json({ method, url, fields, headers: known.sort() }, { status: 207 })
 }
 
-t.test('curl and fetch ask for the same again', async t => {
+t.test('curl and fetch repeat the same request', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/mirror': mirror } })
   const { url } = await serveKernel(t, kernel)
   const folder = t.testdir({ 'own-notes': 'own' })
@@ -87,7 +87,7 @@ t.test('curl and fetch ask for the same again', async t => {
   t.strictSame(readdirSync(folder).sort(), ['again.mjs', 'own-notes'], 'nothing else was run')
 })
 
-t.test('what was masked stays masked, and what cannot be sent is left out', async t => {
+t.test('masked values stay masked, and invalid values are omitted', async t => {
   const headers = [['cookie', 'a=******'], ['…', '…'], ['x-cut', 'abc…'], ['host', 'a'], 7]
   const snippet = (body: unknown, method = 'GET') =>
     toFetch(createProfile({ request: { headers, body } }, { method, url: 'http://a/\u202e' }))
@@ -112,7 +112,7 @@ t.test('what was masked stays masked, and what cannot be sent is left out', asyn
   t.match(createCurl(createProfile({ request: { headers } })), 'a=******')
 })
 
-t.test('whatever a record contains, a snippet calls fetch with it, and nothing else', async t => {
+t.test('with any profile, a snippet only calls fetch with the recorded values', async t => {
   const text = fc
     .array(fc.oneof(fc.constantFrom(...hostileTexts, '*/', '\\', '\n', '\u{e0041}'), fc.string({ unit: 'binary' })))
     .map(pieces => pieces.join(''))
@@ -132,7 +132,7 @@ t.test('whatever a record contains, a snippet calls fetch with it, and nothing e
     }
     const body = script.replace('await fetch', 'fetch').replace(/console\.log.*\n$/, '')
     runInNewContext(body, { fetch: ask, FormData })
-    // What comes out of another context has prototypes of its own.
+    // Objects of another context have other prototypes.
     const expected = [[url, { method: 'POST', headers, body: {}, redirect: 'manual' }]]
     assert.deepEqual(JSON.parse(JSON.stringify(calls)), JSON.parse(JSON.stringify(expected)))
     assert.deepEqual(sent, form)

@@ -59,7 +59,7 @@ function mirror(comparison: Comparison): unknown {
   )
 }
 
-t.test('a profile does not differ from itself, whatever is in it', async t => {
+t.test('a profile has no difference from itself, with any data', async t => {
   fc.assert(
     fc.property(profileOf, profile => {
       const comparison = compareProfiles(profile, JSON.parse(JSON.stringify(profile)))
@@ -72,7 +72,7 @@ t.test('a profile does not differ from itself, whatever is in it', async t => {
   t.pass()
 })
 
-t.test('whichever comes first, the differences are the same', async t => {
+t.test('exchanged profiles have the same differences', async t => {
   fc.assert(
     fc.property(profileOf, profileOf, (first, second) => {
       t.strictSame(mirror(compareProfiles(first, second)), compareProfiles(second, first))
@@ -81,7 +81,7 @@ t.test('whichever comes first, the differences are the same', async t => {
   )
 })
 
-t.test('everything of either is there once, and in both orders of the same order', async t => {
+t.test('a comparison has each key once, and its order is the same for exchanged profiles', async t => {
   const map = (text: string) => new Map([...text].map(key => [key.toLowerCase(), key]))
   const compare = (first: string, second: string) =>
     compareMaps(map(first), map(second)).map(({ change, key }) => `${key} ${change}`)
@@ -89,7 +89,7 @@ t.test('everything of either is there once, and in both orders of the same order
   t.strictSame(compare('', ''), [])
 })
 
-/** Those that are not the same, as `key change`. */
+/** The differences, as `key change`. */
 function changed(compared: readonly Compared<unknown>[]): string[] {
   return compared.filter(({ change }) => change !== 'same').map(({ change, key }) => `${key} ${change}`)
 }
@@ -116,7 +116,7 @@ t.test(
   },
 )
 
-t.test('parameters are compared by their names as they are', async t => {
+t.test('names of parameters are case-sensitive', async t => {
   const asking = (query: unknown) => createProfile({ request: { query } })
   t.strictSame(changed(compareProfiles(asking([['A', '1']]), asking([['a', '1']])).query), [
     'A onlyFirst',
@@ -124,7 +124,7 @@ t.test('parameters are compared by their names as they are', async t => {
   ])
 })
 
-t.test('the summary is compared but for what is of its moment', async t => {
+t.test('the summary is compared without times and durations', async t => {
   const one = createProfile({}, { token: '000001', time: 5, memory: 1, duration: 1, status: 200 })
   const other = createProfile(
     {},
@@ -138,7 +138,7 @@ t.test('the summary is compared but for what is of its moment', async t => {
   t.strictSame(changed(again.timings), ['main Total changed'])
 })
 
-t.test('listeners differ in how often they were called and in what they did, not in how long it took', async t => {
+t.test('listeners differ in their numbers of calls and their changes, not in their durations', async t => {
   const of = (...spans: unknown[]) => createProfile({ events: { spans } })
   const { listeners } = compareProfiles(
     of([null, 'e', 0, 9], [1, 'same', 1, 1], [2, 'twice', 2, 1], [3, 'gone', 3, 1], [4, 'thrower', 4, 1, 0, 0]),
@@ -163,7 +163,7 @@ t.test('listeners differ in how often they were called and in what they did, not
   t.hasStrict(listeners[1], { first: { calls: 1 }, second: { calls: 2, duration: 2, event: 'e', priority: 2 } })
 })
 
-t.test('logs differ in how often a message came', async t => {
+t.test('log messages differ in their numbers', async t => {
   const of = (...messages: string[]) =>
     createProfile({ logger: { records: messages.map(message => ({ level: 'info', channel: 'c', message })) } })
   const { logs } = compareProfiles(of('a', 'b', 'b', 'c'), of('b', 'c', 'd'))
@@ -173,7 +173,7 @@ t.test('logs differ in how often a message came', async t => {
   )
 })
 
-t.test('timings: what a request is made of, its events, and what was measured', async t => {
+t.test('timings contain the parts of a request, its events, and the stopwatch', async t => {
   const profile = createProfile(
     {
       events: {
@@ -210,7 +210,7 @@ t.test('timings: what a request is made of, its events, and what was measured', 
   )
 })
 
-t.test('a fact of a body that only one record has is no difference', async t => {
+t.test('a fact about a body that only one profile has is no difference', async t => {
   const one = createProfile({ response: { size: 10, isStreamed: false, headers: [] } })
   const other = createProfile({})
   for (const [first, second] of [
@@ -223,7 +223,7 @@ t.test('a fact of a body that only one record has is no difference', async t => 
   }
 })
 
-t.test('the verdict counts what has come out another way, and tells apart what was asked another way', async t => {
+t.test('the verdict counts different results, and separates differences in the request', async t => {
   const one = createProfile({
     request: {
       query: [['page', '1']],
@@ -282,7 +282,7 @@ t.test('the verdict counts what has come out another way, and tells apart what w
   )
 })
 
-t.test('nonces, and answers that are fresh for this moment only, are new by their nature', async t => {
+t.test('nonces, and an `expires` at the time of the response, are no differences', async t => {
   const time = Date.parse('2026-11-20T12:00:00.900Z')
   const of = (time: number, expires: string, policy: string) =>
     createProfile(
@@ -309,7 +309,7 @@ t.test('nonces, and answers that are fresh for this moment only, are new by thei
   }
 })
 
-t.test('what is the same but for the wire is the same: lengths of what was compressed, and error pages', async t => {
+t.test('compressed lengths and the sizes of error pages are no differences', async t => {
   const of = (length: string, size: number, ...more: string[][]) =>
     createProfile({ response: { size, headers: [['content-length', length], ...more] } })
   t.ok(judgeComparison(compareProfiles(of('700', 2000), of('703', 2000))).isSame)

@@ -75,7 +75,7 @@ async function ask(t: Test, path: string): Promise<ProfileExpectation> {
   return expectProfile(await client.get(path))
 }
 
-/** The failure of a claim that is not true. */
+/** Returns the failure of a false claim. */
 function fail(claim: () => unknown): ProfileAssertionError {
   try {
     claim()
@@ -86,7 +86,7 @@ function fail(claim: () => unknown): ProfileAssertionError {
   throw new Error('A claim was found to be true that is not.')
 }
 
-/** Its sentence, without what is different each time. */
+/** The message, without the parts that differ each time. */
 function sentence(claim: () => unknown): string {
   return fail(claim)
     .message.replace('http://localhost', '')
@@ -94,7 +94,7 @@ function sentence(claim: () => unknown): string {
     .replace(/[\d.]+ m?s$/, '5 ms')
 }
 
-t.test('what is true is said in one breath', async t => {
+t.test('claims can be chained', async t => {
   const profile = await ask(t, '/order')
   const same = profile
     .answered(200)
@@ -132,7 +132,7 @@ t.test('what is true is said in one breath', async t => {
   t.equal(profile.profile.summary.route, 'order')
 })
 
-t.test('pages, failures and sub-requests have their own', async t => {
+t.test('pages, failures and sub-requests have their own profiles', async t => {
   const page = await ask(t, '/star-photo-booth')
   page
     .rendered('site/star-photo-booth')
@@ -154,7 +154,7 @@ t.test('pages, failures and sub-requests have their own', async t => {
   errorPage?.answered(500).not.matched('broken').not.threw().rendered('framework/error')
 })
 
-t.test('a failure says what was expected and what was found', async t => {
+t.test('a failure states the expectation and the facts', async t => {
   const order = await ask(t, '/order')
   const broken = await ask(t, '/broken')
   const quiet = await ask(t, '/quiet')
@@ -257,7 +257,7 @@ t.test('a failure says what was expected and what was found', async t => {
   )
 })
 
-t.test('a listener that was skipped is told with the one that has stopped the event', async t => {
+t.test('the failure for a skipped listener names the listener that stopped the event', async t => {
   const profile = await ask(t, '/closed')
   t.equal(
     sentence(() => profile.called('RouterListener')),
@@ -283,7 +283,7 @@ t.test(
   },
 )
 
-t.test('claims of your own can be made', async t => {
+t.test('a test can add its own claims', async t => {
   const cheap: ProfileCheck = {
     claim: 'have a cheap cart',
     panel: 'cart',
@@ -299,7 +299,7 @@ t.test('claims of your own can be made', async t => {
   t.ok(excerpt.includes('  "items": 2'))
 })
 
-t.test('long lists and records are cut, and records without a response have none', async t => {
+t.test('long lists and profiles are cut; a profile may have no response', async t => {
   const missing = await ask(t, '/missing')
   const { excerpt } = fail(() => missing.answered(200))
   t.equal(excerpt.length, 61)
@@ -329,7 +329,7 @@ t.test('long lists and records are cut, and records without a response have none
   )
 })
 
-t.test('a record is found by request, or by the name that a response gives it', async t => {
+t.test('a profile is found by the request, or by the header of the response', async t => {
   const kernel = await boot(t)
   const { client, expectProfile, profileOf } = kernel
   const foreign = await client.get('/quiet', { headers: { host: 'shop.test' } })

@@ -19,7 +19,7 @@ import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-ke
 import { createProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/** A server with flawed routes and their twins. */
+/** Serves flawed routes and their twins without a flaw. */
 async function serveFlaws(t: Test) {
   const kernel = await createProfiledKernel(t, {
     bundles: [createFlawedBundle(await startUpstream(t))],
@@ -36,24 +36,25 @@ async function serveFlaws(t: Test) {
   return { ...kernel, url, ask, find }
 }
 
-/** What a busy machine may be to blame for, when it is found beside what is there: it is asked once more then. */
+/** Rules that may find something only because the machine is busy: the request is then repeated. */
 const ofMachine: readonly string[] = ['blocked-loop', 'slow-listener']
 const attempts = 5
 
-const ruleOf = (told: string) => String(told.split(':')[0])
+const ruleOf = (text: string) => String(text.split(':')[0])
 
-const isOfMachine = (told: readonly string[]) => told.length > 0 && told.every(text => ofMachine.includes(ruleOf(text)))
+const isOfMachine = (texts: readonly string[]) =>
+  texts.length > 0 && texts.every(text => ofMachine.includes(ruleOf(text)))
 
-const tell = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${writeProblem(finding)}`)
+const describe = (profile: Profile) => findFindings(profile).map(finding => `${finding.rule}: ${writeProblem(finding)}`)
 
-t.test('each flaw is found in the route that has it, and nothing else is; its twin has nothing', async t => {
+t.test('each flawed route has the finding of its flaw only, and its twin has none', async t => {
   const { find } = await serveFlaws(t)
-  // What opens connections takes longer.
+  // The first calls open connections, so they take longer.
   await find('/flawed/sequence')
   const findAll = async (path: string, rules: readonly string[], isWanted?: (profile: Profile) => boolean) => {
     for (let attempt = 1; ; attempt++) {
-      const told = tell(await find(path, isWanted))
-      if (attempt === attempts || !isOfMachine(told.filter(text => !rules.includes(ruleOf(text))))) return told
+      const texts = describe(await find(path, isWanted))
+      if (attempt === attempts || !isOfMachine(texts.filter(text => !rules.includes(ruleOf(text))))) return texts
     }
   }
   for (const { flawed, rule, twin } of flawedPairs) {
@@ -61,16 +62,16 @@ t.test('each flaw is found in the route that has it, and nothing else is; its tw
     await find(twin)
     if (isLate) await new Promise(resolve => setTimeout(resolve, 150))
     const isOver = ({ data }: Profile) => !isLate || data.late !== undefined
-    const told = await findAll(flawed, [rule], isOver)
-    t.strictSame(told.map(ruleOf), [rule], `${flawed} ${told.join(' ')}`)
+    const texts = await findAll(flawed, [rule], isOver)
+    t.strictSame(texts.map(ruleOf), [rule], `${flawed} ${texts.join(' ')}`)
     t.strictSame(await findAll(twin, []), [], twin)
-    t.comment(told.join('\n'))
+    t.comment(texts.join('\n'))
   }
   const shown = new Set(flawedPairs.map(({ rule }) => rule))
-  t.strictSame([...shown].sort(), profilerRules.map(({ name }) => name).sort(), 'every rule has its flaw')
+  t.strictSame([...shown].sort(), profilerRules.map(({ name }) => name).sort(), 'every rule has a flawed route')
 })
 
-t.test('who waited is told who has kept it waiting', async t => {
+t.test('a delayed request has a finding with the token of the blocking request', async t => {
   const { app, ask, find, storage } = await serveFlaws(t)
   const arrived = new Promise<void>(resolve => {
     app.dispatcher.on(RequestEvent, ({ request }) => void (request.path === '/twin/block' && resolve()))
@@ -85,14 +86,14 @@ t.test('who waited is told who has kept it waiting', async t => {
   t.match(own, [{ rule: 'blocked-loop', problem: /^This request blocked the event loop/ }])
 })
 
-t.test('a sub-request that is made after the response has late work of its own', async t => {
+t.test('a sub-request after the response has its own late work', async t => {
   const { app, find, storage } = await serveFlaws(t)
   app.routes.add({
     name: 'slow_sub',
     path: '/slow-sub',
     controller: async () => {
       app.logger.info('Begun.')
-      // Its record is to be amended before there is one.
+      // The late work is reported before this sub-request has a profile.
       await new Promise(resolve => setTimeout(resolve, 150))
       return Response.text('sub')
     },
@@ -107,10 +108,10 @@ t.test('a sub-request that is made after the response has late work of its own',
   })
   const { children } = await find('/late-sub', profile => profile.children.length > 0)
   const sub = await waitForProfile(storage, String(children[0]))
-  t.match(tell(sub), ['late-work: Work continued after the response was sent'])
+  t.match(describe(sub), ['late-work: Work continued after the response was sent'])
 })
 
-t.test('what goes on for ever does not write its record for ever, and what the client has left is no news', async t => {
+t.test('endless late work is saved a few times only; an aborted request has no late work', async t => {
   const { app, find, storage, url } = await serveFlaws(t)
   const leaving = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -129,7 +130,7 @@ t.test('what goes on for ever does not write its record for ever, and what the c
     controller: async () => {
       leaving.abort()
       for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 10))
-      app.logger.info('Nobody is there any more.')
+      app.logger.info('The client has left.')
       return Response.text('left')
     },
   })
@@ -138,7 +139,7 @@ t.test('what goes on for ever does not write its record for ever, and what the c
   const { summary } = await find('/forever', ({ data }) => data.late !== undefined)
   await new Promise(resolve => setTimeout(resolve, 500))
   t.ok(saved >= 2 && saved <= 4, `written ${saved} times`)
-  t.match(tell(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log messages/])
+  t.match(describe(await waitForProfile(storage, summary.token)), [/^late-work: .*\d+ log messages/])
 
   const left = fetch(`${url}/left`, { signal: leaving.signal }).catch(() => undefined)
   await left
@@ -149,14 +150,14 @@ t.test('what goes on for ever does not write its record for ever, and what the c
   t.equal(profile.data.late, undefined)
 })
 
-t.test("the listeners that are the framework's and the profiler's own are known by name", async t => {
+t.test('the listeners of the framework and the profiler are known by name', async t => {
   const { app } = await createTestKernel({
     bundles: [frameworkBundle, createProfilerBundle({ storage: new MemoryProfileStorage() })],
     variables: { APP_HOSTS: 'booths.test' },
   })
   const names = [...app.dispatcher.types()].flatMap(type => app.dispatcher.listeners(type).map(({ name }) => name))
   const owners = new Set(names.map(name => name.split('.')[0]))
-  // It is there in production only.
+  // This listener is registered in production only.
   owners.add('HostListener')
   t.strictSame([...owners].sort(), [...ownListeners].sort())
 })
@@ -182,14 +183,14 @@ t.test('a thousand requests to pages without flaws have no finding', async t => 
   await Promise.all([visit(), visit(), visit(), visit()])
   await new Promise(resolve => setTimeout(resolve, 200))
   const { summaries } = await kernel.storage.search({ limit: 10_000 })
-  t.ok(summaries.length >= count * 0.9, `${summaries.length} records`)
+  t.ok(summaries.length >= count * 0.9, `${summaries.length} profiles`)
   for (const { token } of summaries) {
     let profile = (await kernel.storage.find(token))?.profile
     const { pathname, search } = new URL(String(profile?.summary.url))
-    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(tell(profile)); attempt++) {
+    for (let attempt = 1; attempt < attempts && profile !== undefined && isOfMachine(describe(profile)); attempt++) {
       const { headers } = await fetch(url + pathname + search, { redirect: 'manual' })
       profile = await waitForProfile(kernel.storage, headers.get('x-debug-token'))
     }
-    if (profile !== undefined) t.strictSame(tell(profile), [], pathname + search)
+    if (profile !== undefined) t.strictSame(describe(profile), [], pathname + search)
   }
 })

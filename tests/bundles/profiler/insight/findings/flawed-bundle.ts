@@ -10,7 +10,7 @@ import { ControllerEvent, TerminateEvent } from '#kernel/events.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { Response } from '#lib/http/response.ts'
 
-/** Starts a server that others fetch from: `/wait/<milliseconds>/…` answers after a while, `/fail` with 503. */
+/** Starts a server for HTTP client calls: `/wait/<milliseconds>/…` answers after a delay, `/fail` with 503. */
 export async function startUpstream(t: Test): Promise<string> {
   const server = createServer(async ({ url = '' }, response) => {
     await sleep(Number(/^\/wait\/(\d+)/.exec(url)?.[1] ?? 0))
@@ -23,13 +23,13 @@ export async function startUpstream(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Templates that the bundle renders, by their files. */
+/** The templates of the bundle, by file. */
 export const flawedTemplates: Readonly<Record<string, string>> = {
   'templates/flawed/list.hbs': '<body><ul>{{#each items}}{{> flawed/item}}{{/each}}</ul></body>',
   'templates/flawed/item.hbs': '<li>{{toil this}}</li>',
 }
 
-/** Burns CPU time: on a busy machine that takes longer than it says. */
+/** Uses CPU time: on a busy machine it takes longer than the given milliseconds. */
 export function toil(milliseconds: number): void {
   const begin = process.cpuUsage()
   const spent = () => {
@@ -39,14 +39,14 @@ export function toil(milliseconds: number): void {
   while (spent() < milliseconds);
 }
 
-/** A route with exactly one flaw, and what is like it in all else. */
+/** A route with exactly one flaw, and a similar route without it. */
 export interface FlawedPair {
   readonly rule: string
   readonly flawed: string
   readonly twin: string
 }
 
-/** For each rule a route that it finds, and a twin that it does not. */
+/** For each rule, routes with a finding and their twins without one. */
 export const flawedPairs: readonly FlawedPair[] = [
   pair('repeated-calls', 'same-calls'),
   pair('repeated-calls', 'alike-calls'),
@@ -70,7 +70,7 @@ function pair(rule: string, name: string): FlawedPair {
   return { rule, flawed: `/flawed/${name}`, twin: `/twin/${name}` }
 }
 
-/** Creates a bundle of all these routes. It needs the templates, and a server to fetch from. */
+/** Creates a bundle with all routes. It needs the templates and the upstream server. */
 export function createFlawedBundle(upstream: string): Bundle {
   return {
     name: 'flawed',
@@ -83,10 +83,10 @@ export function createFlawedBundle(upstream: string): Bundle {
       const handlers = createHandlers(app, upstream)
       for (const [path, controller] of Object.entries(handlers)) routes.add({ name: path, path, controller })
       dispatcher.on(ControllerEvent, ({ request }) => slowDown(request.path === '/flawed/listener'), 0, 'SlowListener')
-      // Here nobody waits for it.
+      // Work in a listener of kernel.terminate is not late.
       dispatcher.on(TerminateEvent, async ({ request }) => {
         if (request.path === '/twin/listener') await sleep(150)
-        if (request.path === '/twin/late-log') logger.info('Told when it was time.')
+        if (request.path === '/twin/late-log') logger.info('Logged in time.')
         if (request.path === '/twin/late-render') await view.render('flawed/list', { items: [0] }, request)
         if (request.path === '/twin/late-call') await ask(`${upstream}/after`)
       })
@@ -117,7 +117,7 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
   }
   return {
     '/flawed/same-calls': () => askAll('/a', '/a', '/a'),
-    // Twice may be chance; who has failed is asked again; and what is written is meant.
+    // The rule ignores two equal calls, retries after a failure, and writing calls.
     '/twin/same-calls': async () => {
       for (const method of ['POST', 'POST', 'POST']) await (await fetch(`${upstream}/a`, { method })).text()
       return askTogether('/a', '/a', '/fail', '/fail', '/fail')
@@ -140,7 +140,7 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
     },
     '/flawed/late-call': () => later(() => ask(`${upstream}/wait/20/late`)),
     '/twin/late-call': page,
-    '/flawed/late-log': () => later(() => logger.info('Told too late.')),
+    '/flawed/late-log': () => later(() => logger.info('Logged too late.')),
     '/twin/late-log': page,
     '/flawed/late-render': () => later(() => list(3, 0)),
     '/twin/late-render': page,
@@ -180,7 +180,7 @@ function withCookie(name: string, options: Parameters<typeof setCookie>[3], cont
   return response
 }
 
-/** A stream whose length was promised is sent as it is. */
+/** A stream with a declared length is not compressed. */
 function long(headers: Readonly<Record<string, string>>): Response {
   const type = { 'content-type': 'text/plain; charset=UTF-8' }
   return Response.stream(Readable.from(['text '.repeat(8000)]), { headers: { ...type, ...headers } })

@@ -13,7 +13,7 @@ const problemOf = (...values: Parameters<typeof find>) =>
     .map(writeProblem)
     .join('\n')
 
-/** Calls of so many milliseconds, each from its start, to addresses of their own. */
+/** Creates calls to different URLs, each with its start and duration in milliseconds. */
 const calls = (...periods: readonly (readonly [start: number, duration: number])[]) => ({
   calls: periods.map(([start, duration], index) => ({
     method: 'GET',
@@ -26,14 +26,14 @@ const calls = (...periods: readonly (readonly [start: number, duration: number])
 
 const sequence = (http: object, more: object = {}) => find({ http, ...more }, { duration: 1000 })
 
-t.test('calls are one after another when each begins behind the one before, in one listener', async t => {
+t.test('calls are in sequence if each begins after the previous one, in the same listener', async t => {
   t.hasStrict(sequence(calls([0, 30], [40, 60], [110, 30])), [
     { rule: 'sequential-calls', place: { anchor: 'call-1' }, evidence: { count: 3, time: 120, saving: 60 } },
   ])
   t.strictSame(sequence(calls([0, 40], [50, 40])), [], 'there is little to save')
   t.strictSame(sequence(calls([0, 90], [10, 90])), [], 'side by side')
   t.hasStrict(sequence(calls([0, 90], [10, 100], [120, 80], [210, 80])), [{ evidence: { count: 2, time: 160 } }])
-  t.strictSame(sequence(calls([0, 90], [1000, 90])), [], 'what is late keeps nobody waiting')
+  t.strictSame(sequence(calls([0, 90], [1000, 90])), [], 'late calls delay no client')
   const spans = [
     [null, 'kernel.request', 0, 300_000],
     [0, 'one', 0, 100_000],
@@ -43,7 +43,7 @@ t.test('calls are one after another when each begins behind the one before, in o
   t.hasStrict(sequence(calls([110, 80], [210, 80]), { events: { spans } }), [{ evidence: { count: 2 } }])
 })
 
-t.test('calls that are alike differ in an identifier, or in a value of the query', async t => {
+t.test('similar calls differ in an identifier, or in a value of the query', async t => {
   const five = (url: (index: number) => string, changes: object = {}) =>
     rulesOf({
       http: {
@@ -97,7 +97,7 @@ t.test('calls that are alike differ in an identifier, or in a value of the query
   }
 })
 
-t.test('a listener is slow by itself, and as a part of its request', async t => {
+t.test('a slow listener takes a least time and a least share of its request', async t => {
   const slow = (spans: readonly unknown[], duration = 200) => find({ events: { spans } }, { duration })
   const call = (name: string, duration: number | null) => [0, name, 0, duration]
   const request = [null, 'kernel.request', 0, 150_000]
@@ -113,7 +113,7 @@ t.test('a listener is slow by itself, and as a part of its request', async t => 
   t.hasStrict(slow(nested), [{ values: { listener: 'Inner', event: 'a.b' } }])
 })
 
-t.test('the event loop was blocked by this request, by another one, or by nobody that is known', async t => {
+t.test('the event loop was blocked by this request, by another one, or by unrecorded work', async t => {
   const blocked = (...blocks: readonly object[]) => find({ memory: { blocks } })
   t.hasStrict(blocked({ by: 'abc123', cpu: 200 }, { by: 'abc123', cpu: 250 }, { by: 'abc123', cpu: 199 }), [
     { problem: 'This request blocked the event loop for 450.0 ms.', place: { panel: 'time' }, evidence: { count: 2 } },
@@ -124,13 +124,13 @@ t.test('the event loop was blocked by this request, by another one, or by nobody
   t.match(unknown?.problem, 'work that was not recorded')
 })
 
-t.test('work is late when it began after the response, or was not over', async t => {
+t.test('work is late if it began after the response, or had not ended', async t => {
   const late = (data: Profile['data']) => find({ late: { since: 10 }, ...data })
   const call = { method: 'POST', url: 'http://a/', start: 9 }
   t.hasStrict(late({ http: { calls: [{ ...call, end: 9 }, { ...call, head: 9 }, call] } }), [
     { problem: 'Work continued after the response was sent: 1 HTTP client call.', place: { anchor: 'call-2' } },
   ])
-  const log = (at: number) => ({ at, level: 'info', message: 'told' })
+  const log = (at: number) => ({ at, level: 'info', message: 'late' })
   t.match(late({ logger: { records: [log(9000), log(11_000), log(12_000)] } }), [
     { problem: /for 2\.000 ms: 2 log messages\.$/, place: { panel: 'logger', anchor: 'log-1' } },
   ])
@@ -138,7 +138,7 @@ t.test('work is late when it began after the response, or was not over', async t
   t.strictSame(rulesOf({ http: { calls: [call] } }), [])
 })
 
-t.test('a session is begun for nothing when it is new, and stays empty', async t => {
+t.test('a session is unneeded if it is new and stays empty', async t => {
   const time = Date.parse('2026-11-20T23:15:09.042Z')
   const session = { uses: [{ method: 'get' }], metadata: { createdAt: time + 1 }, attributes: {}, flashes: {} }
   t.match(problemOf({ session }), 'The session was used (1 time, first by an unknown caller), but')
@@ -160,7 +160,7 @@ t.test('a session is begun for nothing when it is new, and stays empty', async t
 
 const headers = (...pairs: readonly (readonly [string, string])[]) => ({ headers: pairs })
 
-t.test('a page forbids caches for a reason when somebody had credentials', async t => {
+t.test('a page may forbid caching if the request had credentials', async t => {
   const response = headers(['Cache-Control', 'no-store'])
   t.strictSame(rulesOf({ response }), ['uncacheable-response'])
   t.strictSame(rulesOf({ response, request: headers(['cookie', 'a=******']) }), [])
@@ -170,7 +170,7 @@ t.test('a page forbids caches for a reason when somebody had credentials', async
     t.strictSame(rulesOf({ response }, init), [], JSON.stringify(init))
 })
 
-t.test('a response is to be compressed when it is long, of text, and the client takes it so', async t => {
+t.test('a long text response should be compressed if the client accepts it', async t => {
   const long = (accept: string, response: object = {}, init: ProfileInit = {}) =>
     rulesOf({ request: headers(['accept-encoding', accept]), response: { size: 20_000, ...response } }, init)
   for (const accept of ['gzip', 'deflate, br', '*;q=0, gzip;q=0.5', 'br;q=1.0'])
@@ -186,7 +186,7 @@ t.test('a response is to be compressed when it is long, of text, and the client 
     t.strictSame(long('gzip', {}, init), [])
 })
 
-t.test('a cookie is as secure as its name asks for, and its scheme allows', async t => {
+t.test('the required attributes of a cookie depend on its name and the scheme', async t => {
   const flawsOf = (cookie: string, init: ProfileInit = {}) =>
     find({ response: headers(['set-cookie', cookie]) }, init).flatMap(({ evidence }) => evidence.flaws)
   const https = { url: 'https://a/' }
@@ -204,7 +204,7 @@ t.test('a cookie is as secure as its name asks for, and its scheme allows', asyn
   t.strictSame(flawsOf('session=******', { parent: 'fedcba' }), [])
 })
 
-t.test('the worst comes first; a rule that fails is told, and costs nothing else', async t => {
+t.test('the most severe finding is first; an error of a rule becomes a finding', async t => {
   const rule = (name: string, found: FindingRule['find']): FindingRule => ({ name, title: `The ${name}`, find: found })
   const finding = { problem: 'It is so, {how} and {what}.', values: { how: 'really' }, advice: 'Do.', evidence: {} }
   const findings = findFindings(createProfile({}), [
@@ -230,7 +230,7 @@ t.test('the worst comes first; a rule that fails is told, and costs nothing else
   t.equal(first && linkToFinding(first, 'abc123'), '/_profiler/abc123?panel=findings')
 })
 
-t.test('whatever has become of a record on the disk, its findings are sentences', async t => {
+t.test('the findings of damaged profiles are sentences', async t => {
   const json = fc.jsonValue()
   const list = (item: fc.Arbitrary<unknown>) => fc.oneof(json, fc.array(fc.oneof(json, item)))
   const call = fc.record({ method: fc.constant('GET'), url: json, start: json, end: fc.double(), status: fc.nat(600) })

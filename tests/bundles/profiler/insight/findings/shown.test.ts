@@ -20,34 +20,34 @@ const flawed: RecordInit = {
 }
 const healthy: RecordInit = { token: 'a0a0a0' }
 
-/** A bundle with a rule of its own, which has no place to point at, and one that points to nowhere. */
+/** A bundle with two rules: one without a place, and one with the place of an unknown panel. */
 const demanding: Bundle = {
   name: 'demanding',
   register({ findingRules }) {
-    const told = { severity: 'info', advice: 'Be it.', evidence: {} } as const
+    const base = { severity: 'info', advice: 'Be it.', evidence: {} } as const
     const isFlawed = (token: unknown) => token === 'f1f1f1'
     findingRules.push({
       name: 'perfection',
       title: 'Not perfect',
-      find: ({ summary }) => (isFlawed(Object(summary).token) ? [{ ...told, problem: 'It could be better.' }] : []),
+      find: ({ summary }) => (isFlawed(Object(summary).token) ? [{ ...base, problem: 'It could be better.' }] : []),
     })
     findingRules.push({
       name: 'order',
       title: 'Not in order',
       find: ({ summary }) =>
-        isFlawed(Object(summary).token) ? [{ ...told, problem: 'See there.', place: { panel: 'elsewhere' } }] : [],
+        isFlawed(Object(summary).token) ? [{ ...base, problem: 'See there.', place: { panel: 'elsewhere' } }] : [],
     })
   },
 }
 
 async function createExhibition(t: Test) {
   const kernel = await createProfiledKernel(t, { bundles: [demanding] })
-  for (const record of [healthy, flawed]) kernel.storage.append(createRecord(record), '{}')
+  for (const profile of [healthy, flawed]) kernel.storage.append(createRecord(profile), '{}')
   const read = async (path: string) => (await kernel.client.get(path, { headers: { 'x-profiler': 'off' } })).text
   return { ...kernel, read }
 }
 
-t.test('a panel has what was found, and names the rules that have found nothing', async t => {
+t.test('the panel shows the findings, and the rules without findings', async t => {
   const { read } = await createExhibition(t)
   const html = plainEquals(await read('/_profiler/f1f1f1?panel=findings'))
   const text = textOf(html)
@@ -66,7 +66,7 @@ t.test('a panel has what was found, and names the rules that have found nothing'
   t.notMatch(other, 'findings')
 })
 
-t.test('the list and the toolbar tell how many there are', async t => {
+t.test('the list and the toolbar show the number of findings', async t => {
   const { read, storage } = await createExhibition(t)
   const list = textOf(await read('/_profiler/empty/search/results?limit=10'))
   t.equal(list.match(/\d finding/g)?.join(), '4 finding')
@@ -79,7 +79,7 @@ t.test('the list and the toolbar tell how many there are', async t => {
   t.match(textOf(await read('/_wdt/f1f1f1')), 'And 2 more')
 })
 
-t.test('programs are told the same, and nothing that was recorded becomes Markdown', async t => {
+t.test('JSON and Markdown contain the findings, with recorded texts escaped', async t => {
   const { read } = await createExhibition(t)
   const { findings } = JSON.parse(await read('/_profiler/f1f1f1.json'))
   t.equal(findings.length, 4)
@@ -100,7 +100,7 @@ t.test('programs are told the same, and nothing that was recorded becomes Markdo
   t.notMatch(await read('/_profiler/a0a0a0.md'), '## Findings')
 })
 
-t.test('the console tells of one record, and of many when it is asked to', async t => {
+t.test('the console shows the findings of a profile, and optionally of a list', async t => {
   const { app, storage } = await createExhibition(t)
   const run = (line: string) =>
     runInTerminal(line, {
@@ -125,7 +125,7 @@ t.test('the console tells of one record, and of many when it is asked to', async
   t.match((await run('profiler:list --findings --limit 1')).stdout, 'dddddd')
 })
 
-t.test('a list reads a record for its badge once, until it is amended', async t => {
+t.test('a list reads a profile for its badge once, until it is saved again', async t => {
   const storage = new MemoryProfileStorage()
   const signals = createSignals(() => undefined)
   const reads: string[] = []
@@ -135,10 +135,10 @@ t.test('a list reads a record for its badge once, until it is amended', async t 
   }
   const badges = new FindingBadges({ storage: { find }, inspector: async () => new Inspector([]), signals })
   const { summary } = createRecord(flawed)
-  for (const record of [healthy, flawed]) storage.append(createRecord(record), '{}')
+  for (const profile of [healthy, flawed]) storage.append(createRecord(profile), '{}')
   const tokens = ['a0a0a0', 'f1f1f1', 'dddddd']
   for (const _time of [1, 2]) t.strictSame([...(await badges.find(tokens)).keys()], ['f1f1f1'])
-  t.strictSame(reads, [...tokens, 'dddddd'], 'what is gone is looked for again')
+  t.strictSame(reads, [...tokens, 'dddddd'], 'a deleted profile is read again')
   storage.append(createRecord({ ...flawed, data: {} }), '{}')
   signals.emit('profile.saved', summary)
   t.equal((await badges.find(tokens)).size, 0)
@@ -147,14 +147,14 @@ t.test('a list reads a record for its badge once, until it is amended', async t 
   const many = Array.from({ length: 2100 }, (_, index) => index.toString(16).padStart(6, '0'))
   for (const token of many) storage.append(createRecord({ ...healthy, token }), '{}')
   await badges.find(many)
-  t.equal(reads.length, 200, 'of long lists only the first rows')
+  t.equal(reads.length, 200, 'long lists have badges in the first rows only')
   for (let at = 200; at < 2100; at += 100) await badges.find(many.slice(at, at + 100))
   reads.length = 0
   await badges.find(['f1f1f1'])
-  t.strictSame(reads, ['f1f1f1'], 'the oldest are forgotten')
+  t.strictSame(reads, ['f1f1f1'], 'the oldest badges leave the cache')
 })
 
-t.test('every rule has its entry in the reference, and every entry a rule', async t => {
+t.test('the reference has an entry for each rule', async t => {
   const reference = readFileSync('docs/reference/findings.md', 'utf8')
   const entries = reference.split(/^### /m).slice(1)
   t.strictSame(

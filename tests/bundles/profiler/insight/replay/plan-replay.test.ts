@@ -12,14 +12,14 @@ function plan(request: unknown, init: ProfileInit = {}): PossibleReplay {
   return planned
 }
 
-/** What a kernel is asked by the replay of a recorded request. */
+/** The request of a replay. */
 function remake(request: unknown, init?: ProfileInit, input?: ReplayInput) {
   return createReplayRequest(plan(request, init), input)
 }
 
 const post: ProfileInit = { method: 'POST' }
 
-t.test('a replay asks for the same, of the same client, and says what it is', async t => {
+t.test('a replay has the same request and client, and is marked as a replay', async t => {
   const headers = [
     ['Host', 'localhost:8000'],
     ['Accept', 'a'],
@@ -50,7 +50,7 @@ t.test('a replay asks for the same, of the same client, and says what it is', as
   }
 })
 
-t.test('what was masked is not sent, but asked for', async t => {
+t.test('masked values are not sent, but requested from the user', async t => {
   const headers = [
     ['Cookie', `theme=${mask}; session=${mask}; empty=`],
     ['Authorization', mask],
@@ -77,7 +77,7 @@ t.test('what was masked is not sent, but asked for', async t => {
   t.throws(() => remake({}, {}, { headers: new Map([['cookie', 'a\nb']]) }), { code: 'HTTP_HEADER_INVALID' })
 })
 
-t.test('what cannot be sent as it was is named', async t => {
+t.test('headers that cannot be sent unchanged are listed', async t => {
   const headers = [
     ['host', 'inner'],
     ['x-forwarded-for', '10.0.0.1'],
@@ -97,7 +97,7 @@ t.test('what cannot be sent as it was is named', async t => {
   t.strictSame(plan({ headers: headers.slice(0, 2) }, { url: '/x' }).headers, [['host', 'inner']], 'no host was known')
 })
 
-t.test('it asks before what may change something, and for what made the process exit', async t => {
+t.test('a replay needs a confirmation if it may change data, or if the request crashed the process', async t => {
   for (const method of ['GET', 'HEAD', 'OPTIONS']) t.ok(isDirect(plan({}, { method })), method)
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     t.match(plan({}, { method }).caution, `${method} may change data.`)
@@ -106,7 +106,7 @@ t.test('it asks before what may change something, and for what made the process 
   t.match(plan({}, { outcome: 'crashed', status: 0 }).caution, 'made the process exit')
 })
 
-t.test('a sub-request, and what is no URL, cannot be replayed', async t => {
+t.test('a sub-request, or a profile without a valid URL, cannot be replayed', async t => {
   const ofSub = planReplay(createProfile({}, { parent: 'fedcba' }))
   t.match(ofSub, { isPossible: false, reason: /^A sub-request is a part of another request/, parent: 'fedcba' })
   t.notOk(isDirect(ofSub))
@@ -150,7 +150,7 @@ t.test('forms and JSON are sent as they were recorded', async t => {
   t.equal(plan({ body: { length: 0, state: 'read' } }, post).body.state, 'none')
 })
 
-t.test('what of a body was not kept is said, and can be supplied', async t => {
+t.test('missing parts of a body are listed, and can be supplied', async t => {
   const note = (body: unknown, headers: unknown = []) => {
     const { state, note } = plan({ headers, body }, post).body
     return `${state}: ${note}`
@@ -178,7 +178,7 @@ t.test('what of a body was not kept is said, and can be supplied', async t => {
   t.notOk(remake(request, post).body.isPresent)
 })
 
-t.test('forms with files are sent with empty ones', async t => {
+t.test('files in forms are sent empty', async t => {
   const type = 'multipart/form-data'
   for (const boundary of ['--x-1', '"a b"']) {
     const headers = [['content-type', `${type}; Boundary=${boundary}`]]

@@ -18,7 +18,7 @@ import { until } from '#tests/support/until.ts'
 const ours = { headers: { origin: 'http://localhost' } }
 const canary = 'canary-9x3z'
 
-/** Replays a record; gives the page that its developer comes to. */
+/** Replays a profile, and returns the page after it. */
 async function replay({ client }: Pick<ProfiledKernel, 'client'>, token: string, init: ClientRequestInit = {}) {
   const answer = await client.post(`/_profiler/${token}/replay`, { ...ours, ...init })
   return answer.status === 303 ? client.follow(answer) : answer
@@ -29,10 +29,10 @@ const verdictOf = ({ text }: TestResponse) =>
 
 const tokenOf = ({ headers }: Pick<TestResponse, 'headers'>) => String(headers.get('x-debug-token'))
 
-/** Of the record that a page compares with its original. */
+/** The token of the replay in a comparison page. */
 const replayOf = ({ request }: TestResponse) => String(request.query.get('b'))
 
-t.test('a replayed GET of each page compares equal but for times and tokens', async t => {
+t.test('a replayed GET of each page differs in times and tokens only', async t => {
   const kernel = await createProfiledKernel(t)
   const { url } = await serveKernel(t, kernel)
   const browser = {
@@ -67,15 +67,15 @@ t.test('a replayed GET of each page compares equal but for times and tokens', as
   }
 })
 
-t.test('a replay is a request of its own: recorded, marked, and linked with its original', async t => {
+t.test('a replay is a recorded request, marked, and linked with its original', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: { '/seen': ({ attributes }) => Response.text(String(attributes.get('_replay_of'))) },
   })
   const { client, storage } = kernel
   const token = tokenOf(await client.get('/star-photo-booth'))
-  const record = plainEquals((await client.get(`/_profiler/${token}`)).text)
+  const html = plainEquals((await client.get(`/_profiler/${token}`)).text)
   t.match(
-    record,
+    html,
     new RegExp(`<form action="/_profiler/${token}/replay" method="post">\\s*<button class="button small" data-key="r"`),
   )
   const answer = await client.post(`/_profiler/${token}/replay`, ours)
@@ -106,7 +106,7 @@ t.test('a replay is a request of its own: recorded, marked, and linked with its 
   )
 })
 
-t.test('a replay after a change of the code shows what has changed', async t => {
+t.test('a replay after a change of the code shows the differences', async t => {
   let version = 1
   const directory = createProject(t.testdir(), {})
   const kernel = await createProfiledKernel(t, {
@@ -152,7 +152,7 @@ t.test('a replay after a change of the code shows what has changed', async t => 
   )
 })
 
-t.test('before something is changed, and for what was never stored, a page asks', async t => {
+t.test('a page asks for a confirmation before a change, and for values that are not stored', async t => {
   const bodies: string[] = []
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -173,8 +173,8 @@ t.test('before something is changed, and for what was never stored, a page asks'
     form: { name: 'Ada', password: `${canary}4` },
   })
   const token = tokenOf(original)
-  const record = plainEquals((await client.get(`/_profiler/${token}`)).text)
-  t.match(record, `<a class="button small" href="/_profiler/${token}/replay" data-key="r"`)
+  const shown = plainEquals((await client.get(`/_profiler/${token}`)).text)
+  t.match(shown, `<a class="button small" href="/_profiler/${token}/replay" data-key="r"`)
 
   const unasked = await client.post(`/_profiler/${token}/replay`, ours)
   t.equal(unasked.status, 303)
@@ -223,7 +223,7 @@ t.test('before something is changed, and for what was never stored, a page asks'
   t.notMatch(wrong.text, canary)
 })
 
-t.test('a body that is supplied has the line breaks that are meant', async t => {
+t.test('a supplied body has the intended line breaks', async t => {
   const seen: string[] = []
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -250,7 +250,7 @@ t.test('a body that is supplied has the line breaks that are meant', async t => 
   t.match(seen.at(-1), /^name,Eve,document,/)
 })
 
-t.test('a sub-request is not replayed, nor what nobody knows', async t => {
+t.test('sub-requests and unknown profiles are not replayed', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const { headers } = await client.get('/nowhere')
   const [main, sub] = [headers.get('x-debug-token'), headers.get('x-previous-debug-token')]
@@ -266,7 +266,7 @@ t.test('a sub-request is not replayed, nor what nobody knows', async t => {
   t.equal((await client.post('/_profiler/ffffff/replay', ours)).status, 404)
 })
 
-t.test('a replay with its session is the same, and its redirect leads nobody anywhere', async t => {
+t.test('a replay with its session has the same result, and its redirect is not followed', async t => {
   const kernel = await createProfiledKernel(t, { directory: linkProject(t) })
   const { client, profileOf } = kernel
   await client.get('/count')
@@ -274,7 +274,11 @@ t.test('a replay with its session is the same, and its redirect leads nobody any
   const [, session = ''] = /^session=(.*)$/.exec(client.cookies.toHeader()) ?? []
   const form = { 'secret-header-cookie': `session=${session}` }
   t.match(verdictOf(await replay(kernel, tokenOf(counted), { form })), /^Only timings changed Replay again/)
-  t.match(verdictOf(await replay(kernel, tokenOf(counted))), /response header.*set-cookie/, 'it is somebody else')
+  t.match(
+    verdictOf(await replay(kernel, tokenOf(counted))),
+    /response header.*set-cookie/,
+    'without the cookie it is another session',
+  )
 
   const redirected = tokenOf(await client.get('/redir'))
   t.hasStrict((await profileOf(await client.get('/noslash'))).data.redirects, [{ token: redirected }])
@@ -282,7 +286,7 @@ t.test('a replay with its session is the same, and its redirect leads nobody any
   t.equal((await profileOf(await client.get('/noslash'))).data.redirects, undefined)
 })
 
-t.test('other sites replay nothing', async t => {
+t.test('requests from other sites cannot start a replay', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/partnership'))
   for (const headers of [{}, { origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
@@ -296,7 +300,7 @@ t.test('other sites replay nothing', async t => {
   t.equal(summaries.length, 1)
 })
 
-t.test('a request that the debug gate has refused is refused when it is replayed', async t => {
+t.test('the debug gate refuses the replay of a refused request', async t => {
   const kernel = await createProfiledKernel(t)
   const { client, storage } = kernel
   const { port, raw } = await serveKernel(t, kernel)
@@ -327,7 +331,7 @@ t.test('a request that the debug gate has refused is refused when it is replayed
   t.notOk(await isRecording())
 })
 
-t.test('replays are recorded while recording is paused, and where only failures are', async t => {
+t.test('replays are recorded while recording is paused, and if only failures are recorded', async t => {
   const kernel = await createProfiledKernel(t)
   const { client } = kernel
   const token = tokenOf(await client.get('/partnership'))
@@ -339,7 +343,7 @@ t.test('replays are recorded while recording is paused, and where only failures 
   t.hasStrict((await storage.find(replayOf(page)))?.profile.summary, { status: 200, route: 'partnership' })
 })
 
-/** A replayer of a kernel with one route, which answers as is told. */
+/** Creates a replayer for a kernel with one route. */
 async function createReplayer(
   t: Test,
   answer: () => Response | Promise<Response>,
@@ -360,7 +364,7 @@ async function createReplayer(
   return { kept, plan, replayer, storage, tokens }
 }
 
-t.test('nobody waits for an answer that does not come', async t => {
+t.test('a replay ends after its time limit without a response', async t => {
   const { kept, plan, replayer } = await createReplayer(t, () => pause(60, Response.text('late')), { patience: 20 })
   const result = await replayer.replay(plan)
   t.strictSame(result, { problem: 'There was no response in time. The profile appears when the request is complete.' })
@@ -368,7 +372,7 @@ t.test('nobody waits for an answer that does not come', async t => {
   t.match(kept, [/ complete$/], 'it is over later')
 })
 
-t.test('a stream without an end is left, as by a client', async t => {
+t.test('an endless stream is aborted', async t => {
   const endless = new PassThrough()
   const { kept, plan, replayer, tokens } = await createReplayer(t, () => Response.stream(endless), {
     streamPatience: 20,
@@ -384,7 +388,7 @@ t.test('a stream without an end is left, as by a client', async t => {
   t.match(whole.kept, [/ complete$/])
 })
 
-t.test('a stream that fails in a replay has the outcome that it has on a server', async t => {
+t.test('a stream that fails in a replay has the same outcome as on a server', async t => {
   async function* failing(): AsyncGenerator<string> {
     yield 'a'
     throw new Error('no more')
@@ -405,7 +409,7 @@ t.test('a stream that fails in a replay has the outcome that it has on a server'
   }
 })
 
-t.test('what is not answered in time, or leaves no record, is told', async t => {
+t.test('a late response and a missing profile are reported', async t => {
   const { app, client, storage } = await createProfiledKernel(t)
   t.ok(app)
   storage.append(createRecord({ token: '00000a', url: 'http://localhost/partnership' }), '{}')
