@@ -122,7 +122,7 @@ t.test('Vary keeps what it has, and says it once', async t => {
   t.equal(await varyOf('*'), '*')
 })
 
-t.test('the etag of what is compressed is weak, of what is not stays', async t => {
+t.test('the etag of a compressed response is weak; another etag stays', async t => {
   const tagOf = async (accept: string) => (await answer({ accept, headers: { etag: '"a"' } })).headers.get('etag')
   t.equal(await tagOf('gzip'), 'W/"a"')
   t.equal(await tagOf('identity'), '"a"')
