@@ -157,7 +157,7 @@ function group(calls: readonly StoredCall[], keyOf: (call: StoredCall) => string
 }
 
 /** Whether a call reads and was answered: a repeated write is intended, and a retry after a failure is right. */
-export function isAnswered({ end, error, method, status }: StoredCall): boolean {
+function isAnswered({ end, error, method, status }: StoredCall): boolean {
   const isRead = method === 'GET' || method === 'HEAD'
   return isRead && end !== undefined && error === '' && status > 0 && status < 500 && status !== 429
 }
