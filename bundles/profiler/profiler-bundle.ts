@@ -62,6 +62,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const { profiler } = recording
       const redirects = new RecentRedirects(app.redactor)
       recording.register(app, [redirects])
+      // The panel of findings has no collector. Another bundle may not use its name.
       app.reservedCollectors.push('findings')
 
       const assets = createAssets(app)
@@ -78,7 +79,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const replayer = new Replayer({ ...app, profiler })
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
 
-      // Before the pages: the path of a profile takes any word for a token.
+      // In this order: the route `/_profiler/:token` matches the path of the MCP route, too.
       for (const controller of [addMcp(services), ...addRoutes(services)]) ownControllers.add(controller)
       app.isolated.push(createOwnPageTest(app.routes, ownControllers))
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
@@ -98,7 +99,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   }
 }
 
-/** A console command has an assembled kernel only: this boots it, as a server does. */
+/** Boots the kernel as a server does: a console command starts with an assembled kernel only. */
 function prepareForRequests({ signals, view }: Application): void {
   view.load()
   signals.emit('kernel.booted', undefined)
@@ -118,7 +119,7 @@ function createAssets({ directory, signals }: Foundation): Assets {
   return assets
 }
 
-/** The collectors whose data the error page shows while its request is still handled. */
+/** The collectors that the error page needs. They run before the failed request ends. */
 const earlyCollectors: readonly string[] = ['request', 'events', 'logger', 'exception', 'router']
 
 function addErrorPage(app: Application, recording: Recording, assets: Assets): void {

@@ -1,7 +1,7 @@
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { roundTime } from '../profile/format.ts'
 
-/** What is known of an HTTP client call when it begins. */
+/** The data of an HTTP client call at its beginning. */
 export interface CallStart {
   /** The API that makes the call. */
   readonly client: 'fetch' | 'node:http'
@@ -17,7 +17,7 @@ export interface CallHead {
 }
 
 /** The connection of a call, such as a node socket. */
-export interface Carrier {
+export interface CallSocket {
   readonly bytesRead: number
 }
 
@@ -30,7 +30,7 @@ export interface CallOwner {
 }
 
 /** One HTTP client call while it runs. Times are in milliseconds since the request began. */
-export class OutgoingCall implements CallStart {
+export class TracedCall implements CallStart {
   readonly client: CallStart['client']
   readonly method: string
   readonly url: string
@@ -52,7 +52,7 @@ export class OutgoingCall implements CallStart {
   /** Captures the stack of the caller. Its text is expensive, and made when it is read. */
   readonly origin: Error
   readonly #owner: CallOwner
-  #carrier: Carrier | null | undefined
+  #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
   constructor({ client, method, url }: CallStart, origin: Error, owner: CallOwner) {
@@ -64,19 +64,19 @@ export class OutgoingCall implements CallStart {
     this.start = this.#time()
   }
 
-  /** The call was assigned to a connection. */
-  send(carrier: Carrier | null | undefined): void {
+  /** Called when the call was assigned to a connection. */
+  send(socket: CallSocket | null | undefined): void {
     this.sent = this.#time()
-    this.#carrier = carrier
-    this.#bytesBefore = carrier?.bytesRead ?? 0
+    this.#socket = socket
+    this.#bytesBefore = socket?.bytesRead ?? 0
   }
 
-  /** All of the call was sent. */
+  /** Called when all of the call was sent. */
   upload(): void {
     this.uploaded = this.#time()
   }
 
-  /** A head was received. The last one counts; earlier ones are informational (1xx). */
+  /** Called with each head of a response. The last head counts; earlier heads are informational (1xx). */
   receiveHead({ status, length }: CallHead): void {
     this.head = this.#time()
     this.status = status
@@ -84,15 +84,16 @@ export class OutgoingCall implements CallStart {
     this.bytes = hasBody ? length : undefined
   }
 
-  /** The response ended. */
+  /** Called when the response ended. */
   finish(): void {
     this.#end()
-    if (this.bytes !== undefined || !this.#carrier) return
-    this.bytes = this.#carrier.bytesRead - this.#bytesBefore
+    if (this.bytes !== undefined || !this.#socket) return
+    this.bytes = this.#socket.bytesRead - this.#bytesBefore
     this.isCounted = true
-    this.#carrier = undefined
+    this.#socket = undefined
   }
 
+  /** Called when the call or its response failed. */
   fail(error: unknown): void {
     this.#end()
     const { code, message, name } = flattenError(error, { hasFrames: false })
@@ -114,15 +115,15 @@ const callLimit = 200
 
 /** The HTTP client calls of one request, in the order in which they began. */
 export class CallTrace {
-  readonly calls: OutgoingCall[] = []
+  readonly calls: TracedCall[] = []
   /** The number of all calls; after 200 they are counted only. */
   count = 0
 
   /** Records a call; `undefined` when there are too many. */
-  begin(start: CallStart, captureOrigin: () => Error, owner: CallOwner): OutgoingCall | undefined {
+  begin(start: CallStart, captureOrigin: () => Error, owner: CallOwner): TracedCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
-    const call = new OutgoingCall(start, captureOrigin(), owner)
+    const call = new TracedCall(start, captureOrigin(), owner)
     this.calls.push(call)
     owner.touch()
     return call

@@ -8,9 +8,9 @@ import {
 } from '../../../kernel/events.ts'
 import type { Body, Response } from '../../../lib/http/response.ts'
 
-/** Watches one thing for changes. */
+/** Watches one object for changes. */
 interface Watch {
-  /** What has changed since this was asked last. */
+  /** Returns the changes since the last call. */
   take(): string[] | undefined
 }
 
@@ -25,12 +25,12 @@ export class ChangeWatch {
     this.#attributes = new AttributeWatch(attributes)
   }
 
-  /** Watches this event from now on, in place of the event before. */
+  /** Watches an event from now on, instead of the previous event. */
   follow(event: KernelEvent): void {
     this.#watches = createWatches(event)
   }
 
-  /** What has changed since this was asked last, such as `set attribute _route`; `undefined` when nothing has. */
+  /** Returns the changes since the last call, such as `set attribute _route`; `undefined` without changes. */
   take(): string[] | undefined {
     let changes = this.#attributes.take()
     for (const watch of this.#watches) {
@@ -92,7 +92,7 @@ export class ResponseWatch {
     this.#remember(event.response)
   }
 
-  /** What has changed since this was asked last, such as `set header etag`; `undefined` when nothing has. */
+  /** Returns the changes since the last call, such as `set header etag`; `undefined` without changes. */
   take(): string[] | undefined {
     const { response } = this.#event
     if (response !== this.#response) {
@@ -159,8 +159,8 @@ function valuesOf(fields: readonly string[], name: string): string | undefined {
 export const attributeLimit = 100
 
 /**
- * Watches which attributes of a request are set, changed and removed. They are few, so they are compared one by one. A
- * request without the profiler pays nothing for it.
+ * Watches which attributes of a request are set, changed and removed. Requests have
+ * few attributes, so they are compared one by one.
  */
 export class AttributeWatch {
   readonly #attributes: ReadonlyMap<string, unknown>
@@ -171,7 +171,7 @@ export class AttributeWatch {
     this.#attributes = attributes
   }
 
-  /** What has changed since this was asked last, such as `set attribute _route`; `undefined` when nothing has. */
+  /** Returns the changes since the last call, such as `set attribute _route`; `undefined` without changes. */
   take(): string[] | undefined {
     if (this.#isUnchanged()) return undefined
     const attributes = this.#attributes

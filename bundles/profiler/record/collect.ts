@@ -16,13 +16,13 @@ import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
 
 /** A collector of the profiler: it reads a whole trace, masks what it returns, and may describe the process. */
 export interface ProfileCollector extends Collector<Trace> {
-  /** What is the same for all requests of the process; called once, when the first profile is written. */
+  /** Returns the data that all requests of the process share; called once, when the first profile is written. */
   describeProcess?(): unknown
-  /** Whether it also returns late work: then it runs again after late work. */
+  /** Whether the collector runs again after late work, because its data includes late work. */
   readonly collectsLate?: true
 }
 
-/** The collector of a name: what it returns has the type that the profile has under this name. */
+/** A collector with a fixed name: its data has the type of the part of the profile with this name. */
 export interface CollectorOf<Name extends keyof CollectorTypes | keyof ProcessTypes> extends ProfileCollector {
   readonly name: Name
   collect(trace: Trace): CollectorTypes[Name & keyof CollectorTypes] | undefined
@@ -60,8 +60,8 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
 }
 
 /**
- * Runs the collectors of late work once more on a trace that has ended. Everything else stays as it was collected when
- * the response was there. These collectors are synchronous.
+ * Runs the collectors of late work once more on a trace that has ended. The data of the other collectors does not
+ * change. The collectors of late work are synchronous.
  */
 export function collectLate(trace: Trace, collectors: readonly ProfileCollector[], redactor: Redactor): void {
   const { collected } = trace
@@ -74,7 +74,7 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   trace.collected = { ...collected, summary: { ...collected.summary, calls, errors, warnings } }
 }
 
-/** Makes the summary of a trace, which lists show. Masked. */
+/** Makes the masked summary of a trace, which lists show. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   const { controller, error, logs, request, response, thrown } = trace
   const route = request.attributes.get('_route')
@@ -102,8 +102,8 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
   }
 }
 
-/** Makes the text that the store keeps of a trace. Everything in it is masked. */
-export function toRecord(
+/** Makes the summary and the text of a profile for the store. All of it is masked. */
+export function serializeProfile(
   trace: Trace,
   { data, failures, summary }: CollectedData,
   redactor: Redactor,

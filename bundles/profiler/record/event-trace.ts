@@ -4,6 +4,7 @@ import type { Event, EventClass, RegisteredListener } from '../../../lib/event-d
 import type { TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import { SpanFlag, type SpanRow } from '../profile/event-data.ts'
 import { ChangeWatch } from './change-watch.ts'
+import { type Actor, noteActivity } from './loop-activity.ts'
 
 /** The kernel's own events have room even if an application dispatches very many. */
 const spanLimit = 1000
@@ -89,7 +90,7 @@ export class EventTrace {
     return this.#calls.at(-1)?.toOpenCall()
   }
 
-  /** The request is handled. */
+  /** Called when the request is handled. */
   finish(): void {
     this.#inParent?.end(false)
   }
@@ -222,46 +223,4 @@ function toFlags(isStopped: boolean, hasFailed: boolean): number {
 function nameOf(event: Event): string {
   const type = event.constructor as unknown as Partial<EventClass>
   return type.eventName ?? event.constructor.name
-}
-
-/** A time without recorded activity. Times are by `performance.now()`. */
-export interface Gap {
-  readonly start: number
-  readonly end: number
-  /** The token of the main request that was active next, which blocked the event loop; empty when it is not known. */
-  readonly by: string
-}
-
-/** The main request of recorded work. */
-export interface Actor {
-  readonly token: string
-  /** When it began, or its sub-request did. */
-  readonly start: number
-}
-
-/** Milliseconds; a shorter gap is no block. */
-const leastGap = 50
-
-/** More gaps cannot occur between two ticks of the watch. */
-const gapLimit = 8
-
-// There is one event loop in the process.
-let latest = 0
-const gaps: Gap[] = []
-
-/** Records activity. It is called some dozen times per request, and must cost next to nothing. */
-export function noteActivity(now: number, actor: Actor): void {
-  if (now - latest >= leastGap) {
-    gaps.push({ start: latest, end: now, by: actor.start > latest ? '' : actor.token })
-    if (gaps.length > gapLimit) gaps.shift()
-  }
-  latest = now
-}
-
-/** The longest gap between a time and now. */
-export function findGap(from: number, now: number): Gap {
-  const open = { start: latest, end: now, by: '' }
-  return [...gaps, open]
-    .map(({ by, end, start }) => ({ start: Math.max(from, start), end, by }))
-    .reduce((longest, gap) => (gap.end - gap.start > longest.end - longest.start ? gap : longest))
 }

@@ -28,7 +28,7 @@ const endLimit = 500
 const textLimit = 250_000
 const shortMessage = 200
 
-/** To read a stack costs more than all the rest of a message, and a flood of warnings has few origins. */
+/** Only so many messages get a place: reading a stack costs more than recording the rest of a message. */
 const siteLimit = 50
 
 /** The log messages of one request. The logger masks and bounds each; their number is bounded here. */
@@ -41,7 +41,6 @@ export class LogTrace {
   readonly #first = new FirstLogs()
   readonly #last = new LastLogs()
   #sites = 0
-
   #latest = Number.NEGATIVE_INFINITY
 
   /** `start` is the start of the request, by `performance.now()`. */
@@ -174,8 +173,8 @@ function measure(value: unknown): number {
   return size
 }
 
-/** The profiler is no part of the application: a message that is logged here concerns the caller. */
-const own = path.join('bundles', 'profiler') + path.sep
+/** Frames of the profiler are skipped: a message that the profiler logs concerns its caller. */
+const profilerFolder = path.join('bundles', 'profiler') + path.sep
 
 const frameLimit = 40
 
@@ -187,7 +186,8 @@ export function findCallSite(directory: string): CallSite | undefined {
   for (const frame of captureStack()) {
     const { function: name, line } = frame
     const { file, origin } = locateFrame(frame, directory)
-    if (origin !== 'application' || file === undefined || line === undefined || file.startsWith(own)) continue
+    if (origin !== 'application' || file === undefined || line === undefined || file.startsWith(profilerFolder))
+      continue
     return { file, line, ...(name !== undefined && { function: name }) }
   }
   return undefined

@@ -1,14 +1,11 @@
 import { constants, type NodeGCPerformanceDetail, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
-import { findGap, type Gap } from './event-trace.ts'
+import { findGap, type Gap, leastBlock } from './loop-activity.ts'
 import type { Trace } from './trace.ts'
 
 /** Milliseconds between two ticks. */
 const interval = 20
-
-/** Milliseconds; a shorter block is not recorded. */
-const leastBlock = 50
 
 /**
  * Records blocks of the event loop on the requests in flight. A timer that fires late proves the block; the request
@@ -16,14 +13,14 @@ const leastBlock = 50
  * busy.
  */
 export class LoopWatch {
-  readonly #open: () => Iterable<Trace>
+  readonly #unwritten: () => Iterable<Trace>
   #timer: NodeJS.Timeout | undefined
   #looked = 0
   #cpu = 0
 
   /** Lists the main requests that are not written yet. */
-  constructor(open: () => Iterable<Trace>) {
-    this.#open = open
+  constructor(unwritten: () => Iterable<Trace>) {
+    this.#unwritten = unwritten
   }
 
   /** Starts the timer, unless it runs. It stops by itself when no request is in flight. */
@@ -41,7 +38,7 @@ export class LoopWatch {
   }
 
   #look(): void {
-    const traces = [...this.#open()]
+    const traces = [...this.#unwritten()]
     if (traces.length === 0) {
       this.stop()
       return
@@ -87,11 +84,11 @@ const kinds: Readonly<Record<number, string>> = {
  * of the event loop later: a short request has ended then, but is not written yet.
  */
 export class GcWatch {
-  readonly #open: () => Iterable<Trace>
+  readonly #unwritten: () => Iterable<Trace>
 
   /** Lists the main requests that are not written yet. */
-  constructor(open: () => Iterable<Trace>) {
-    this.#open = open
+  constructor(unwritten: () => Iterable<Trace>) {
+    this.#unwritten = unwritten
   }
 
   /** Starts to listen, until the returned function is called. It does not keep the process running. */
@@ -102,7 +99,7 @@ export class GcWatch {
   }
 
   #take(runs: readonly GcRun[]): void {
-    for (const trace of this.#open()) for (const run of runs) notePause(trace, run)
+    for (const trace of this.#unwritten()) for (const run of runs) notePause(trace, run)
   }
 }
 
@@ -114,7 +111,7 @@ function notePause({ start, usage }: Trace, { detail, duration, startTime }: GcR
 /** What the watch works with. */
 export interface HangWatchServices {
   /** Lists the main requests that are not written yet. */
-  readonly open: () => Iterable<Trace>
+  readonly unwritten: () => Iterable<Trace>
   readonly context: RequestContext
   readonly logger: Logger
   /** Milliseconds after which a request hangs; 5 seconds by default. */
@@ -146,7 +143,7 @@ export class HangWatch {
   }
 
   #look(): void {
-    const traces = [...this.#services.open()]
+    const traces = [...this.#services.unwritten()]
     if (traces.length === 0) this.stop()
     for (const trace of traces) {
       if (trace.duration !== undefined || trace.elapsed() < this.#limit || this.#reported.has(trace)) continue

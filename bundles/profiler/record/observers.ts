@@ -10,10 +10,10 @@ import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
 
-/** The number of uses that are recorded of a request; the session counts them all. */
+/** The number of uses that are recorded for one request. The session counts all uses. */
 const useLimit = 50
 
-/** Records where requests use their session; the returned function ends that. */
+/** Records where requests use their session, until the returned function is called. */
 export function observeSessions(
   { context, signals }: { readonly context: RequestContext; readonly signals: Signals },
   profiler: Pick<Profiler, 'find'>,
@@ -27,7 +27,7 @@ export function observeSessions(
   })
 }
 
-/** Finds the trace that a template is rendered for; by the request if it is known. */
+/** Finds the trace of the request for which a template is rendered; without a request, of the current request. */
 export type FindTrace = (request?: Request) => Trace | undefined
 
 /** Creates the tracer that records every page and partial on its trace. */
@@ -58,12 +58,12 @@ export function createRenderTracer(findTrace: FindTrace): RenderTracer {
 }
 
 /**
- * Reports uncaught errors and unhandled rejections to the profiler before the process ends because of them; the
- * returned function ends that. The process ends as it would without this.
+ * Reports uncaught errors and unhandled rejections to the profiler, until the returned function is called. The process
+ * ends because of them as it does without the profiler.
  */
 export function watchCrashes(profiler: Profiler, context: RequestContext, logger: Logger): () => void {
   const onCrash = (error: unknown) => {
-    // The request is the one whose work has failed, also long after its response.
+    // The work of this request has failed, possibly long after its response.
     const culprit = context.current
     profiler.crash(error, culprit)
     const token = profiler.find(culprit)?.token

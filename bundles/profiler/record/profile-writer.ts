@@ -4,7 +4,7 @@ import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
-import { toRecord } from './collect.ts'
+import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { type CollectedData, removeFrom, type Trace, withDescendants } from './trace.ts'
 
@@ -14,7 +14,7 @@ declare module '../../../lib/signals.ts' {
   }
 }
 
-/** What the writer works with. */
+/** The objects and functions that the writer calls. */
 export interface ProfileWriterServices {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
@@ -22,15 +22,15 @@ export interface ProfileWriterServices {
   readonly collect: (trace: Trace) => CollectedData
   /** Runs the collectors of late work once more, on a trace whose response was sent. */
   readonly collectLate: (trace: Trace) => void
-  /** What the collectors know of the process, as JSON: the same text as long as nothing has changed. */
+  /** The data of the collectors about the process, as JSON: always the same text. */
   readonly processData: () => string
   readonly redactor: Redactor
   readonly logger: Logger
   readonly signals: Signals
 }
 
-/** Milliseconds that a caller waits for a profile that is not written yet; a slow collector may delay it. */
-const patience = 1000
+/** Milliseconds that a caller waits at most for a profile. A slow collector delays its profile. */
+const waitLimit = 1000
 
 /** Milliseconds between late work and its update of the profile; doubled after each update. */
 const updateDelay = 100
@@ -73,7 +73,7 @@ export class ProfileWriter {
     this.#pending.settle(token)
   }
 
-  /** Runs the collectors on a trace, as it is now. Replaces what was collected before. */
+  /** Runs the collectors on a trace, as it is now. Replaces the data that was collected before. */
   collect(trace: Trace): CollectedData {
     trace.collected = this.#services.collect(trace)
     return trace.collected
@@ -121,12 +121,12 @@ export class ProfileWriter {
    * Resolves when the profile of a token is written, at once when none is expected, and after one second in any case.
    */
   whenWritten(token: string): Promise<void> {
-    return this.#pending.wait(token, patience)
+    return this.#pending.wait(token, waitLimit)
   }
 
   /** Resolves when every ended request is written, and after one second in any case. */
   async whenIdle(): Promise<void> {
-    const limit = performance.now() + patience
+    const limit = performance.now() + waitLimit
     while (this.#ended.length > 0 && performance.now() < limit) await nextTurn()
   }
 
@@ -144,7 +144,7 @@ export class ProfileWriter {
     }
   }
 
-  /** Writes sub-requests before their parents. Gives a promise only if a collector is still at work. */
+  /** Writes sub-requests before their parents. Returns a promise only if a collector is still at work. */
   #writeTree(main: Trace): Promise<void> | undefined {
     let writing: Promise<void> | undefined
     for (const trace of withDescendants(main)) {
@@ -156,18 +156,18 @@ export class ProfileWriter {
   #writeOne(trace: Trace): Promise<void> | undefined {
     const { policy } = this.#services
     const pending = policy.keeps(trace) ? this.#collected(trace).pending : undefined
-    if (pending !== undefined) return pending.then(() => this.#appendWanted(trace))
-    this.#appendWanted(trace)
+    if (pending !== undefined) return pending.then(() => this.#appendIfKept(trace))
+    this.#appendIfKept(trace)
     return undefined
   }
 
   /** Asks the policy again: the request may have failed while a collector was at work. */
-  #appendWanted(trace: Trace): void {
+  #appendIfKept(trace: Trace): void {
     if (this.#services.policy.keeps(trace)) this.#append(trace)
     this.#pending.settle(trace.token)
   }
 
-  /** Writes a new version of a profile that was written. */
+  /** Writes a newer version of a written profile. */
   #update(trace: Trace | undefined): void {
     if (trace?.isWritten) this.#append(trace)
   }
@@ -175,12 +175,12 @@ export class ProfileWriter {
   #append(trace: Trace): void {
     const { logger, processData, redactor, signals, storage } = this.#services
     try {
-      const record = toRecord(trace, this.#collected(trace), redactor)
-      storage.append(record, processData())
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor)
+      storage.append(serialized, processData())
       trace.isWritten = true
-      signals.emit('profile.saved', record.summary)
+      signals.emit('profile.saved', serialized.summary)
     } catch (error) {
-      // No caller catches it: it would end the process.
+      // No caller catches the error: it would end the process.
       logger.error('A profile could not be written.', { exception: error })
     }
   }
@@ -191,7 +191,7 @@ export class ProfileWriter {
   }
 }
 
-/** Tokens that responses name already, while their profiles are not written yet. */
+/** Tokens of profiles that are not written yet. Responses may name them already. */
 export class PendingTokens {
   readonly #waiting = new Map<string, (() => void)[]>()
 

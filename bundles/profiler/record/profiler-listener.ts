@@ -13,7 +13,7 @@ import type { Trace } from './trace.ts'
 /** The priority of Symfony's profiler: after the error was logged, and before it is answered. */
 const exceptionPriority = 0
 
-/** When the response is complete but for the session's and the robots' headers. Symfony's priority. */
+/** Symfony's priority. Later listeners add only the headers of the session and for robots. */
 const responsePriority = -100
 
 /** What the listener works with. */

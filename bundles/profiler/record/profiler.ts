@@ -4,7 +4,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
-import { attachTrace, detachTrace, findTrace, removeFrom, Trace, withAncestors } from './trace.ts'
+import { attachedTrace, attachTrace, detachTrace, removeFrom, Trace, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 declare module '../../../lib/http/attributes.ts' {
@@ -21,9 +21,10 @@ export interface ProfilerServices extends ProfileWriterServices {
 }
 
 /**
- * Is called before a main request is traced, with its token and the number of other requests in flight; may sample it.
+ * Called before a main request is traced, with its token and the number of other requests in flight. Returns the
+ * recording of its CPU samples if the request is sampled.
  */
-export type Inspection = (request: Request, token: string, others: number) => CpuRecording | undefined
+export type SampleStart = (request: Request, token: string, others: number) => CpuRecording | undefined
 
 /**
  * Records requests, many at once: `begin` a trace, `finish` it when the request is handled, `end` it when the response
@@ -33,9 +34,9 @@ export type Inspection = (request: Request, token: string, others: number) => Cp
 export class Profiler {
   readonly #services: ProfilerServices
   readonly #writer: ProfileWriter
-  // A list, where a set would be expected: see `removeFrom`.
+  // A list instead of a set: see `removeFrom`.
   readonly #inFlight: Trace[] = []
-  #inspection: Inspection | undefined
+  #startSample: SampleStart | undefined
 
   constructor(services: ProfilerServices) {
     this.#services = services
@@ -43,13 +44,13 @@ export class Profiler {
   }
 
   /** The main requests that are not written yet: those in flight, and some that have just ended. */
-  get open(): Iterable<Trace> {
+  get unwritten(): Iterable<Trace> {
     return [...this.#inFlight, ...this.#writer.ended]
   }
 
   /** The trace of a request; `undefined` when it is not recorded. */
   find(request: Request | undefined): Trace | undefined {
-    return request === undefined ? undefined : findTrace(request)
+    return request === undefined ? undefined : attachedTrace(request)
   }
 
   /** Whether a trace becomes a profile, as far as is known now. */
@@ -69,11 +70,11 @@ export class Profiler {
     return this.#writer.whenIdle()
   }
 
-  /** Sets the one inspection of main requests; the returned function removes it. */
-  inspect(inspection: Inspection): () => void {
-    this.#inspection = inspection
+  /** Sets the function that may sample a main request; the returned function removes it. */
+  sampleWith(startSample: SampleStart): () => void {
+    this.#startSample = startSample
     return () => {
-      this.#inspection = undefined
+      this.#startSample = undefined
     }
   }
 
@@ -91,8 +92,8 @@ export class Profiler {
     // Symfony's profiler marks each request in the same way. The request panel shows it; nothing reads it.
     request.attributes.set('_stopwatch_token', drawSixDigits())
     const isMain = request.parent === undefined
-    // Before the trace: its times are those of the request alone.
-    const cpu = isMain ? this.#inspection?.(request, token, this.#inFlight.length) : undefined
+    // Before the trace is created: its times do not include the start of the sampling.
+    const cpu = isMain ? this.#startSample?.(request, token, this.#inFlight.length) : undefined
     const trace = new Trace(token, request, parent)
     attachTrace(request, trace)
     this.#writer.expect(token)
@@ -113,20 +114,20 @@ export class Profiler {
     this.#writer.forget(trace.token)
   }
 
-  /** The request is handled. A sub-request is complete, and collected now, while its response is there. */
+  /** Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. */
   finish(trace: Trace): void {
     trace.duration = trace.elapsed()
     if (trace.request.parent === undefined) return
     trace.outcome = 'complete'
     this.#writer.collect(trace)
     const { main } = trace
-    // Made by work that outlived its main request, or without a recorded parent: no main request will write it.
-    if (main.endedAt !== undefined || main === trace) void this.#writer.writeLate(trace)
+    // Late work has made the sub-request: its main request is written already.
+    if (main.endedAt !== undefined) void this.#writer.writeLate(trace)
   }
 
   /**
-   * The response of a main request was sent, or never will be: the trace is collected now, and written in the
-   * background.
+   * Called when the response of a main request was sent, or cannot be sent. The trace is collected now, and written in
+   * the background.
    */
   end(trace: Trace, { isSent, response, streamError }: TerminateEvent): void {
     removeFrom(this.#inFlight, trace)
@@ -146,13 +147,13 @@ export class Profiler {
   }
 
   /**
-   * The process is about to end because of work of `culprit`, whose response may have been sent. All requests in flight
-   * are written as they are before this returns. Never throws.
+   * Called before the process ends because of an error in the work of `culprit`, whose response may have been sent.
+   * Writes all requests in flight before it returns. Never throws.
    */
   crash(error: unknown, culprit: Request | undefined): void {
     const lineage = withAncestors(this.find(culprit))
     for (const trace of lineage) trace.addThrown(error)
-    const mains = new Set([...lineage.slice(-1), ...this.open])
+    const mains = new Set([...lineage.slice(-1), ...this.unwritten])
     for (const main of mains) this.#writer.writeCrashed(main, lineage)
     this.#services.storage.flushNow()
   }
@@ -160,7 +161,7 @@ export class Profiler {
 
 const drawLimit = 16
 
-/** Draws a token, six hexadecimal digits, that is free; `undefined` after 16 taken ones in a row. */
+/** Draws a free token of six hexadecimal digits; `undefined` after 16 taken tokens in a row. */
 export function drawToken(isTaken: (token: string) => boolean, draw: () => string = drawSixDigits): string | undefined {
   for (let drawn = 0; drawn < drawLimit; drawn++) {
     const token = draw()

@@ -12,7 +12,11 @@ export interface RecordingOptions {
   readonly onlyExceptions?: boolean
 }
 
-const noise: readonly string[] = ['/assets/', '/_health', '/.well-known/appspecific/com.chrome.devtools.json']
+const ignoredByDefault: readonly string[] = [
+  '/assets/',
+  '/_health',
+  '/.well-known/appspecific/com.chrome.devtools.json',
+]
 
 /** A client that may see debug output keeps a request from being recorded with `x-profiler: off`. */
 const optOutHeader = 'x-profiler'
@@ -26,9 +30,9 @@ export class RecordingPolicy {
   readonly #onlyExceptions: boolean
   readonly #debugGate: Pick<DebugGate, 'allows'>
 
-  /** The gate names the clients that may keep their requests from being recorded. */
+  /** `debugGate` allows clients to send the header `x-profiler: off`. */
   constructor(
-    { ignoredPaths = noise, onlyExceptions = false }: RecordingOptions,
+    { ignoredPaths = ignoredByDefault, onlyExceptions = false }: RecordingOptions,
     debugGate: Pick<DebugGate, 'allows'>,
   ) {
     this.#debugGate = debugGate
@@ -53,7 +57,7 @@ export class RecordingPolicy {
     return false
   }
 
-  /** Whether a trace, as far as is known, becomes a profile. */
+  /** Whether a trace becomes a profile, as far as is known now. */
   keeps({ main }: Trace): boolean {
     return !this.#onlyExceptions || main.thrown.length > 0 || main.request.attributes.has(replayAttribute)
   }

@@ -19,7 +19,7 @@ import { RequestRecorder } from './request-recorder.ts'
 import type { Trace } from './trace.ts'
 import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
 
-/** What a recording is made with. */
+/** The parts that the bundle passes to a recording. */
 export interface RecordingParts {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
@@ -45,9 +45,9 @@ export class Recording {
   constructor(foundation: Foundation, { isOwn, policy, storage }: RecordingParts) {
     const { context, directory, redactor, signals } = foundation
     const logger = foundation.logger.channel('profiler')
-    const loop = new LoopWatch(() => this.profiler.open)
-    const hangs = new HangWatch({ open: () => this.profiler.open, context, logger })
-    // When the first request ends, all bundles have added their collectors, and the process is as it stays.
+    const loop = new LoopWatch(() => this.profiler.unwritten)
+    const hangs = new HangWatch({ unwritten: () => this.profiler.unwritten, context, logger })
+    // Both are created when the first request ends: by then all bundles have added their collectors.
     let collectors: readonly Collector<Trace>[] | undefined
     let processData: string | undefined
     this.#storage = storage
@@ -76,7 +76,10 @@ export class Recording {
     this.#stops.push(observeLog(foundation, this.profiler), loop.stop, hangs.stop)
   }
 
-  /** Adds the collectors, the profiler's listener, and the watches that run while requests are handled. */
+  /**
+   * Adds the profiler's listener, the watches that run while requests are handled, and the profiler's collectors.
+   * `more` are collectors that the bundle has created.
+   */
   register(app: Application, more: readonly ProfileCollector[]): void {
     const { context, debugGate, dispatcher, logger, reservedCollectors, signals } = app
     const { profiler } = this
@@ -84,7 +87,7 @@ export class Recording {
     reservedCollectors.push(...this.#collectors.map(({ name }) => name))
     new ProfilerListener({ profiler, debugGate }).subscribe(dispatcher)
     observeSessions(app, profiler)
-    const gc = new GcWatch(() => profiler.open)
+    const gc = new GcWatch(() => profiler.unwritten)
     const calls = new CallWatch(() => profiler.find(context.current))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
@@ -97,7 +100,7 @@ export class Recording {
     return this.#collectors.filter(({ name }) => names.includes(name))
   }
 
-  /** Stops all watches, then writes what has ended, and closes the store. */
+  /** Stops all watches, waits until the ended requests are written, and closes the store. */
   async close(): Promise<void> {
     for (const stop of this.#stops) stop()
     await this.profiler.whenIdle()
@@ -105,7 +108,7 @@ export class Recording {
   }
 }
 
-/** Adds each log message to the trace of its request; returns what ends that. */
+/** Adds each log message to the trace of its request, until the returned function is called. */
 function observeLog({ context, directory, logger }: Foundation, profiler: Profiler): () => void {
   const locate = () => findCallSite(directory)
   return logger.observe(record => {

@@ -68,7 +68,7 @@ export class RequestRecorder implements DispatchTracer {
         // Includes errors that reach no listener of kernel.exception: of an error page, or of a listener of
         // kernel.terminate.
         if (hasFailed) trace.addThrown(error)
-        // Not earlier: until the error page is made, the error that it shows must be the last one.
+        // Not earlier: the error page shows the last error, which must not be the error of a skipped listener.
         for (const skipped of trace.skipped) trace.addThrown(skipped)
         this.#afterEvent(event, trace)
       },
@@ -95,7 +95,7 @@ export class RequestRecorder implements DispatchTracer {
     return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
   }
 
-  /** Records what an event carries after its listeners, and moves the trace on. */
+  /** Copies the result of an event to its trace. Two events also finish and end the trace. */
   #afterEvent(event: KernelEvent, trace: Trace): void {
     if (event instanceof RequestEvent) this.#dismissOwn(trace)
     // A listener may have replaced the error.
@@ -111,7 +111,7 @@ export class RequestRecorder implements DispatchTracer {
     if (this.#isOwn(trace.request.attributes.get('_controller'))) this.#profiler.dismiss(trace)
   }
 
-  /** Closes what is open before the trace is collected. */
+  /** Ends the event trace before the profiler collects the trace. */
   #finish(trace: Trace): void {
     trace.events.finish()
     this.#profiler.finish(trace)

@@ -12,7 +12,7 @@ import { LogTrace } from './log-trace.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
 
-/** Code that catches one error and throws another makes a handful of them. */
+/** More errors of one request are not recorded: an error that is replaced on its way makes a few of them. */
 const thrownLimit = 10
 
 /** One use of the session by a recorded request. */
@@ -24,18 +24,18 @@ export interface NotedSessionUse {
   readonly frames: readonly StackFrame[]
 }
 
-/** What is recorded of one request while it runs; its profile is made of it. */
+/** The data that is recorded in memory while a request runs. The profile is made of it. */
 export class Trace implements CollectedRequest {
   readonly token: string
   readonly request: Request
   readonly parent: Trace | undefined
   /** Its sub-requests, in the order in which they began. */
   readonly children: Trace[] = []
-  /** When it began, in milliseconds since 1970. */
+  /** When the request began, in milliseconds since 1970. */
   readonly time: number = Date.now()
-  /** When it began, by `performance.now()`. All recorded times are relative to it. */
+  /** When the request began, by `performance.now()`. All recorded times are relative to this time. */
   readonly start: number = performance.now()
-  /** Milliseconds from its start; `undefined` while it is handled. */
+  /** Milliseconds from the start of the request; `undefined` while it is handled. */
   duration: number | undefined
   /** Milliseconds until the response was sent or the connection was lost; only of a main request. */
   sentAt: number | undefined
@@ -43,15 +43,15 @@ export class Trace implements CollectedRequest {
   response: Response | undefined
   /** The name of the controller. */
   controller: string | undefined
-  /** What was thrown while it was handled, in order and each once; it may be anything, `undefined` as well. */
+  /** The values that were thrown, in order and each once. A value may have any type, also `undefined`. */
   readonly thrown: unknown[] = []
   /** The errors of listeners that were skipped: those that failed while another error was answered. */
   readonly skipped: unknown[] = []
   /** Whether its profile was written; later work updates it. */
   isWritten = false
-  /** Milliseconds until `kernel.terminate` was over. What comes after it is late work. Only of a main request. */
+  /** Milliseconds until `kernel.terminate` was over; later work is late work. Only of a main request. */
   endedAt: number | undefined
-  /** Is called for each recorded piece of late work; only of a main request. */
+  /** Called for each recorded piece of late work; only of a main request. */
   onLate: ((trace: Trace) => void) | undefined
   /** How often late work updated its profile. */
   updates = 0
@@ -59,17 +59,17 @@ export class Trace implements CollectedRequest {
   hasUpdate = false
   /** The nearest routes when no route matched; the error page and the profile show them. */
   nearest: readonly NearRoute[] | undefined
-  /** What the collectors returned, once they have run. */
+  /** The data of the collectors; `undefined` before they have run. */
   collected: CollectedData | undefined
   /** The dispatches, and the listeners that they called. */
   readonly events: EventTrace
-  /** What was logged. */
+  /** The log messages. */
   readonly logs: LogTrace = new LogTrace(this.start)
   /** The templates that were rendered; `undefined` when there were none. */
   renders: RenderTrace | undefined
   /** The HTTP client calls; `undefined` when there were none. */
   calls: CallTrace | undefined
-  /** What the process had used when this began; only of a main request. */
+  /** The resources that the process uses; only of a main request. */
   usage: UsageTrace | undefined
   /** The CPU samples, when sampling was requested. */
   cpu: CpuRecording | undefined
@@ -85,22 +85,22 @@ export class Trace implements CollectedRequest {
     parent?.children.push(this)
   }
 
-  /** The main request that it belongs to. */
+  /** The trace of the main request. */
   get main(): Trace {
     return this.parent === undefined ? this : this.parent.main
   }
 
-  /** What was thrown last. */
+  /** The value that was thrown last. */
   get error(): unknown {
     return this.thrown.at(-1)
   }
 
-  /** Records something that was thrown, once. */
+  /** Records a thrown value, once. */
   addThrown(error: unknown): void {
     if (this.thrown.length < thrownLimit && !this.thrown.includes(error)) this.thrown.push(error)
   }
 
-  /** Reports that something was recorded: after the end of the request it is late work, which updates the profile. */
+  /** Reports a recorded piece of work. After the end of the request it is late work, which updates the profile. */
   touch(): void {
     this.main.onLate?.(this)
   }
@@ -112,8 +112,8 @@ export class Trace implements CollectedRequest {
 }
 
 /**
- * A request holds its trace under this key. A WeakMap would do the same, but its values survive the quick rounds of the
- * garbage collector, each with everything recorded: that costs as much as all recording together.
+ * A request holds its trace under this key. The values of a WeakMap would survive minor garbage collections, each with
+ * all of its recorded data: that costs as much as all recording together.
  */
 const traceKey: unique symbol = Symbol('trace')
 
@@ -134,15 +134,15 @@ export function detachTrace(request: Request): void {
 }
 
 /** The trace of a request; `undefined` when it is not recorded. */
-export function findTrace(request: Request): Trace | undefined {
+export function attachedTrace(request: Request): Trace | undefined {
   const recorded: Request & Recorded = request
   return recorded[traceKey]
 }
 
 /**
- * Removes a trace from a list. A list stands where a set would be expected: the tables behind V8's sets know their
- * successors, so that an old table keeps all later traces alive, which doubles the cost of the garbage collector's
- * quick rounds.
+ * Removes a trace from a list. The lists are not sets: V8 replaces the table of a set as the set changes, and each old
+ * table refers to the next one. An old table thus keeps all later traces alive, which doubles the cost of minor garbage
+ * collections.
  */
 export function removeFrom(traces: Trace[], trace: Trace): void {
   const at = traces.indexOf(trace)
@@ -159,11 +159,11 @@ export function withDescendants(trace: Trace): Trace[] {
   return trace.children.length === 0 ? [trace] : [...trace.children.flatMap(withDescendants), trace]
 }
 
-/** What collectors returned of a trace. Values that they return later are there when `pending` resolves. */
+/** The data that collectors returned for a trace. It is complete when `pending` resolves. */
 export interface CollectedData {
   readonly summary: ProfileSummary
   readonly data: Record<string, unknown>
-  /** The messages of those that failed, by their names. */
+  /** The messages of the collectors that failed, by their names. */
   readonly failures: Record<string, string>
   readonly pending: Promise<unknown> | undefined
 }

@@ -14,7 +14,7 @@ interface InFlight {
   readonly usage: UsageTrace | undefined
 }
 
-/** What the process had used when a main request began. The figures are those of the whole process. */
+/** The resources that the whole process uses from the start of a main request. */
 export class UsageTrace {
   readonly process: ProcessUsage
   readonly loop: EventLoopUtilization = performance.eventLoopUtilization()
@@ -38,7 +38,7 @@ export class UsageTrace {
     this.most = others
   }
 
-  /** Reads what the process has used by now, as exactly as the first reading. */
+  /** Reads the current usage of the process, as exactly as at the start. */
   readProcess(): ProcessUsage {
     const lifetime = this.#isExact ? 0 : closeLifetime
     return readProcessUsage(this.most === 0 ? lifetime : sharedLifetime)
@@ -69,9 +69,9 @@ export function startUsage(inFlight: readonly InFlight[]): UsageTrace {
   return new UsageTrace(inFlight.length)
 }
 
-/** What the whole process has used so far. */
+/** The resources that the whole process has used since its start. */
 export interface ProcessUsage {
-  /** Bytes of the heap in use, and those it may grow to. */
+  /** Bytes of the heap in use, and the bytes to which it may grow. */
   readonly heap: number
   readonly heapLimit: number
   /** The greatest resident set size of the process, in bytes. */

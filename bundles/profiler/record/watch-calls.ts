@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { type CallStart, CallTrace, type Carrier, type OutgoingCall } from './call-trace.ts'
+import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
 import type { Trace } from './trace.ts'
 
 /** A call of fetch has 27 frames of node above that of the caller. */
@@ -11,7 +11,7 @@ const stackLimit = 50
  */
 export class CallWatch {
   readonly #findTrace: () => Trace | undefined
-  readonly #calls = new WeakMap<object, OutgoingCall | undefined>()
+  readonly #calls = new WeakMap<object, TracedCall | undefined>()
 
   constructor(findTrace: () => Trace | undefined) {
     this.#findTrace = findTrace
@@ -20,7 +20,7 @@ export class CallWatch {
   /**
    * Records a call on the trace of the current request, once; later calls for the same object return the first result.
    */
-  begin(request: object, describe: () => CallStart): OutgoingCall | undefined {
+  begin(request: object, describe: () => CallStart): TracedCall | undefined {
     if (this.#calls.has(request)) return this.#calls.get(request)
     const trace = this.#findTrace()
     const call = trace && beginOn(trace, describe())
@@ -28,12 +28,12 @@ export class CallWatch {
     return call
   }
 
-  find(request: object): OutgoingCall | undefined {
+  find(request: object): TracedCall | undefined {
     return this.#calls.get(request)
   }
 }
 
-function beginOn(trace: Trace, start: CallStart): OutgoingCall | undefined {
+function beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
   trace.calls ??= new CallTrace()
   return trace.calls.begin(start, captureOrigin, trace)
 }
@@ -46,10 +46,10 @@ function captureOrigin(): Error {
   return origin
 }
 
-/** The parts that are read of a message of undici, the client behind the global fetch. */
+/** The part of a message that is read; undici is the client behind the global fetch. */
 interface FetchMessage {
   readonly request: { readonly method: string; readonly origin: string | URL; readonly path: string }
-  readonly socket?: Carrier
+  readonly socket?: CallSocket
   readonly response: { readonly statusCode: number; readonly headers: readonly unknown[] }
   readonly error: unknown
 }
@@ -77,7 +77,7 @@ function findLength(headers: readonly unknown[]): number | undefined {
   return index === -1 ? undefined : Number(headers[index + 1])
 }
 
-/** The parts that are read of a message of node:http. */
+/** The part of a message of node:http that is read. */
 interface HttpMessage {
   readonly request: ClientRequest
   readonly response: IncomingResponse
@@ -89,7 +89,7 @@ interface ClientRequest {
   readonly protocol: string
   readonly host: string
   readonly path: string
-  readonly socket: Carrier | null
+  readonly socket: CallSocket | null
   getHeader(name: string): unknown
 }
 
@@ -105,7 +105,7 @@ interface IncomingResponse {
  * of it was sent; Node 22 and later report it when it is created.
  */
 export function watchNodeHttp(calls: CallWatch): () => void {
-  const begin = (request: ClientRequest): OutgoingCall | undefined =>
+  const begin = (request: ClientRequest): TracedCall | undefined =>
     calls.begin(request, () => ({ client: 'node:http', method: request.method, url: urlOf(request) }))
   return subscribeChannels({
     'http.client.request.created': listenTo<HttpMessage>(({ request }) => begin(request)),

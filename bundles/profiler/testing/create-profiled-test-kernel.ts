@@ -9,7 +9,7 @@ import { Inspector } from '../insight/findings/inspector.ts'
 import { findRelatives } from '../insight/relatives.ts'
 import type { Profile } from '../profile/profile.ts'
 import { createProfilerBundle, type ProfilerOptions } from '../profiler-bundle.ts'
-import { findTrace } from '../record/trace.ts'
+import { attachedTrace } from '../record/trace.ts'
 import { MemoryProfileStorage } from '../store/memory-profile-storage.ts'
 import type { ProfileStorage, StoredProfile } from '../store/profile-storage.ts'
 import { ProfileExpectation } from './profile-expectation.ts'
@@ -57,7 +57,7 @@ export async function createProfiledTestKernel(options: ProfiledTestKernelOption
 
 /** A response of the test client may lack the header, but its request has a trace. */
 function tokenOf({ headers, request }: ProfiledResponse): string {
-  const trace = request && findTrace(request)
+  const trace = request && attachedTrace(request)
   const token = request === undefined ? headers.get('x-debug-token') : trace?.token
   if (token) return token
   const asked = request === undefined ? 'the request' : `${request.method} ${request.url}`

@@ -12,15 +12,15 @@ import {
   createCpuCollector,
   createEventsCollector,
   createHttpCollector,
-  createLoggerCollector,
   createTemplatesCollector,
+  loggerCollector,
 } from './traces.ts'
 
 /** Creates the profiler's own collectors, in the order in which they run. */
 export function createCollectors(app: Application, sites: ListenerSites): ProfileCollector[] {
   const { debugGate, directory, dispatcher, redactor } = app
   return [
-    // First: the work of the other collectors is not the request's.
+    // First: the usage of the request does not include the work of the other collectors.
     memoryCollector,
     createCpuCollector(directory, redactor),
     new RequestCollector(redactor, debugGate),
@@ -28,7 +28,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     new SessionCollector(redactor, directory),
     createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
     createTimeCollector(redactor),
-    createLoggerCollector(),
+    loggerCollector,
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),

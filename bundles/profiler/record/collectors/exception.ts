@@ -44,7 +44,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
     const excerpts: Excerpt[] = []
     const exceptions = withoutCauses(thrown, skipped).map(error => {
       const flat = flattenError(error)
-      // The response to the current error is not built yet.
+      // For the error page: the response to the error does not exist yet.
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
       this.#addExcerpts(flat, isClientError, excerpts)

@@ -39,7 +39,7 @@ function secretsOf(config: Config): [name: string, value: string | undefined][] 
   ]
 }
 
-/** What a process runs with; the names are those of node's `process`. */
+/** The members of node's `process` that are recorded. */
 export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execArgv' | 'pid' | 'platform' | 'versions'>
 
 /** Collects the environment of the process, for the process only. */
@@ -92,7 +92,7 @@ export class ServerCollector implements CollectorOf<'server'> {
   }
 }
 
-/** Collects what the process used while a main request was handled, until its response was sent. */
+/** Collects the resources that the process used from the start of a main request until its response was sent. */
 export const memoryCollector: CollectorOf<'memory'> = {
   name: 'memory',
   collect(trace) {

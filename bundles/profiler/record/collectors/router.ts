@@ -17,7 +17,7 @@ export class RouterCollector implements CollectorOf<'router'> {
   readonly name = 'router'
   readonly #routes: Iterable<Route>
   readonly #redactor: Redactor
-  #routesToMiss: NearestRoutes | undefined
+  #nearestRoutes: NearestRoutes | undefined
 
   constructor({ routes, redactor }: { readonly routes: Iterable<Route>; readonly redactor: Redactor }) {
     this.#routes = routes
@@ -53,8 +53,8 @@ export class RouterCollector implements CollectorOf<'router'> {
 
   #missed(outcome: MissingRouteData['outcome'], trace: Trace): MissingRouteData {
     // When the first profile is written, all bundles have added their routes.
-    this.#routesToMiss ??= new NearestRoutes(shownRoutes(this.#routes))
-    const routes = this.#routesToMiss
+    this.#nearestRoutes ??= new NearestRoutes(shownRoutes(this.#routes))
+    const routes = this.#nearestRoutes
     trace.nearest ??= routes.find(trace.request, nearestLimit).map(near => maskNearRoute(near, this.#redactor))
     return { outcome, nearest: trace.nearest, total: routes.size }
   }

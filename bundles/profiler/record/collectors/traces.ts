@@ -5,12 +5,12 @@ import { locateFrame, parseStack, type StackFrame } from '../../../../lib/stack/
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CallerData, HttpCall, LoggerData } from '../../profile/work-data.ts'
-import type { OutgoingCall } from '../call-trace.ts'
+import type { TracedCall } from '../call-trace.ts'
 import type { CollectorOf } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
 import type { Trace } from '../trace.ts'
 
-/** Collects the event tree of a request; of the process, the listeners and where they were registered. */
+/** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
 export function createEventsCollector(
   dispatcher: EventDispatcher,
   siteOf: (listener: Listener) => string | undefined,
@@ -30,15 +30,13 @@ export function createEventsCollector(
 }
 
 /** Collects the log messages of a request. The logger has masked them. */
-export function createLoggerCollector(): CollectorOf<'logger'> {
-  return {
-    name: 'logger',
-    collectsLate: true,
-    collect({ logs }: Trace): LoggerData | undefined {
-      const records = logs.toArray()
-      return records.length === 0 ? undefined : { records, dropped: logs.dropped }
-    },
-  }
+export const loggerCollector: CollectorOf<'logger'> = {
+  name: 'logger',
+  collectsLate: true,
+  collect({ logs }: Trace): LoggerData | undefined {
+    const records = logs.toArray()
+    return records.length === 0 ? undefined : { records, dropped: logs.dropped }
+  },
 }
 
 const urlLength = 2000
@@ -60,7 +58,7 @@ export function createHttpCollector(redactor: Redactor, directory: string): Coll
 }
 
 /** Fields without a value are left out: a call without an end was still running. */
-function describe(call: OutgoingCall, redactor: Redactor, directory: string): HttpCall {
+function describe(call: TracedCall, redactor: Redactor, directory: string): HttpCall {
   const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, origin } = call
   return {
     client,

@@ -18,11 +18,11 @@ export interface Arming {
 }
 
 /** Milliseconds that an order lasts: a forgotten order must not surprise anyone later. */
-const patience = 5 * 60_000
+const lifetime = 5 * 60_000
 
 /** Makes an order. */
 export function createArming(target: CpuTarget, now: number): Arming {
-  return { target, until: now + patience }
+  return { target, until: now + lifetime }
 }
 
 /** Parses the text of the file; `undefined` when it is no order. */

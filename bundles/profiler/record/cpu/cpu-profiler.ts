@@ -8,7 +8,7 @@ import { CpuRecording, type CpuSampler } from './cpu-sampler.ts'
 
 /** What the CPU profiler works with. */
 export interface CpuProfilerServices {
-  readonly profiler: Pick<Profiler, 'inspect'>
+  readonly profiler: Pick<Profiler, 'sampleWith'>
   readonly routes: RouteCollection
   readonly file: ArmFile
   readonly logger: Logger
@@ -18,8 +18,8 @@ export interface CpuProfilerServices {
 }
 
 /**
- * Samples one request on demand; the order is removed by that. Without an order, requests are not inspected. There is
- * one order in the project: the process that removes the file samples the request.
+ * Samples one request on demand, and removes the order. Without an order, the profiler does not call this object. There
+ * is one order in the project: the process that removes the file samples the request.
  */
 export class CpuProfiler {
   readonly #services: CpuProfilerServices
@@ -27,7 +27,7 @@ export class CpuProfiler {
   #running: CpuRecording | undefined
   #last: string | undefined
   #expiry: NodeJS.Timeout | undefined
-  #endInspection: (() => void) | undefined
+  #unregister: (() => void) | undefined
   #unwatch: (() => void) | undefined
   #matcher: RouteMatcher | undefined
 
@@ -86,15 +86,15 @@ export class CpuProfiler {
     this.#update()
   }
 
-  /** Requests are inspected only while there is an order. */
+  /** The profiler calls this object only while there is an order or a sampled request. */
   #update(): void {
     if (this.#armed === undefined && this.#running === undefined) {
-      this.#endInspection?.()
-      this.#endInspection = undefined
-    } else this.#endInspection ??= this.#services.profiler.inspect((...seen) => this.#inspect(...seen))
+      this.#unregister?.()
+      this.#unregister = undefined
+    } else this.#unregister ??= this.#services.profiler.sampleWith((...begun) => this.#startSample(...begun))
   }
 
-  #inspect(request: Request, token: string, others: number): CpuRecording | undefined {
+  #startSample(request: Request, token: string, others: number): CpuRecording | undefined {
     if (this.#running !== undefined) {
       this.#running.noteOther()
       return undefined

@@ -12,7 +12,7 @@ import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readRouteLog } from '../../profile/routes.ts'
-import { toRecord } from '../../record/collect.ts'
+import { serializeProfile } from '../../record/collect.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { type CollectedData, Trace } from '../../record/trace.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -231,7 +231,8 @@ export function createPreview(request: Request, { collect, profiler, redactor }:
   const trace = profiler.find(failed) ?? createTrace(failed)
   // A listener that replaces the error late may still run.
   trace.addThrown(error)
-  const preview = (trace: Trace): Profile => toProfile(JSON.parse(toRecord(trace, collect(trace), redactor).text))
+  const preview = (trace: Trace): Profile =>
+    toProfile(JSON.parse(serializeProfile(trace, collect(trace), redactor).text))
   const ancestors = ancestorsOf(trace)
   const [main = trace] = ancestors
   const profile = preview(trace)

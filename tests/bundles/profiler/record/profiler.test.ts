@@ -585,7 +585,7 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   await profiler.whenIdle()
   t.hasStrict(records, [{ message: 'A profile could not be written.' }, { message: 'A profile could not be written.' }])
   t.notOk(storage.has(trace.token))
-  t.strictSame([...profiler.open], [])
+  t.strictSame([...profiler.unwritten], [])
 })
 
 t.test('where only exceptions are recorded, a crash is kept of the request that has caused it, and of no other', t => {

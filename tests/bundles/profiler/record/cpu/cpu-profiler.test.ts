@@ -6,18 +6,18 @@ import { type Test, t } from 'tap'
 import { ArmFile, parseArming } from '#bundles/profiler/record/cpu/arming.ts'
 import { CpuProfiler } from '#bundles/profiler/record/cpu/cpu-profiler.ts'
 import { CpuSampler, type CpuSamplerOptions } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
-import type { Inspection } from '#bundles/profiler/record/profiler.ts'
+import type { SampleStart } from '#bundles/profiler/record/profiler.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RouteCollection } from '#lib/routing/route.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { until } from '#tests/support/until.ts'
 
 function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
-  const inspections: Inspection[] = []
+  const starts: SampleStart[] = []
   const profiler = {
-    inspect(inspection: Inspection) {
-      inspections.push(inspection)
-      return () => void inspections.pop()
+    sampleWith(start: SampleStart) {
+      starts.push(start)
+      return () => void starts.pop()
     },
   }
   const file = new ArmFile(armFile)
@@ -25,84 +25,84 @@ function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
   const { logger, records } = createRecorder()
   const cpu = new CpuProfiler({ profiler, file, routes: new RouteCollection(), logger, sampler, limit: 20 })
   t.teardown(() => cpu.close())
-  const inspect = (target: string, others = 0) => inspections[0]?.(createRequest(target), 'abc123', others)
-  return { armFile, cpu, file, inspect, inspections, records }
+  const begin = (target: string, others = 0) => starts[0]?.(createRequest(target), 'abc123', others)
+  return { armFile, cpu, file, begin, starts, records }
 }
 
 const target = { method: 'GET', path: '/asked' }
 
 t.test('requests are looked at only from arming until the sampled one is over', async t => {
-  const { cpu, inspect, inspections } = create(t)
-  t.equal(inspections.length, 0)
+  const { cpu, begin, starts } = create(t)
+  t.equal(starts.length, 0)
   cpu.arm(target)
-  t.equal(inspections.length, 1)
+  t.equal(starts.length, 1)
   cpu.arm({ method: 'GET', path: '/other' })
-  t.equal(inspections.length, 1)
-  t.equal(inspect('/asked'), undefined, 'what was asked for first is not waited for any more')
-  const recording = inspect('/other', 2)
+  t.equal(starts.length, 1)
+  t.equal(begin('/asked'), undefined, 'what was asked for first is not waited for any more')
+  const recording = begin('/other', 2)
   t.ok(recording)
-  t.equal(inspections.length, 1)
-  t.equal(inspect('/other'), undefined)
+  t.equal(starts.length, 1)
+  t.equal(begin('/other'), undefined)
   const sampled = recording?.stop()
   t.hasStrict(sampled, { others: 3, isCut: false })
   t.equal(recording?.stop(), sampled, 'the same, whenever it is asked for')
-  t.equal(inspections.length, 0)
+  t.equal(starts.length, 0)
   t.equal(cpu.last, 'abc123')
 })
 
 t.test('nobody is sampled for ever', async t => {
-  const { cpu, inspect, inspections } = create(t)
+  const { cpu, begin, starts } = create(t)
   cpu.arm(target)
-  const recording = inspect('/asked')
+  const recording = begin('/asked')
   await delay(60)
-  t.equal(inspections.length, 0)
+  t.equal(starts.length, 0)
   t.hasStrict(recording?.stop(), { isCut: true })
 })
 
 t.test('one at a time: who is asked for meanwhile waits until the sampled request is over', async t => {
-  const { cpu, inspect, inspections } = create(t)
+  const { cpu, begin, starts } = create(t)
   cpu.arm(target)
-  const recording = inspect('/asked')
+  const recording = begin('/asked')
   cpu.arm(target)
-  t.equal(inspect('/asked'), undefined)
+  t.equal(begin('/asked'), undefined)
   recording?.stop()
-  t.equal(inspections.length, 1)
-  t.ok(inspect('/asked'))
+  t.equal(starts.length, 1)
+  t.ok(begin('/asked'))
 })
 
 t.test('when the server ends sampling does, too', async t => {
-  const { cpu, inspect, inspections } = create(t)
+  const { cpu, begin, starts } = create(t)
   cpu.arm(target)
-  inspect('/asked')
+  begin('/asked')
   cpu.close()
-  t.equal(inspections.length, 0)
+  t.equal(starts.length, 0)
   cpu.close()
 })
 
 t.test('a request that another process has got is not sampled', async t => {
-  const { cpu, file, inspect, inspections } = create(t)
+  const { cpu, file, begin, starts } = create(t)
   cpu.arm(target)
   t.ok(file.remove())
   t.notOk(file.remove())
-  t.equal(inspect('/asked'), undefined)
-  t.equal(inspections.length, 0)
+  t.equal(begin('/asked'), undefined)
+  t.equal(starts.length, 0)
 })
 
 t.test('requests that are refused are not waited for', async t => {
-  const { cpu, inspect } = create(t)
+  const { cpu, begin } = create(t)
   cpu.arm({ method: 'GET', path: '/%zz' })
-  t.equal(inspect('/%zz'), undefined)
+  t.equal(begin('/%zz'), undefined)
 })
 
 t.test('it is not waited for long', async t => {
-  const { armFile, cpu, file, inspections } = create(t)
+  const { armFile, cpu, file, starts } = create(t)
   cpu.listen()
   t.teardown(() => cpu.close())
   file.write({ target, until: Date.now() + 2000 })
   await until(() => cpu.armed !== undefined)
   await until(() => cpu.armed === undefined)
   t.notOk(existsSync(armFile))
-  t.equal(inspections.length, 0)
+  t.equal(starts.length, 0)
 })
 
 t.test('what has expired, or is none of ours, arms nothing', async t => {
