@@ -21,13 +21,13 @@ export const KERNEL_CONTROLLER_MISSING: CodedErrorClass<[path: string]> = define
 export const KERNEL_CONTROLLER_INVALID: CodedErrorClass<[controller: string, suggestion: string]> = defineError(
   'KERNEL_CONTROLLER_INVALID',
   500,
-  'The controller %s is neither a function, nor made by defineController(), nor the name of a registered one%s.',
+  'The controller %s is neither a function, nor made by defineController(), nor the name of a registered controller%s.',
 )
 
 export const KERNEL_ARGUMENT_MISSING: CodedErrorClass<[parameter: string, route: string]> = defineError(
   'KERNEL_ARGUMENT_MISSING',
   500,
-  'The controller asks for the route parameter "%s", which the route "%s" does not have.',
+  'The controller needs the route parameter "%s", but the route "%s" has no such parameter.',
 )
 
 export const KERNEL_ROUTE_VALUE_INVALID: CodedErrorClass<[parameter: string, expected: string, value: string]> =
@@ -57,7 +57,7 @@ export const KERNEL_RESPONSE_INVALID: CodedErrorClass<[found: string]> = defineE
 export const KERNEL_TOO_DEEP: CodedErrorClass<[limit: number]> = defineError(
   'KERNEL_TOO_DEEP',
   500,
-  'There are more than %s sub-requests within one another: does one of them ask for itself?',
+  'Sub-requests are nested more than %s deep: probably one of them requests itself.',
 )
 
 export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: number]> = defineError(

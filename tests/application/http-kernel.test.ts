@@ -149,7 +149,7 @@ t.test('an error of a sub-request reaches its caller, if requested', async t => 
   t.equal(sequence.filter(name => name.startsWith('kernel.exception')).length, 1)
 })
 
-t.test('ten sub-requests may be within one another, and no more', async t => {
+t.test('sub-requests can be nested ten deep, and no deeper', async t => {
   const deepest = (depth: number) => {
     let count = 0
     const descend: RequestHandler = request =>
@@ -160,7 +160,7 @@ t.test('ten sub-requests may be within one another, and no more', async t => {
   t.equal((await deepest(10)).body, 'at 10')
   await t.rejects(deepest(11), {
     code: 'KERNEL_TOO_DEEP',
-    message: 'There are more than 10 sub-requests within one another: does one of them ask for itself?',
+    message: 'Sub-requests are nested more than 10 deep: probably one of them requests itself.',
   })
 })
 

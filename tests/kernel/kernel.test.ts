@@ -82,7 +82,7 @@ t.test('an error names the framework bundle if a controller to decorate is missi
   }
   const message =
     'The bundle "needy" failed in register(): The controller "error_controller" is neither a function, nor made by ' +
-    'defineController(), nor the name of a registered one; the framework bundle registers it: it has to be in the list of ' +
+    'defineController(), nor the name of a registered controller; the framework bundle registers it: it has to be in the list of ' +
     'bundles, before those that build on it.'
   const later: Bundle = {
     name: 'later',

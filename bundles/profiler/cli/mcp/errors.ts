@@ -9,5 +9,5 @@ export const PROFILER_MCP_OFF: CodedErrorClass<[]> = defineError(
 export const PROFILER_MCP_PACKAGE_MISSING: CodedErrorClass<[]> = defineError(
   'PROFILER_MCP_PACKAGE_MISSING',
   501,
-  'Answering coding agents takes a package that is not installed: npm install @modelcontextprotocol/sdk',
+  'The package for coding agents is not installed: npm install @modelcontextprotocol/sdk',
 )
