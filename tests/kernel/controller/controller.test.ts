@@ -111,7 +111,7 @@ t.test('a registered controller can be put in the place of another, which must b
   t.equal(resolver.resolve(request).call(), 'outer inner')
   t.throws(() => resolver.decorate('pagee', inner => inner), {
     code: 'KERNEL_CONTROLLER_INVALID',
-    message: /registered one; the nearest is "page"\.$/,
+    message: /registered controller; the nearest is "page"\.$/,
   })
 })
 
