@@ -79,7 +79,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const replayer = new Replayer({ ...app, profiler })
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
 
-      // In this order: the route `/_profiler/:token` matches the path of the MCP route, too.
+      // In this order: the route `/_profiler/:record` matches the path of the MCP route, too.
       for (const controller of [addMcp(services), ...addRoutes(services)]) ownControllers.add(controller)
       app.isolated.push(createOwnPageTest(app.routes, ownControllers))
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)

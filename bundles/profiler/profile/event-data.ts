@@ -19,7 +19,7 @@ export const SpanFlag = { Stopped: 1, Threw: 2 } as const
 
 /**
  * One span of the event tree as it is stored: an array, and short, because each request has dozens of them. Times are
- * whole microseconds since the request began. Elements at the end are left out where they say nothing.
+ * whole microseconds since the request began. Elements at the end are left out when they have their default.
  */
 export type SpanRow = [
   /** `null` for a dispatch; for a call, the listener's priority; `request` for a sub-request. */
@@ -38,11 +38,11 @@ export type SpanRow = [
   flags?: number,
   /** What a call changed, such as `set header etag`; the listeners that a dispatch skipped. */
   details?: readonly string[],
-  /** What was changed just before a dispatch, not by a listener but by the controller or the kernel. */
+  /** The changes just before a dispatch that the controller or the kernel made. */
   before?: readonly string[],
 ]
 
-/** What was dispatched. */
+/** The dispatches of a request. */
 export interface EventsData {
   /** In the order in which they began; `null` for a row that is damaged, so that the others keep their index. */
   readonly spans: readonly (SpanRow | null)[]
@@ -64,7 +64,7 @@ export interface ListenerData {
   readonly site?: string | undefined
 }
 
-/** What the application measured with the stopwatch of a request. */
+/** The measurements of the application with the stopwatch of a request. */
 export interface TimeData {
   readonly measured: readonly MeasuredEvent[]
   /** How many names were left out. */

@@ -3,13 +3,13 @@ import type { Profile } from './profile.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
 export interface EventNode {
-  /** Its place among the recorded spans. */
+  /** The index among the recorded spans. */
   readonly index: number
   readonly kind: 'dispatch' | 'call' | 'request'
   /** The event; the listener; the token of the sub-request. */
   readonly name: string
   readonly start: number
-  /** `undefined` of what was not over. */
+  /** `undefined` when the span has not ended. */
   readonly duration: number | undefined
   /** Of a listener. */
   readonly priority: number
@@ -17,18 +17,18 @@ export interface EventNode {
   readonly hasThrown: boolean
   /** What a call has changed; the listeners that a dispatch has skipped. */
   readonly details: readonly string[]
-  /** Of a dispatch: what was changed just before it by no listener. */
+  /** Of a dispatch: the changes just before it that the controller or the kernel made. */
   readonly before: readonly string[]
   readonly parent: EventNode | undefined
   /** In the order in which they began. */
   readonly children: readonly EventNode[]
 }
 
-/** What was dispatched in a request, as its profile contains it. */
+/** The dispatches of a request, read from its profile. */
 export interface EventTree {
-  /** What lies in nothing else, in the order in which it began. */
+  /** The nodes without a parent, in the order in which they began. */
   readonly roots: readonly EventNode[]
-  /** Everything, in the order in which it began. */
+  /** All nodes, in the order in which they began. */
   readonly nodes: readonly EventNode[]
   /** How many dispatches and sub-requests were not recorded, because there were too many. */
   readonly dropped: number
@@ -37,7 +37,7 @@ export interface EventTree {
 /** No trace has more rows. */
 const rowLimit = 5000
 
-/** Reads the event tree of a profile: an empty one where there is none. Rows that are damaged are left out. */
+/** Reads the event tree of a profile; an empty tree if there is none. Damaged rows are left out. */
 export function readEventTree({ collectors }: Profile): EventTree {
   const { dropped = 0, spans = [] } = collectors.events ?? {}
   const byIndex: (GrowingNode | undefined)[] = []
@@ -51,12 +51,12 @@ export function readEventTree({ collectors }: Profile): EventTree {
   return { roots: nodes.filter(({ parent }) => parent === undefined), nodes, dropped }
 }
 
-/** The time of a span that none of what lies in it accounts for, in microseconds. */
+/** The time of a span outside of its children, in microseconds. */
 export function ownTime({ children, duration = 0, start }: EventNode): number {
   return duration - coveredTime(children, start, start + duration)
 }
 
-/** The time between two moments that spans account for; where they overlap it counts once. */
+/** The time between two moments during which a span ran; overlapping spans count once. */
 export function coveredTime(spans: readonly EventNode[], from: number, until: number): number {
   let covered = 0
   let end = from

@@ -19,12 +19,12 @@ import {
   texts,
 } from './schema.ts'
 
-/** The request as it was received; what is empty is absent. Names of cookies are in the headers. */
+/** The request as it was received. Empty parts are absent. Names of cookies are in the headers. */
 export interface RequestData {
   readonly httpVersion: string
   readonly headers: Pairs
   readonly attributes: Pairs
-  /** Whether its client may see debug output: only then a replay may see it. */
+  /** Whether the client may see debug output. A replay has the same permission. */
   readonly isDebugAllowed: boolean
   readonly query?: Pairs | undefined
   readonly body?: BodyData | undefined
@@ -36,7 +36,7 @@ export interface BodyData {
   readonly type: string
   /** Bytes that were read, else the announced length; `null` when neither is known. */
   readonly length: number | null
-  /** A body is read once: that of a sub-request is its parent's. `broken`: reading failed or never ended. */
+  /** `parent`: a sub-request has the body of its parent. `broken`: reading failed or never ended. */
   readonly state: 'read' | 'unread' | 'broken' | 'parent'
   /** The fields of a form, in their order. */
   readonly form?: Pairs | undefined
@@ -69,14 +69,14 @@ export interface ResponseData {
 export interface ProfiledSession {
   /** Whether the route says that it uses no session. */
   readonly isStateless: boolean
-  /** Uses on behalf of the main request and all its sub-requests, so far. */
+  /** Uses by the main request and all of its sub-requests so far. */
   readonly useCount: number
-  /** Uses on behalf of this very request. */
+  /** Uses by this request itself. */
   readonly uses: readonly SessionUseData[]
   /** Absent unless the session was started; times are milliseconds since 1970, the lifetime is in seconds. */
   readonly metadata?: { readonly createdAt: number; readonly lastUsedAt: number; readonly lifetime: number } | undefined
   readonly attributes?: JsonObject | undefined
-  /** Messages by type that were not taken yet. */
+  /** Flash messages that were not shown yet, by type. */
   readonly flashes?: JsonObject | undefined
 }
 
@@ -98,7 +98,7 @@ export interface RedirectData {
   readonly url: string
 }
 
-/** What the router found. */
+/** The result of the router. */
 export type RouterData = FoundRouteData | RedirectRouteData | MissingRouteData
 
 /** A route that matched. */

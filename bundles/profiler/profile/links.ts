@@ -3,21 +3,21 @@ import { toTarget } from './format.ts'
 import type { ProfileSummary } from './profile.ts'
 import { isToken } from './schema.ts'
 
-/** Below this path is all that the profiler shows. */
+/** All pages of the profiler are below this path. */
 export const home = '/_profiler/'
 
-/** The page that says which request is to be sampled. */
+/** The page that chooses the request to be sampled. */
 export const cpuLink: string = `${home}cpu`
 
-/** The page of a profile; any text will do as a token, and leads nowhere else. */
+/** The page of a profile. Any text may be the token: it is encoded. */
 export function recordLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
-/** The forms in which programs read what the pages show; the endings of addresses. */
+/** The formats in which programs read the pages: the endings of their addresses. */
 export const dataForms = ['json', 'md'] as const
 
-/** One of them. */
+/** A format for programs. */
 export type DataForm = (typeof dataForms)[number]
 
 /** A profile as data; without a panel, all of it. */
@@ -25,18 +25,18 @@ export function recordDataLink(token: string, form: DataForm, panel?: string): s
   return `${home}${encode(token)}.${form}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
-/** What a search finds, as data. */
+/** The results of a search, as data. */
 export function listDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
   return `${home}search.${form}?${new URLSearchParams(parameters)}`
 }
 
-/** How the requests of each route went. */
+/** The page of the routes, with the statistics of their requests. */
 export function routesLink(parameters: Readonly<Record<string, string>> = {}): string {
   const query = String(new URLSearchParams(parameters))
   return `${home}routes${query === '' ? '' : `?${query}`}`
 }
 
-/** The same as data. */
+/** The statistics of the routes, as data. */
 export function routesDataLink(form: DataForm, parameters: Readonly<Record<string, string>>): string {
   return routesLink(parameters).replace(/routes/, `routes.${form}`)
 }
@@ -44,7 +44,7 @@ export function routesDataLink(form: DataForm, parameters: Readonly<Record<strin
 /** The kinds of files that a profile can be exported as. */
 export const exportKinds = ['har', 'curl', 'fetch', 'html', 'json'] as const
 
-/** One of them. */
+/** A kind of export. */
 export type ExportKind = (typeof exportKinds)[number]
 
 /** A profile as a file. */
@@ -72,22 +72,22 @@ export function listChangeLink(token: string, change: 'pin' | 'unpin', parameter
   return `${home}${encode(token)}/${change}?list=${encode(parameters)}`
 }
 
-/** Replays the request of a profile, after a form asks for what was never stored. */
+/** Replays the request of a profile. A form asks for values that were not stored. */
 export function replayLink(token: string): string {
   return `${home}${encode(token)}/replay`
 }
 
-/** Two profiles side by side. */
+/** The comparison of two profiles. */
 export function compareLink(first: string, second: string): string {
   return `${home}compare?a=${encode(first)}&b=${encode(second)}`
 }
 
-/** A profile beside the one before it that asked for the same. */
+/** The comparison of a profile with the previous profile of the same request. */
 export function compareWithPreviousLink(token: string): string {
   return `${home}compare?b=${encode(token)}`
 }
 
-/** The list of what a search finds. The token only says what was found first. */
+/** The list of the results of a search. The token is that of the first result, and has no effect. */
 export function listLink(parameters: Readonly<Record<string, string>>, token = 'empty'): string {
   return `${home}${encode(token)}/search/results?${new URLSearchParams(parameters)}`
 }
@@ -99,11 +99,11 @@ function encode(text: string): string {
 /** A sub-request as an event tree and a timeline show it. */
 export interface SubRequest {
   readonly name: string
-  /** Of its profile; empty for what is no token. */
+  /** The token of its profile; empty when it is damaged. */
   readonly token: string
 }
 
-/** Names a sub-request after its controller, where its profile is there, and gives the token of its profile. */
+/** Names a sub-request after its controller, if its profile is stored, and returns the token of its profile. */
 export function describeSubRequest(
   { name: token }: { readonly name: string },
   children: readonly ProfileSummary[],
@@ -115,7 +115,7 @@ export function describeSubRequest(
   }
 }
 
-/** The path of a route when it can be followed as a link: nothing is left open in it, and it answers GET. Else empty. */
+/** The path of a route that can be a link: it has no parameter, and answers GET. Empty for other routes. */
 export function visitLink({ methods, path }: Pick<Route, 'methods' | 'path'>): string {
   const isRead = methods.length === 0 || methods.includes('GET')
   return path.names.length === 0 && isRead ? path.source : ''

@@ -85,7 +85,7 @@ const documentSchema: Schema<ProfileDocument> = v.object({
 /** Bytes of the longest profile that is written and read. */
 export const sizeLimit: number = 4 * 1024 * 1024
 
-/** Far deeper than anything that is recorded, and far from where walking through it would overflow the stack. */
+/** Recorded data is less deep, and the stack has room for much deeper data. */
 const depthLimit = 100
 
 /** Parses a summary; `undefined` when a field is missing or wrong. Other fields are dropped. */
@@ -94,21 +94,21 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
 }
 
 /**
- * Parses the stored text of a profile, and of the process that recorded it (nothing by default). `undefined` when
- * the profile is damaged, too long, too deep, or of another schema version; damage of what a collector recorded costs that part only.
+ * Parses the stored text of a profile, and of the process that recorded it (nothing by default). `undefined` when the
+ * profile is damaged, too long, too deep, or of another schema version. A damaged part of a collector is `undefined`.
  */
 export function parseProfile(text: string, processText = ''): Profile | undefined {
   const document = parse(documentSchema, parseBounded(text))
   return document && toProfile(document, parseBounded(processText))
 }
 
-/** Makes a profile of the document that is stored of it, and of what is stored of its process. */
+/** Makes a profile of its stored document, and of the stored data of its process. */
 export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
   const collectors = parseOnDemand(collectorSchemas, document.data)
   return { ...document, collectors, process: parseOnDemand(processSchemas, processData), processData }
 }
 
-/** Each part is parsed when it is read for the first time: most pages read a few of them. */
+/** Parses each part when it is read for the first time: most pages read a few parts. */
 function parseOnDemand<Types extends object>(
   schemas: Schemas<Types>,
   stored: JsonObject,

@@ -18,7 +18,7 @@ export const schemaVersion = 1
 /** How a request ended: response sent, client gone, stream failed, process ended, or not so far. */
 export type Outcome = 'complete' | 'aborted' | 'stream-failed' | 'crashed' | 'unfinished'
 
-/** What the list shows of a profile, and what it can be searched and sorted by. Masked, like everything in a profile. */
+/** The fields of a profile that the list shows, and by which profiles are searched and sorted. Masked. */
 export interface ProfileSummary {
   /** Six lower-case hexadecimal digits. An identifier, not a secret. */
   readonly token: string
@@ -35,11 +35,13 @@ export interface ProfileSummary {
   readonly controller: string | null
   /** The response's content type. */
   readonly contentType: string | null
-  /** When it began, in milliseconds since 1970. */
+  /** When the request began, in milliseconds since 1970. */
   readonly time: number
-  /** Milliseconds until the last byte was sent, or sending has ended; of a sub-request, until `kernel.finish_request`. */
+  /**
+   * Milliseconds until the last byte was sent, or sending has ended; of a sub-request, until `kernel.finish_request`.
+   */
   readonly duration: number
-  /** Bytes of the process's heap in use when it ended. */
+  /** Bytes of the heap of the process in use when the request ended. */
   readonly memory: number
   /** The name of the class of the last exception. */
   readonly exception: string | null
@@ -52,7 +54,7 @@ export interface ProfileSummary {
   readonly subRequests: number
 }
 
-/** What the profiler's collectors record of a request, by the names of the collectors. */
+/** The types of the parts that the profiler's collectors record of a request, by the names of the collectors. */
 export interface CollectorTypes {
   readonly request: RequestData
   readonly response: ResponseData
@@ -70,7 +72,7 @@ export interface CollectorTypes {
   readonly cpu: CpuData
 }
 
-/** What the profiler's collectors record of the process, once for all of its profiles. */
+/** The types of the parts that they record of the process, once for all of its profiles. */
 export interface ProcessTypes {
   readonly events: EventsProcessData
   readonly router: RouterProcessData
@@ -78,10 +80,10 @@ export interface ProcessTypes {
   readonly config: ConfigProcessData
 }
 
-/** What was recorded of a request, by collector; `undefined` where there was nothing, or where it is damaged. */
+/** The recorded parts of a request, by collector; `undefined` for a part that is absent or damaged. */
 export type CollectorData = { readonly [Name in keyof CollectorTypes]: CollectorTypes[Name] | undefined }
 
-/** What was recorded of the process, by collector; `undefined` where it is damaged. */
+/** The recorded parts of the process, by collector; `undefined` for a part that is absent or damaged. */
 export type ProcessData = { readonly [Name in keyof ProcessTypes]: ProcessTypes[Name] | undefined }
 
 /** One request as it is stored, as plain JSON. `docs/reference/profile.md` describes the parts of `data`. */
@@ -90,18 +92,18 @@ export interface ProfileDocument {
   readonly summary: ProfileSummary
   /** The tokens of its sub-requests, in the order in which they began. */
   readonly children: readonly string[]
-  /** What each collector recorded, by its name; also of the collectors of other bundles. */
+  /** The stored part of each collector, by its name; also of the collectors of other bundles. */
   readonly data: JsonObject
   /** The messages of the collectors that failed, by their names. */
   readonly failures: Readonly<Record<string, string>>
 }
 
-/** All that is known of one request: what the pages, exports and tools show. */
+/** A stored profile with its parsed parts, which the pages, exports and tools show. */
 export interface Profile extends ProfileDocument {
   /** The parts of `data` that the profiler's own collectors recorded. Each is parsed when it is read first. */
   readonly collectors: CollectorData
   /** The parts of `processData` that the profiler's own collectors recorded. */
   readonly process: ProcessData
-  /** What each collector recorded of the process, as it is stored. */
+  /** The stored part of each collector about the process. */
   readonly processData: JsonObject
 }

@@ -9,10 +9,10 @@ export type Schema<Data> = v.GenericSchema<unknown, Data>
 /** A JSON object of any shape, as an application recorded it. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Names and values in their order, with those that occur twice. */
+/** Names and values in their order. A name may occur more than once. */
 export type Pairs = readonly (readonly [name: string, value: unknown])[]
 
-/** Lines of a source around one of them. */
+/** A line of a source, with the lines around it. */
 export interface Excerpt {
   readonly file: string
   readonly line: number
@@ -26,7 +26,9 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Parses text that should be a JSON object; `undefined` when it is not. A byte order mark before it does not matter. */
+/**
+ * Parses text that should be a JSON object; `undefined` when it is not. A byte order mark before it does not matter.
+ */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text.startsWith('\ufeff') ? text.slice(1) : text)
@@ -46,12 +48,12 @@ export function isNumber(value: unknown): value is number {
   return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER
 }
 
-/** Whether a value is such a number, and not negative. */
+/** Whether a value is a number (see `isNumber`) that is not negative. */
 export function isAmount(value: unknown): value is number {
   return isNumber(value) && value >= 0
 }
 
-/** Whether a value is such an amount, and whole. */
+/** Whether a value is an amount (see `isAmount`) that is whole. */
 export function isCount(value: unknown): value is number {
   return isAmount(value) && Number.isInteger(value)
 }
@@ -86,10 +88,10 @@ export const amount: Schema<number> = v.fallback(v.custom<number>(isAmount), 0)
 /** A whole number that is not negative; 0 where it is damaged. */
 export const count: Schema<number> = v.fallback(v.custom<number>(isCount), 0)
 
-/** A claim; false where it is damaged. */
+/** A boolean; false where it is damaged. */
 export const flag: Schema<boolean> = v.fallback(v.boolean(), false)
 
-/** A number that is not known in some cases. */
+/** An amount, or `null` when it is not known; `null` where it is damaged. */
 export const amountOrNull: Schema<number | null> = v.fallback(v.nullable(v.custom<number>(isAmount)), null)
 
 /** A list of texts, without those that are damaged. */

@@ -14,7 +14,7 @@ import {
   texts,
 } from './schema.ts'
 
-/** What was logged. */
+/** The log messages of a request. */
 export interface LoggerData {
   readonly records: readonly LogMessage[]
   /** How many messages, between the first and the last, were not kept. */
@@ -53,7 +53,7 @@ export interface TemplatesData {
   readonly renders: readonly RenderData[]
   /** How many were only counted because there were too many. */
   readonly omitted: number
-  /** Milliseconds that pages waited for fragments. */
+  /** Milliseconds that pages waited for sub-requests. */
   readonly waited: number
 }
 
@@ -79,20 +79,22 @@ export interface HttpData {
   readonly omitted: number
 }
 
-/** An HTTP client call. Times are in milliseconds from the start of the request; a step that was not reached is absent. */
+/**
+ * An HTTP client call. Times are in milliseconds from the start of the request; a step that was not reached is absent.
+ */
 export interface HttpCall {
-  /** What sent it. */
+  /** The API that made the call. */
   readonly client: 'fetch' | 'node:http'
   readonly method: string
   readonly url: string
   readonly start: number
-  /** When a connection took it. */
+  /** When the call was assigned to a connection. */
   readonly sent?: number | undefined
-  /** When all of it was handed over, its body too. */
+  /** When all of the call was sent, including the body. */
   readonly uploaded?: number | undefined
-  /** When the head of the response was there. */
+  /** When the head of the response was received. */
   readonly head?: number | undefined
-  /** When the response was over, or the call had failed. */
+  /** When the response ended, or the call failed. */
   readonly end?: number | undefined
   readonly status?: number | undefined
   /** The length of the body as announced, else the bytes that were received for the whole response. */
@@ -112,7 +114,7 @@ export interface CallerData {
   readonly column?: number | undefined
 }
 
-/** Work went on after the response was sent. */
+/** Recorded when work continued after the response was sent. */
 export interface LateData {
   /** When the response was sent, in milliseconds from the start of the request. */
   readonly since: number
@@ -120,7 +122,7 @@ export interface LateData {
 
 const site = v.object({ file: check.text, line: check.number, function: maybe(check.text) })
 
-/** A message without its level or its text is none. */
+/** A message without its level or its text is left out. */
 export const loggerSchema: Schema<LoggerData> = v.object({
   records: list(
     v.object({

@@ -35,7 +35,7 @@ export interface FileProfileStorageOptions {
   /** Milliseconds until a segment is full; a twentieth of the limit by default. */
   readonly segmentAge?: number
   /** Characters of profiles that are not written yet; 16 million by default. */
-  readonly queueBytes?: number
+  readonly queueLength?: number
   /** Milliseconds since 1970. */
   readonly clock?: () => number
   readonly fileSystem?: FileSystem
@@ -43,13 +43,13 @@ export interface FileProfileStorageOptions {
 
 const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
 
-/** Retention removes whole segments: a store has this many, and one more or less. */
+/** About this many full segments reach a limit. Retention removes whole segments. */
 const segmentsInLimit = 20
 
 /** Milliseconds that a caller waits for the disk, and for another process to write a profile. */
 const timeouts = { disk: 2000, writer: 1000 } as const
 
-/** Milliseconds between two looks at the directory: for a token, and for listeners to new profiles. */
+/** Milliseconds between two readings of the directory: for a token, and for listeners to new profiles. */
 const intervals = { find: 20, tail: 200 } as const
 
 /**
@@ -69,15 +69,16 @@ export class FileProfileStorage implements ProfileStorage {
   readonly #pins: Pins
   readonly #tail: ProfileTail
   /** Reads what other processes have written and removed. Never rejects. */
-  readonly #refresh: () => Promise<void> = coalesce(() => this.#look())
+  readonly #refresh: () => Promise<void> = coalesce(() => this.#readChanges())
+  /** Removes the segments that are over the limits. */
   readonly #retain: () => Promise<void> = coalesce(() => this.#removeExpired())
-  #retained: Promise<void> = Promise.resolve()
-  #pinned: Promise<boolean> = Promise.resolve(false)
+  #lastRetention: Promise<void> = Promise.resolve()
+  #lastPin: Promise<boolean> = Promise.resolve(false)
   #closed: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: FileProfileStorageOptions) {
-    const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueBytes = 16_000_000 } = options
+    const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueLength = 16_000_000 } = options
     const limits = { ...defaultLimits, ...options.limits }
     const size = {
       bytes: options.segmentBytes ?? limits.bytes / segmentsInLimit,
@@ -89,11 +90,11 @@ export class FileProfileStorage implements ProfileStorage {
     this.#clock = clock
     this.#limits = limits
     this.#size = size
-    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#begin(segment) })
+    this.#writer = new SegmentWriter({ directory, fileSystem, clock, size, onBegin: segment => this.#onBegin(segment) })
     this.#queue = new WriteQueue({
       index: this.#index,
       writer: this.#writer,
-      limit: queueBytes,
+      limit: queueLength,
       clock,
       onDrop: this.#report,
     })
@@ -113,13 +114,13 @@ export class FileProfileStorage implements ProfileStorage {
 
   pin(token: string, isPinned: boolean): Promise<boolean> {
     // One after another, so that the last call decides.
-    this.#pinned = this.#pinned
+    this.#lastPin = this.#lastPin
       .then(() => (isPinned ? this.#pin(token) : this.#unpin(token)))
       .catch(error => {
         this.#report('Profiles cannot be pinned or unpinned.', error)
         return false
       })
-    return this.#pinned
+    return this.#lastPin
   }
 
   async pinned(): Promise<ReadonlySet<string>> {
@@ -160,7 +161,7 @@ export class FileProfileStorage implements ProfileStorage {
     }
   }
 
-  /** Removes also the segments that other processes write: each then begins another. */
+  /** Also removes the segments that other processes write; each process then begins another segment. */
   async purge(): Promise<void> {
     const end = this.#queue.discard()
     this.#index.remove(entry => {
@@ -183,7 +184,7 @@ export class FileProfileStorage implements ProfileStorage {
 
   async flush(): Promise<void> {
     await this.#queue.flush()
-    await this.#retained
+    await this.#lastRetention
   }
 
   flushNow(): void {
@@ -256,12 +257,12 @@ export class FileProfileStorage implements ProfileStorage {
     return true
   }
 
-  #begin(segment: Segment): void {
+  #onBegin(segment: Segment): void {
     this.#segments.add(segment)
-    this.#retained = this.#retain()
+    this.#lastRetention = this.#retain()
   }
 
-  async #look(): Promise<void> {
+  async #readChanges(): Promise<void> {
     const { entries, gone } = await this.#segments.refresh()
     const { added, removed } = await this.#pins.refresh()
     const found = this.#index.add(entries)
@@ -282,7 +283,7 @@ export class FileProfileStorage implements ProfileStorage {
     this.#forget(await this.#segments.remove(segments, onError))
   }
 
-  /** Removes the profiles of files that are gone from the index, except those that are pinned. */
+  /** Removes the profiles of removed files from the index, except pinned profiles. */
   #forget(files: readonly { readonly path: string; readonly newest: number }[]): void {
     if (files.length === 0) return
     const gone = new Set(files.map(({ path }) => path))

@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { createFile, type FileSystem, listDirectory, readFile, readLines, removeFile, writeAll } from './file-system.ts'
 import { IndexEntry } from './profile-index.ts'
-import { encode, lineLimits, parseIndexLine, type StoredTexts, type StoredVersion } from './segment.ts'
+import { encodeGroup, lineLimits, parseIndexLine, type StoredTexts, type StoredVersion } from './segment.ts'
 
 /**
- * A copy of a profile, in a file of its own: a line of facts, the profile, and its line of an index. A copy without that last
- * line is not complete, and is ignored.
+ * A copy of a profile, in a file of its own: a line of facts, the profile, and its line of an index. A copy without
+ * that last line is not complete, and is ignored.
  */
 export interface Pin {
   readonly path: string
@@ -43,7 +43,7 @@ export class Pins {
     const earlier = this.all.filter(pin => isCopy(pin, entry))
     const name = `${token}-${writer}-${randomBytes(4).toString('hex')}.json`
     const file = path.join(this.#directory, name)
-    const { data, index, places } = encode(file, [{ entry, version: { summary, text, facts } }], 0)
+    const { data, index, places } = encodeGroup(file, [{ entry, version: { summary, text, facts } }], 0)
     const bytes = Buffer.concat([data, index])
     const opened = await createFile(this.#fileSystem, this.#directory, file)
     try {

@@ -5,7 +5,7 @@ import type { Place, StoredVersion, WaitingVersion } from './segment.ts'
 export class IndexEntry {
   readonly token: string
   readonly writer: string
-  /** When it was appended, in milliseconds since 1970, and never less than of the profile before: the order of the list. */
+  /** When it was appended, in milliseconds since 1970; never before the profile before it. The list has this order. */
   readonly time: number
   /** Of the newest version. */
   summary: ProfileSummary
@@ -76,8 +76,8 @@ export class ProfileIndex {
   }
 
   /**
-   * Adds the entries of what was read, in the order in which it was written: of several versions of a profile the last
-   * one counts, at the position of the first. Returns the entries that are new.
+   * Adds entries that were read from files, in the order in which they were written. Of several versions of a profile
+   * the last version counts, at the position of the first. Returns the new entries.
    */
   add(read: readonly IndexEntry[]): IndexEntry[] {
     const { newest } = this
@@ -88,7 +88,7 @@ export class ProfileIndex {
       return known === undefined
     })
     for (const entry of added) this.#entries.push(entry)
-    if (added.some(({ time }, index) => time < (added[index - 1]?.time ?? newest))) inOrder(this.#entries)
+    if (added.some(({ time }, index) => time < (added[index - 1]?.time ?? newest))) sortByTime(this.#entries)
     return added
   }
 
@@ -113,7 +113,7 @@ export class ProfileIndex {
   #link(entry: IndexEntry): void {
     const known = this.#byToken.get(entry.token)
     // Copying an empty list would reserve memory for many entries.
-    this.#byToken.set(entry.token, known === undefined ? [entry] : inOrder([...known, entry]))
+    this.#byToken.set(entry.token, known === undefined ? [entry] : sortByTime([...known, entry]))
   }
 
   #unlink({ token, writer }: IndexEntry): void {
@@ -123,7 +123,7 @@ export class ProfileIndex {
   }
 }
 
-/** Sorts by time. Of equals, the first one stays first. */
-function inOrder(entries: IndexEntry[]): IndexEntry[] {
+/** Sorts a list in place. Entries of the same time keep their order. */
+function sortByTime(entries: IndexEntry[]): IndexEntry[] {
   return entries.sort((one, other) => one.time - other.time)
 }

@@ -17,8 +17,8 @@ export type SummaryField = keyof ProfileSummary
 
 /**
  * A condition on a field. `contains` and `lacks` look for a text in the field as text (`null` is an empty text), and
- * distinguish upper and lower case; `from` and `until` are inclusive bounds of a number; `among` is a set of texts of which
- * the field must be one.
+ * distinguish upper and lower case; `from` and `until` are inclusive bounds of a number; `among` is a set of texts of
+ * which the field must be one.
  */
 export type ProfileFilter =
   | { readonly field: SummaryField; readonly test: 'contains' | 'lacks'; readonly value: string }
@@ -57,29 +57,35 @@ export interface StorageUsage {
 }
 
 /**
- * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile does not
- * exist. Processes that use the same storage see one list.
+ * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile does
+ * not exist. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
   /**
-   * Stores a profile, or a newer version of a profile that this process has appended: the newer version takes the position
-   * of the first. Returns at once; `find` and `search` know the profile from then on. `facts` are those of the process, as
-   * JSON; they are stored once for all profiles with the same text.
+   * Stores a profile, or a newer version of a profile that this process has appended: the newer version takes the
+   * position of the first. Returns at once; `find` and `search` know the profile from then on. `facts` is the JSON text
+   * of the data about the process; it is stored once for all profiles with the same text.
    */
   append(profile: SerializedProfile, facts: string): void
-  /** Excludes a profile from all limits and from `purge`, or no longer; false when it is not known, or cannot be written. */
+  /**
+   * Pins or unpins a profile: limits and `purge` do not remove a pinned profile. False when it is not known, or cannot
+   * be written.
+   */
   pin(token: string, isPinned: boolean): Promise<boolean>
   /** The tokens of all pinned profiles. */
   pinned(): Promise<ReadonlySet<string>>
   /** Whether this process knows a profile with this token. It does not look for new profiles of other processes. */
   has(token: string): boolean
-  /** Finds a profile. A token that is not known is looked for in what other processes write, for up to a second. */
+  /** Finds a profile. For an unknown token, waits up to a second for another process to write its profile. */
   find(token: string): Promise<StoredProfile | undefined>
   /** Searches the profiles that are known within two seconds. */
   search(query: ProfileQuery): Promise<ProfileSearchResult>
   /** Resolves when all profiles of other processes are known, however long that takes. */
   load(): Promise<void>
-  /** Calls the listener with the summary of each profile that any process appends from now on; returns a function that ends that. */
+  /**
+   * Calls the listener with the summary of each profile that any process appends, until the returned function is
+   * called.
+   */
   tail(listener: (summary: ProfileSummary) => void): () => void
   /** Removes all profiles that are not pinned. */
   purge(): Promise<void>

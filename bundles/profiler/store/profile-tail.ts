@@ -18,8 +18,8 @@ export class ProfileTail {
   }
 
   /**
-   * Adds a listener; returns a function that removes it. Until `whenRead` resolves, profiles of other processes may be old:
-   * the listener gets those that were appended since then.
+   * Adds a listener; returns a function that removes it. Until `whenRead` resolves, profiles of other processes may be
+   * old: the listener gets only profiles that were appended since the time `since`.
    */
   add(listener: TailListener, since = 0, whenRead?: Promise<void>): () => void {
     const added = { listener, since }

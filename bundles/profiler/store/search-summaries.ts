@@ -7,7 +7,7 @@ export function searchSummaries(
   { filters = [], limit, offset = 0, sort }: ProfileQuery,
 ): ProfileSearchResult {
   const end = offset + limit
-  // The usual search needs no look at all profiles.
+  // The usual search does not read all profiles.
   if (filters.length === 0 && sort === undefined) {
     const page = profiles.slice(Math.max(0, profiles.length - end), Math.max(0, profiles.length - offset))
     return { summaries: page.reverse().map(({ summary }) => summary), total: profiles.length }
@@ -18,7 +18,7 @@ export function searchSummaries(
   return { summaries: sorted.slice(offset, end), total: found.length }
 }
 
-/** Makes the test whether a summary meets a condition. `null` counts as an empty text. */
+/** Creates the function that tests whether a summary meets a condition. `null` counts as an empty text. */
 export function matchFilter({ field, test, value }: ProfileFilter): (summary: ProfileSummary) => boolean {
   if (typeof value === 'object') return summary => value.has(toText(summary[field]))
   if (typeof value === 'string') {

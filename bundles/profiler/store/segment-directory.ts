@@ -4,7 +4,7 @@ import { Segment } from './segment.ts'
 import { SegmentReader } from './segment-reader.ts'
 import type { SegmentSize } from './segment-writer.ts'
 
-/** What a store may hold. The oldest segments are removed when it holds more. */
+/** The limits of a store. The oldest segments are removed when the store is larger. */
 export interface StoreLimits {
   readonly bytes: number
   /** Profiles. */
@@ -52,7 +52,7 @@ export class SegmentDirectory {
 
   /** Reads what other processes have written and removed; nothing when the directory cannot be read. */
   async refresh(): Promise<SegmentChanges> {
-    // Taken before the listing, which may not have the segments that this process begins meanwhile.
+    // Before the listing: this process may begin a segment later, and the listing may lack it.
     const known = this.all
     const files = await listDirectory(this.#fileSystem, this.#directory)
     if (files === undefined) return { entries: [], gone: [] }
@@ -69,7 +69,7 @@ export class SegmentDirectory {
     return { entries: await this.#readOthers(), gone }
   }
 
-  /** Removes segments. Returns those that were removed; calls back with an error for each other. Never rejects. */
+  /** Removes segments. Returns those that were removed; calls `onError` for each other segment. Never rejects. */
   async remove(segments: readonly Segment[], onError: (error: unknown) => void): Promise<Segment[]> {
     const removed: Segment[] = []
     for (const segment of segments) {
@@ -86,14 +86,14 @@ export class SegmentDirectory {
     return removed
   }
 
-  /** Selects the segments that are over the limits. `current` is the segment that this process writes. */
+  /** Selects the segments to be removed because of the limits. `current` is the segment that this process writes. */
   selectExpired(limits: StoreLimits, size: SegmentSize, now: number, current: Segment | undefined): Segment[] {
     const others = this.all.filter(segment => segment !== current)
-    // A process that has not written for so long begins another segment when it writes again.
+    // After such a time without a write, a process begins another segment with its next write.
     const isClosed = (segment: Segment) => !this.#readers.has(segment) || now - segment.modified > 2 * size.age
     const closed = others.filter(isClosed)
     const inUse = others.filter(segment => !isClosed(segment))
-    return selectExpired(closed, inUse, size, limits, now)
+    return selectOverLimits(closed, inUse, size, limits, now)
   }
 
   #delete(segment: Segment): void {
@@ -115,7 +115,7 @@ export class SegmentDirectory {
   }
 }
 
-/** What retention needs of a segment. */
+/** The figures of a segment that retention compares with the limits. */
 export interface SegmentUsage {
   readonly bytes: number
   readonly profiles: number
@@ -126,23 +126,23 @@ export interface SegmentUsage {
 /** Many processes that end soon leave many small segments. */
 const segmentLimit = 1000
 
-/** So many of the newest profiles are never too old: a clock that jumps ahead must not empty the store. */
+/** This many of the newest profiles are never too old: a clock that jumps ahead must not empty the store. */
 const sparedByAge = 100
 
 /**
- * Selects the closed segments to be removed, so that they stay within the limits with those in use and with the `room` that
- * the newest segment may take. `now` is in milliseconds since 1970.
+ * Selects the closed segments to be removed, so that they stay within the limits with those in use and with the `room`
+ * that the newest segment may take. `now` is in milliseconds since 1970.
  */
-export function selectExpired<segment extends SegmentUsage>(
+export function selectOverLimits<segment extends SegmentUsage>(
   closed: readonly segment[],
   inUse: readonly SegmentUsage[],
   room: Pick<SegmentUsage, 'bytes' | 'profiles'>,
   limits: StoreLimits,
   now: number,
 ): segment[] {
-  // Newest first: with the first segment that is too much, all older ones are.
+  // The newest segment first. After the first segment over a limit, all older segments are removed, too.
   const newestFirst = closed.toReversed().sort((one, other) => other.newest - one.newest)
-  const sum = (what: 'bytes' | 'profiles') => inUse.reduce((total, segment) => total + segment[what], 0)
+  const sum = (field: 'bytes' | 'profiles') => inUse.reduce((total, segment) => total + segment[field], 0)
   let bytes = sum('bytes')
   let profiles = sum('profiles')
   const first = newestFirst.findIndex((segment, index) => {

@@ -8,17 +8,17 @@ import { type IndexLine, isFactsLine, lineLimits, parseIndexLine, type Segment }
 const sizeLimit = 64 * 1024 * 1024
 
 /**
- * Reads a segment of another process: what its index has got since the last time. Where lines of the index are missing or
- * damaged, the lines of the segment itself are read.
+ * Reads the profiles that another process has appended to a segment since the last reading. It reads the lines of the
+ * index; where these are missing or damaged, it reads the lines of the segment itself.
  */
 export class SegmentReader {
   readonly #segment: Segment
   readonly #fileSystem: FileSystem
-  /** Until where the index was read. */
+  /** The offset until which the index was read. */
   #indexEnd = 0
-  /** Until where the lines of the segment are known. */
+  /** The offset until which the lines of the segment are known. */
   #known = 0
-  /** Bytes of the segment the last time. */
+  /** Bytes of the segment at the last reading. */
   #size = 0
   /** When the last known profile was appended. */
   #time = 0
@@ -31,7 +31,7 @@ export class SegmentReader {
     this.#fileSystem = fileSystem
   }
 
-  /** The profiles that are new, in the order in which they were written. Nothing is written any more when it is closed. */
+  /** Returns the new profiles, in the order in which they were written. A closed segment does not grow any more. */
   async read(isClosed: boolean): Promise<IndexEntry[]> {
     this.#entries = []
     const indexSize = await this.#measure(this.#segment.indexPath)
@@ -40,9 +40,9 @@ export class SegmentReader {
     const size = await this.#measure(this.#segment.path)
     for (const line of lines) {
       const { length, offset } = line.profile
-      if (offset >= this.#known && offset + length <= size) await this.#take(line)
+      if (offset >= this.#known && offset + length <= size) await this.#takeIndexLine(line)
     }
-    // Lines that were written since the last time may still get their lines of the index.
+    // Of lines that were written since the last reading, the lines of the index may still follow.
     await this.#readUntil(isClosed ? size : Math.min(size, this.#size))
     this.#size = size
     this.#segment.bytes = indexSize + size
@@ -72,7 +72,7 @@ export class SegmentReader {
     return lines
   }
 
-  async #take({ facts, profile, summary, time }: IndexLine): Promise<void> {
+  async #takeIndexLine({ facts, profile, summary, time }: IndexLine): Promise<void> {
     // Facts are before the first profile that they belong to.
     if (facts.offset === this.#known) {
       this.#facts = facts
@@ -92,13 +92,13 @@ export class SegmentReader {
       this.#known = until
       return
     }
-    const onLine = (text: string, span: Span) => this.#takeText(text, span)
+    const onLine = (text: string, span: Span) => this.#takeSegmentLine(text, span)
     await readFile(this.#fileSystem, this.#segment.path, async file => {
       this.#known = await readLines(file, { from, until, longest: lineLimits.profile, onLine })
     })
   }
 
-  #takeText(text: string, span: Span): void {
+  #takeSegmentLine(text: string, span: Span): void {
     if (isFactsLine(text)) {
       this.#facts = span
       return

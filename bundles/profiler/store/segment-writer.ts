@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createFile, createFileNow, directoryMode, type FileSystem, type OpenFile, writeAll } from './file-system.ts'
-import { encode, type Place, Segment, type WriteItem, type WrittenFacts } from './segment.ts'
+import { encodeGroup, type Place, Segment, type WriteItem, type WrittenFacts } from './segment.ts'
 
 /** When a segment is full. */
 export interface SegmentSize {
@@ -24,13 +24,13 @@ export interface SegmentWriterOptions {
 
 /** Writes the segments of this process, one after another. */
 export class SegmentWriter {
-  /** Names its segments: no other store writes to them. */
+  /** The id of this store, in the names of its segments. No other store writes to them. */
   readonly id: string = `${process.pid}-${randomBytes(4).toString('hex')}`
   readonly #options: SegmentWriterOptions
   #open: OpenSegment | undefined
   #lastTime = 0
-  /** Segments that were begun until then are closed. */
-  #left = 0
+  /** Segments that were begun until this time get no further items. */
+  #leftUntil = 0
 
   constructor(options: SegmentWriterOptions) {
     this.#options = options
@@ -42,8 +42,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Writes as many items as one segment has room for; returns their places. When the current segment fails, a new one is
-   * tried. Rejects when that cannot be written either.
+   * Writes as many items as one segment has room for; returns their places. When the write to the current segment
+   * fails, writes to a new segment. Rejects when this write fails, too.
    */
   async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
     const fitting = this.#open === undefined ? [] : this.#selectFitting(this.#open, items)
@@ -51,7 +51,7 @@ export class SegmentWriter {
       try {
         return await this.#open.write(fitting)
       } catch {
-        // Its files were removed or changed, or the disk fails: the new segment shows which.
+        // The files were removed or changed, or the disk fails. Only a failing disk fails the new segment, too.
       }
     }
     const open = await this.#begin()
@@ -63,13 +63,15 @@ export class SegmentWriter {
     }
   }
 
-  /** Writes items before it returns, to a segment of their own: the current one may be in the middle of a write. Throws. */
+  /**
+   * Writes items before it returns, to a segment of their own: the current one may be in the middle of a write. Throws.
+   */
   writeNow(items: readonly WriteItem[]): readonly Place[] {
     const { directory, fileSystem, onBegin } = this.#options
     // Other processes expect that only the last segment of a process grows.
     this.leave()
     const segment = this.#createSegment()
-    const { data, index, places } = encode(segment.path, items, 0)
+    const { data, index, places } = encodeGroup(segment.path, items, 0)
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
     createFileNow(fileSystem, segment.path, data)
     createFileNow(fileSystem, segment.indexPath, index)
@@ -78,11 +80,14 @@ export class SegmentWriter {
     return places
   }
 
-  /** Closes the current segment for further items. Returns the time until which it and all before it were begun. */
+  /**
+   * Ends the current segment: further items go to a new segment. Returns a time: all segments so far were begun until
+   * then.
+   */
   leave(): number {
     this.#lastTime++
-    this.#left = this.#lastTime
-    return this.#left
+    this.#leftUntil = this.#lastTime
+    return this.#leftUntil
   }
 
   /** Closes the open files. */
@@ -92,10 +97,13 @@ export class SegmentWriter {
     await open?.close()
   }
 
-  /** None when the segment takes no more. A profile that is larger than a segment has a segment of its own. */
+  /**
+   * Selects the items that fit into a segment; none when it is full or old. A profile that is larger than a segment has
+   * a segment of its own.
+   */
   #selectFitting({ isBroken, segment }: OpenSegment, items: readonly WriteItem[]): readonly WriteItem[] {
     const { clock, size } = this.#options
-    const isOld = segment.time <= this.#left || Math.abs(clock() - segment.time) >= size.age
+    const isOld = segment.time <= this.#leftUntil || Math.abs(clock() - segment.time) >= size.age
     if (isBroken || (isOld && segment.profiles > 0)) return []
     let { bytes, profiles } = segment
     const end = items.findIndex(({ version }) => {
@@ -124,7 +132,7 @@ export class SegmentWriter {
   }
 
   #createSegment(): Segment {
-    // Later segments sort after earlier ones, also when the clock is set back.
+    // Names of later segments sort after names of earlier segments, also when the clock is set back.
     this.#lastTime = Math.max(Math.floor(this.#options.clock()), this.#lastTime + 1)
     return new Segment(this.#options.directory, this.#lastTime, this.id)
   }
@@ -151,7 +159,7 @@ class OpenSegment {
   /** Writes a group. Rejects when its items are not safe in the file. */
   async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
     const { segment } = this
-    const { data, facts, index, places } = encode(segment.path, items, this.#dataSize, this.#facts)
+    const { data, facts, index, places } = encodeGroup(segment.path, items, this.#dataSize, this.#facts)
     this.#facts = facts
     try {
       this.#dataSize = await append(this.#data, data, this.#dataSize)
@@ -178,7 +186,9 @@ class OpenSegment {
   }
 }
 
-/** Appends to a file of this size; gives its new size. Rejects when the file was removed or changed by others meanwhile. */
+/**
+ * Appends to a file of this size; gives its new size. Rejects when the file was removed or changed by others meanwhile.
+ */
 async function append(file: OpenFile, bytes: Buffer, size: number): Promise<number> {
   await writeAll(file, bytes)
   const state = await file.stat()
@@ -189,7 +199,7 @@ async function append(file: OpenFile, bytes: Buffer, size: number): Promise<numb
   return expected
 }
 
-/** Removes what a failed write left. A file that is shorter would become longer, and stays as it is. */
+/** Removes the bytes of a failed write. A shorter file stays as it is: truncating would make it longer. */
 async function cut(file: OpenFile, size: number): Promise<void> {
   const state = await file.stat()
   if (state.size > size) await file.truncate(size)

@@ -16,7 +16,7 @@ export class Segment {
   readonly name: string
   /** When it was begun, in milliseconds since 1970. */
   readonly time: number
-  /** The store that appends to it, and no other: the id of its process and a random number. */
+  /** The id of the only store that appends to the segment: the id of the process and a random number. */
   readonly writer: string
   readonly path: string
   readonly indexPath: string
@@ -37,7 +37,7 @@ export class Segment {
     this.newest = time
   }
 
-  /** A group was written. */
+  /** Called when a group of profiles was written. */
   grow(bytes: number, items: readonly WriteItem[]): void {
     this.bytes += bytes
     this.profiles += items.length
@@ -97,7 +97,7 @@ export interface IndexLine {
   readonly summary: ProfileSummary
 }
 
-/** Formats a line of an index, with its end. */
+/** Formats a line of an index, with its end. In the files, `kept` is the time and `record` the place of the profile. */
 function formatIndexLine({ facts, profile, summary, time }: IndexLine): string {
   const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]`
   return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
@@ -121,24 +121,24 @@ function parseSpan(value: unknown): Span | undefined {
   return isWhole(offset) && isWhole(length) ? { offset, length } : undefined
 }
 
-/** The greatest time of a Date is greater than every offset. */
+/** Whether a value is a time or an offset. Every offset is less than the greatest time of a Date. */
 function isWhole(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 8.64e15
 }
 
-/** Formats the line of facts, which cannot be confused with a profile. */
+const factsStart = '{"facts":'
+
+/** Formats the line of facts. The line of a profile never has this start. */
 function formatFacts(facts: string): string {
-  return `${head}${facts}}`
+  return `${factsStart}${facts}}`
 }
 
 /** Whether a line of a segment contains facts. */
 export function isFactsLine(line: string): boolean {
-  return line.startsWith(head)
+  return line.startsWith(factsStart)
 }
 
-const head = '{"facts":'
-
-/** Facts that the next profiles refer to. */
+/** The facts that were written last. The next profiles refer to them if their facts are equal. */
 export interface WrittenFacts {
   readonly text: string
   readonly span: Span
@@ -153,7 +153,7 @@ export interface EncodedGroup {
 }
 
 /** Encodes a group for a file that has `start` bytes so far. */
-export function encode(
+export function encodeGroup(
   file: string,
   items: readonly WriteItem[],
   start: number,
@@ -175,7 +175,7 @@ export function encode(
     index += formatIndexLine({ time: entry.time, profile, facts: facts.span, summary: version.summary })
     return { file, profile, facts: facts.span }
   })
-  // Line by line: one text of all would be copied once more.
+  // Line by line: one text of all lines would be one more copy.
   const data = Buffer.allocUnsafe(end - start)
   let written = 0
   for (const line of lines) written += data.write(line, written)
@@ -187,7 +187,7 @@ export function readTexts(fileSystem: FileSystem, place: Place): Promise<StoredT
   return readFile(fileSystem, place.file, async file => {
     const text = await readSpan(file, place.profile)
     const facts = await readSpan(file, place.facts)
-    return text === '' ? undefined : { text, facts: isFactsLine(facts) ? facts.slice(head.length, -1) : '' }
+    return text === '' ? undefined : { text, facts: isFactsLine(facts) ? facts.slice(factsStart.length, -1) : '' }
   })
 }
 

@@ -1,4 +1,4 @@
-/** Waits for a promise, but not longer than these milliseconds; `undefined` when it takes longer. */
+/** Waits for a promise, but not longer than `milliseconds`; `undefined` when the promise takes longer. */
 export async function within<result>(milliseconds: number, promise: Promise<result>): Promise<result | undefined> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<undefined>(resolve => {
@@ -28,8 +28,8 @@ export function limitReports(
 }
 
 /**
- * Runs a task once for all callers of a time. A caller that comes during a run waits for one more run, because the present
- * run may have begun too early. The task must not reject.
+ * Returns a function that runs a task once for all of its callers at the same time. A call during a run waits for one
+ * more run, because the current run may have begun too early. The task must not reject.
  */
 export function coalesce(task: () => Promise<void>): () => Promise<void> {
   let last = Promise.resolve()

@@ -13,7 +13,7 @@ interface QueueItem extends WriteItem {
   readonly callbacks: (() => void)[]
 }
 
-/** The collaborators of a queue, and its limit. */
+/** The objects that a queue calls, and its limit. */
 export interface WriteQueueOptions {
   readonly index: ProfileIndex
   readonly writer: SegmentWriter
@@ -25,16 +25,16 @@ export interface WriteQueueOptions {
   readonly onDrop: (reason: string, error: unknown) => void
 }
 
-/** Milliseconds between two groups: under load, one write takes all profiles that came meanwhile. */
+/** Milliseconds between two groups: under load, one write takes all profiles of the pause. */
 const pause = 20
 
 /** Milliseconds until the next attempt after a write failed. */
 const pauseAfterFailure = 1000
 
 /**
- * Adds profiles to the index at once and writes them in groups: immediately when nothing was written just before. It never
- * holds more than its limit. A profile that cannot be written is dropped, also from the index. The queue keeps the process
- * running only while a profile waits.
+ * Adds profiles to the index at once and writes them in groups: immediately when nothing was written just before. It
+ * never holds more than its limit. A profile that cannot be written is dropped, also from the index. The queue keeps
+ * the process running only while a profile waits.
  */
 export class WriteQueue {
   /** How many profiles were dropped. */
@@ -59,7 +59,7 @@ export class WriteQueue {
   /** Adds a profile, or a newer version of a profile; false when it was dropped. */
   push({ summary, text }: SerializedProfile, facts: string): boolean {
     const { clock, index, limit, writer } = this.#options
-    // A character has at most three bytes.
+    // In UTF-8, a character of a JavaScript string has at most three bytes.
     if (3 * text.length > lineLimits.profile && Buffer.byteLength(text) > lineLimits.profile) {
       return this.#drop('A profile was dropped because it is too long.')
     }
@@ -84,7 +84,7 @@ export class WriteQueue {
     return entry !== undefined && entry.stored === undefined
   }
 
-  /** Resolves when all profiles in the queue are written or dropped. It does not pause before that. */
+  /** Resolves when all profiles in the queue are written or dropped. Ends the current pause. */
   async flush(): Promise<void> {
     const last = this.#waiting.at(-1) ?? this.#writing.at(-1)
     if (last === undefined || last.isSettled) return
@@ -105,7 +105,7 @@ export class WriteQueue {
     }
   }
 
-  /** Forgets the profiles that wait. Returns the time until which segments were begun that contain earlier profiles. */
+  /** Drops the profiles that wait. Returns a time: segments that were begun until then contain all earlier profiles. */
   discard(): number {
     for (const item of this.#waiting.splice(0)) this.#settle(item)
     return this.#options.writer.leave()

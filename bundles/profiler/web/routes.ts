@@ -19,10 +19,13 @@ interface PageRoute {
   readonly requirements?: Readonly<Record<string, string>>
 }
 
-// With another ending, the last segment is a token.
+// A path with another ending is the path of a profile.
 const requirements = { form: dataForms.join('|') }
 
-/** In the order in which the router tries them: a path with a parameter comes after the words that it would match. */
+/**
+ * In the order in which the router tries them: a path with a parameter comes after the words that it would match. The
+ * parameter `record` is the token of a profile; values with the name `token` would be masked as secrets.
+ */
 const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_purge', path: `${home}purge`, page: 'purge' },
   { method: 'POST', name: '_profiler_pause', path: `${home}pause`, page: 'pause' },
@@ -51,22 +54,23 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'GET', name: '_profiler', path: `${home}:record`, page: 'profile' },
 ]
 
-// These two answer at once: they neither load the pages nor wait.
+// These routes neither load the pages nor wait for requests that have just ended.
 const assetRoute = { method: 'GET', name: '_profiler_asset', path: `${home}assets/:version/:file` } as const
 const liveRoute = { method: 'GET', name: '_profiler_live', path: `${home}live` } as const
 
 /**
- * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other sites,
- * get the router's own 404. The pages are loaded with the first request for one.
+ * Adds the profiler's routes and gives their controllers. Clients that the gate of debug output refuses, and other
+ * sites, get the router's own 404. The pages are loaded with the first request for one.
  */
 export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   const { assets, debugGate, profiler, routes, view } = app
   const live = new LiveStreams(app)
   let pages: Promise<Pages> | undefined
+  // Panels are rendered before their page: `{{fragment panel}}` inserts the HTML.
   view.addHelper('fragment', ({ positional: [fragment] }) => fragment)
 
-  const open = (page: keyof Pages) => async (request: Request) => {
-    // The pages show the requests that have just ended.
+  const lazyPage = (page: keyof Pages) => async (request: Request) => {
+    // The pages also show requests that have just ended.
     await profiler.whenIdle()
     pages ??= import('./pages/pages.ts').then(({ createPages }) => createPages(app))
     return (await pages)[page](request)
@@ -81,7 +85,7 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
   return [
     add({ ...assetRoute, page: request => respondAsset(request, assets) }),
     add({ ...liveRoute, page: request => live.respond(request) }),
-    ...pageRoutes.map(route => add({ ...route, page: open(route.page) })),
+    ...pageRoutes.map(route => add({ ...route, page: lazyPage(route.page) })),
   ]
 }
 

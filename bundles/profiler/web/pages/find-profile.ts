@@ -6,7 +6,7 @@ import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { createRows } from './list-page.ts'
 
-/** What finds a profile. */
+/** The services that find a profile. */
 export type ProfileServices = Pick<ProfilerApplication, 'inspector' | 'storage'> & {
   readonly profiler: Pick<Profiler, 'whenWritten'>
 }

@@ -30,7 +30,7 @@ import { renderRoutes } from './routes-page.ts'
 /** Answers a request for a page. */
 export type Page = (request: Request) => Response | Promise<Response>
 
-/** The pages of the profiler, by the names that the routes have for them. */
+/** The pages of the profiler, by the names in `routes.ts`. */
 export interface Pages {
   /** These change something, then redirect to a page with 303. */
   readonly purge: Page
@@ -72,7 +72,7 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
   convert: text => exportKinds.find(kind => kind === text),
 })
 
-/** Creates the pages. With this module, the code of all of them is loaded. */
+/** Creates the pages. Importing this module loads the code of all pages. */
 export function createPages(app: ProfilerApplication): Pages {
   const { cpu, policy, storage } = app
   const badges = new FindingBadges(app)

@@ -98,28 +98,28 @@ function describeOriginal(profile: Profile): object | false {
 const shownChildren = 25
 
 /** A profile that is no longer stored keeps its link: its page says why. Links to neighbours keep the panel. */
-function describeRelatives(record: ShownProfile & Relatives, panel: string | undefined): object {
-  const { newerCount, profile } = record
+function describeRelatives(found: ShownProfile & Relatives, panel: string | undefined): object {
+  const { newerCount, profile } = found
   const { children, summary } = profile
-  const neighbour = (found: ProfileSummary | undefined) =>
-    found === undefined ? false : { ...toSummaryView(found), link: recordLink(found.token, panel) }
+  const neighbour = (summary: ProfileSummary | undefined) =>
+    summary === undefined ? false : { ...toSummaryView(summary), link: recordLink(summary.token, panel) }
   const view = (token: string, found: ProfileSummary | undefined) => ({
     token,
     link: recordLink(token),
     found: found === undefined ? false : toSummaryView(found),
   })
   return {
-    parent: summary.parent === null ? false : view(summary.parent, record.parent),
+    parent: summary.parent === null ? false : view(summary.parent, found.parent),
     subRequests: children.slice(0, shownChildren).map(token =>
       view(
         token,
-        record.children.find(child => child.token === token),
+        found.children.find(child => child.token === token),
       ),
     ),
     moreSubRequests: Math.max(0, children.length - shownChildren),
-    older: neighbour(record.older),
-    newer: neighbour(record.newer),
-    since: newerCount === 0 ? '' : `${formatNumber(newerCount)}${record.hasMore ? '+' : ''} newer`,
+    older: neighbour(found.older),
+    newer: neighbour(found.newer),
+    since: newerCount === 0 ? '' : `${formatNumber(newerCount)}${found.hasMore ? '+' : ''} newer`,
     sinceLink: listLink({ start: formatTime(summary.time).iso, limit: '50' }),
   }
 }
@@ -127,12 +127,12 @@ function describeRelatives(record: ShownProfile & Relatives, panel: string | und
 /** A line of the menu of exports. */
 interface ExportEntry {
   readonly label: string
-  /** What it is for. */
+  /** The purpose of the export. */
   readonly note: string
   readonly link: string
 }
 
-const entries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
+const exportEntries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
   har: { label: 'HAR', note: 'HTTP archive for developer tools' },
   curl: { label: 'curl', note: 'Shell command' },
   fetch: { label: 'fetch', note: 'JavaScript snippet' },
@@ -144,6 +144,6 @@ const entries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
 function listExports(token: string): ExportEntry[] {
   return [
     { label: 'Markdown', note: 'Report as text', link: recordDataLink(token, 'md') },
-    ...exportKinds.map(kind => ({ ...entries[kind], link: exportLink(token, kind) })),
+    ...exportKinds.map(kind => ({ ...exportEntries[kind], link: exportLink(token, kind) })),
   ]
 }

@@ -26,7 +26,7 @@ export function createHttpPanel(directory: string): ProfilePanel {
     toView({ profile }) {
       const { calls, omitted } = readCalls(profile)
       const ended = calls.filter(({ end }) => end !== undefined)
-      const whole = wholeOf(calls)
+      const whole = spanOf(calls)
       return {
         isEmpty: calls.length === 0,
         count: calls.length + omitted,
@@ -44,8 +44,8 @@ export function createHttpPanel(directory: string): ProfilePanel {
   }
 }
 
-/** From the first known moment of any call to the last. */
-function wholeOf(calls: readonly StoredCall[]): Period {
+/** The period from the first known moment of a call to the last. */
+function spanOf(calls: readonly StoredCall[]): Period {
   const start = Math.min(...calls.map(({ start }) => start))
   const times = calls.flatMap(({ end, head, sent, start, uploaded }) => [start, sent, uploaded, head, end])
   const end = Math.max(...times.filter(time => time !== undefined))

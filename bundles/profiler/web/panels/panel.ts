@@ -11,8 +11,8 @@ export interface PanelSubject extends ShownProfile {
 }
 
 /**
- * One page of a profile. Profiles are read from the disk: damaged parts of `collectors` and `process` are `undefined`, other
- * data has any shape. If a panel throws nevertheless, the page says that the panel cannot be shown.
+ * One page of a profile. Profiles are read from the disk: damaged parts of `collectors` and `process` are `undefined`,
+ * other data has any shape. If a panel throws nevertheless, the page says that the panel cannot be shown.
  */
 export interface ProfilePanel {
   /** In the address: `?panel=request`. */
@@ -20,7 +20,7 @@ export interface ProfilePanel {
   /** In the menu. */
   readonly label: string
   readonly template: string
-  /** Whether there is something to show; the menu lists the other panels last. */
+  /** Whether the panel has data to show. The menu lists the panels without data last. */
   hasContent(profile: Profile): boolean
   /** A short count beside the label, such as `3`; empty when there is nothing to count. */
   badge?(profile: Profile): { readonly text: string; readonly level: 'plain' | 'warning' | 'error' }

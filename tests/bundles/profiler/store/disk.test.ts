@@ -216,7 +216,7 @@ t.test(
 
 t.test('fs-slow-shim: no caller waits for a slow disk, and the queue is bounded', async t => {
   const { storage, problems } = createFileStorage(t, {
-    queueBytes: 20_000,
+    queueLength: 20_000,
     fileSystem: createDisk({ before: () => pause(2) }),
   })
   for (const record of createRecords(200)) storage.append(record, facts)
@@ -235,7 +235,7 @@ t.test('fs-slow-shim: no caller waits for a slow disk, and the queue is bounded'
 
 t.test('fs-hang-shim: a disk that never answers costs no caller more than two seconds', async t => {
   const { storage } = createFileStorage(t, {
-    queueBytes: 20_000,
+    queueLength: 20_000,
     fileSystem: createDisk({ before: () => new Promise(() => undefined) }),
   })
   for (const record of createRecords(500)) storage.append(record, facts)

@@ -2,7 +2,7 @@ import { readFileSync, statSync, unlinkSync, utimesSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import type { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
-import { type SegmentUsage, selectExpired } from '#bundles/profiler/store/segment-directory.ts'
+import { type SegmentUsage, selectOverLimits } from '#bundles/profiler/store/segment-directory.ts'
 import { createDisk, createError } from './disk.ts'
 import { abandon, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
@@ -175,7 +175,7 @@ t.test('the oldest go first, and as many as there must', async t => {
   const limits = { bytes: 100, count: 50, age: 1000 }
   const segment = (newest: number, bytes = 10, profiles = 5) => ({ newest, bytes, profiles })
   const newestOf = (closed: SegmentUsage[], inUse: SegmentUsage[] = [], room = { bytes: 0, profiles: 0 }, now = 100) =>
-    selectExpired(closed, inUse, room, limits, now).map(({ newest }) => newest)
+    selectOverLimits(closed, inUse, room, limits, now).map(({ newest }) => newest)
   const six = [1, 2, 3, 4, 5, 6].map(newest => segment(newest))
   t.strictSame(newestOf(six), [])
   t.strictSame(newestOf(six, [segment(9, 60)]), [2, 1])
@@ -190,10 +190,10 @@ t.test('the oldest go first, and as many as there must', async t => {
   const many = Array.from({ length: 1200 }, (_, newest) => segment(newest, 0, 0))
   t.equal(newestOf(many, [segment(9)]).length, 201, 'processes that end soon leave many small ones')
   const equals = [segment(7, 60, 1), segment(7, 50, 2)]
-  t.strictSame(selectExpired(equals, [], segment(0, 0, 0), limits, 7), [equals[0]])
+  t.strictSame(selectOverLimits(equals, [], segment(0, 0, 0), limits, 7), [equals[0]])
 
   const aged = [segment(0, 1, 60), segment(1, 1, 60), segment(5000, 1, 60), segment(5001, 1, 60)]
-  const expired = (now: number) => selectExpired(aged, [], segment(0, 0, 0), { ...limits, count: 999 }, now)
+  const expired = (now: number) => selectOverLimits(aged, [], segment(0, 0, 0), { ...limits, count: 999 }, now)
   t.strictSame(expired(5500), aged.slice(0, 2).reverse())
   t.strictSame(expired(100_000), aged.slice(0, 2).reverse())
   t.strictSame(expired(1000), [])
