@@ -7,7 +7,7 @@ import type { Options } from './serve-options.ts'
 export function announce(url: string, config: Config, { isRestarted, workers }: Options): void {
   const { environment } = config
   const isDebug = isDebugOn(config)
-  // In development people read stdout; otherwise stdout is for JSON lines.
+  // Outside of development stdout is for log lines in JSON.
   const stream = environment === 'dev' ? process.stdout : process.stderr
   const processes = workers === 0 ? '' : `, ${workers} ${workers === 1 ? 'worker' : 'workers'}`
   const again = isRestarted ? ' again' : ''
@@ -45,7 +45,7 @@ export function describeDebugAccess(
 /** Whether the system shows which user a connection belongs to. */
 const knowsUsers = process.platform === 'linux' && existsSync('/proc/net/tcp')
 
-/** An unspecified address is only for listening: a link needs the loopback address. */
+/** Creates a link. An unspecified address is only for listening, so the link has the loopback address. */
 function toLink(url: string, key: string): string {
   return `${url.replace('//0.0.0.0', '//127.0.0.1').replace('//[::]', '//[::1]')}/_debug?key=${key}`
 }

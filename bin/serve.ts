@@ -20,18 +20,18 @@ import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
 /** Compiled, this file lies in dist/bin. */
 const directory = path.join(import.meta.dirname, '../..')
 
-/** Milliseconds: `deadline` is for running requests, `linger` for the next request of an idle connection. */
-const stopping = { deadline: 10_000, linger: 500 }
-/** A new worker serves already: idle connections stay for the time that their clients were promised. */
-const retiring = { deadline: 30_000, linger: idleTime }
+/** The times of a shutdown. */
+const stopTimes = { deadline: 10_000, linger: 500 }
+/** A new worker already serves, so an idle connection stays open as long as the server has announced to its client. */
+const retirementTimes = { deadline: 30_000, linger: idleTime }
 /** A restart after each change must not wait for a page that is still open in a browser. */
-const stoppingInDevelopment = { deadline: 1_000, linger: 0 }
+const developmentTimes = { deadline: 1_000, linger: 0 }
 
 /** Loads the bundles of the application. */
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
 /**
- * The main process and each worker: serves with the options of a command line until SIGTERM or SIGINT, then sets the
+ * The main process and each worker: serves with the options of a command line until SIGTERM or SIGINT. Then it sets the
  * exit code of the process. The exit code is 64 for an error that no change of a file can correct; the supervisor and
  * the main process then start no further process.
  */
@@ -71,19 +71,21 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const server = new NodeServer(app, { trustedProxies, ...(options.identity && { identity: options.identity }) })
   const url = await server.listen(options.host, options.port)
-  const close = (times: ClosingTimes) => server.close(isDevelopment ? stoppingInDevelopment : times)
-  // While a worker retires, a signal may still shorten its time.
+  const close = (times: ClosingTimes) => server.close(isDevelopment ? developmentTimes : times)
+  // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.
   const ended = Promise.race([
-    untilSignal().then(() => close(stopping).then(() => 0)),
-    untilRetired().then(() => close(retiring).then(() => 0)),
-    untilCrash(error => logCrash(app, error)).then(() => close(stopping).then(() => 1)),
+    untilSignal().then(() => close(stopTimes).then(() => 0)),
+    untilRetired().then(() => close(retirementTimes).then(() => 0)),
+    untilCrash(error => logCrash(app, error)).then(() => close(stopTimes).then(() => 1)),
   ])
-  const reload = (message: unknown) => void (async () => message === 'reload' && kernel.reload())().catch(printKept)
-  if (isDevelopment) process.on('message', reload)
+  const onMessage = (message: unknown) => {
+    if (message === 'reload') reload(kernel)
+  }
+  if (isDevelopment) process.on('message', onMessage)
   if (cluster.isPrimary) announce(url, config, options)
 
   const code = await ended
-  process.off('message', reload)
+  process.off('message', onMessage)
   await kernel.close()
   await leaveMainProcess()
   return code
@@ -104,29 +106,12 @@ function serveWithWorkers(options: Options, commandLine: readonly string[], conf
   })
 }
 
-/** When a changed template or asset has a mistake, the version that was read before stays in use. */
-function printKept(error: unknown): void {
-  print(error)
-  process.stderr.write('What was read before stays in use: waiting for a change.\n')
-}
-
-/** As with `node --inspect`, each worker has a port of its own. */
+/** Opens a port for debuggers. As with `node --inspect`, each worker has its own port. */
 async function openInspector(port: number): Promise<void> {
   const inspector = await import('node:inspector')
   const { id } = cluster.worker ?? { id: 0 }
   // Node logs a port that is taken, and goes on.
   if (inspector.url() === undefined) inspector.open(port + id, '127.0.0.1')
-}
-
-/** Names the request that the failed code worked for, if requests are followed. */
-function logCrash({ context, logger }: Application, error: unknown): void {
-  const request = context.current
-  if (request === undefined) logger.critical('The process ends because of an uncaught exception.', { exception: error })
-  else {
-    const { method, url } = request
-    const message = 'The process ends because of an uncaught exception in the work for {method} {url}.'
-    logger.critical(message, { method, url, exception: error })
-  }
 }
 
 /** Milliseconds. Ctrl-C in `npm start` arrives twice at once: from the terminal, and from npm. */
@@ -152,4 +137,25 @@ function untilCrash(log: (error: unknown) => void): Promise<void> {
       resolve()
     })
   })
+}
+
+/** Logs a crash, with the request that the failed code worked for if the request context is enabled. */
+function logCrash({ context, logger }: Application, error: unknown): void {
+  const request = context.current
+  if (request === undefined) logger.critical('The process ends because of an uncaught exception.', { exception: error })
+  else {
+    const { method, url } = request
+    const message = 'The process ends because of an uncaught exception in the work for {method} {url}.'
+    logger.critical(message, { method, url, exception: error })
+  }
+}
+
+/** Reads templates and assets again. If one of them has a mistake, the version that was read before stays in use. */
+function reload(kernel: Kernel): void {
+  try {
+    kernel.reload()
+  } catch (error) {
+    print(error)
+    process.stderr.write('What was read before stays in use: waiting for a change.\n')
+  }
 }

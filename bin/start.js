@@ -6,18 +6,18 @@ import { tuneGarbageCollector } from './garbage-collector.js'
 /** Milliseconds that a slow reader of stdout has for the last log lines. */
 const flushTime = 3_000
 
-// A worker's IPC channel belongs to node:cluster: connections come by it, and node ends the worker when it is closed.
+// Not in a worker: its IPC channel belongs to node:cluster, which ends the worker when the channel is closed.
 if (cluster.isPrimary) {
-  // The supervisor is gone, so no other process would end this one.
+  // The supervisor has ended, and no other process would end this one.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.channel?.unref()
 }
 
 process.setSourceMapsEnabled(true)
 const { serve } = await import('../dist/bin/serve.js')
-// Node takes its own modules from a cache that V8 rejects once its flags have changed: at this point they are loaded.
+// After a change of flags, V8 rejects the code cache of Node's own modules, so they are all loaded before.
 tuneGarbageCollector()
 await serve(process.argv.slice(2))
-// Handles that a bundle has left open must not keep the process, but a full pipe has not yet taken all log lines.
+// The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
 setTimeout(() => process.exit(), flushTime)
 process.stdout.write('', () => process.exit())

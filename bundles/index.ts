@@ -10,7 +10,7 @@ export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
   return isDebugOn(config) ? [...bundles, ...(await loadDevelopment())] : bundles
 }
 
-/** Where debug is off, these are not even loaded. */
+/** Imports the bundles of development. Without debug they are not even loaded. */
 async function loadDevelopment(): Promise<readonly Bundle[]> {
   const { makerBundle } = await import('./maker/maker-bundle.ts')
   const { createProfilerBundle } = await import('./profiler/profiler-bundle.ts')

@@ -50,7 +50,9 @@ export abstract class AnswerableEvent extends KernelEvent {
   }
 }
 
-/** 1. A request has come in. Listeners set its attributes and its controller, or answer it instead of the controller. */
+/**
+ * 1. A request has come in. Listeners set its attributes and its controller, or answer it instead of the controller.
+ */
 export class RequestEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.request'
 }
@@ -91,7 +93,7 @@ export class ViewEvent extends AnswerableEvent {
   }
 }
 
-/** 5. The response is there. Listeners add headers, replace the response, or only read it. */
+/** 5. There is a response. Listeners add headers, replace the response, or only read it. */
 export class ResponseEvent extends KernelEvent {
   static readonly eventName = 'kernel.response'
   response: Response
@@ -108,8 +110,8 @@ export class FinishRequestEvent extends KernelEvent {
 }
 
 /**
- * 7. For main requests only: the response was sent, its client has left, or its stream failed. Work that no client waits
- * for is done here.
+ * 7. For main requests only: the response was sent, its client has left, or its stream failed. Listeners do work that
+ * is not urgent: no client waits for it.
  */
 export class TerminateEvent extends KernelEvent {
   static readonly eventName = 'kernel.terminate'
@@ -132,8 +134,8 @@ export class ExceptionEvent extends AnswerableEvent {
   static readonly eventName = 'kernel.exception'
   error: unknown
   /**
-   * Whether the response keeps its own status. By default a response with a status below 300 gets the status of the error:
-   * that of an `HttpError`, otherwise 500.
+   * Whether the response keeps its own status. By default a response with a status below 300 gets the status of the
+   * error: that of an `HttpError`, otherwise 500.
    */
   keepsStatus = false
 

@@ -26,32 +26,33 @@ import {
   TerminateEvent,
   ViewEvent,
 } from './events.ts'
-import { answerLast, type LastResort, lastResort } from './last-resort.ts'
+import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
 // For the types of the attributes.
 import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
 import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
 import { runSteps, type Steps } from './steps.ts'
 
-/** What the kernel works with. */
+/** The services of a kernel. */
 export interface HttpKernelServices {
   readonly dispatcher: EventDispatcher
   readonly controllers: ControllerResolver
   readonly context: RequestContext
   readonly logger: Logger
-  /** Answers an error that nothing else could answer. By default the answer is a constant text. */
+  /** Answers an error after the error page has failed. By default the response is constant. */
   readonly lastResort?: LastResort
-  /** The main requests for which only the listeners of core bundles are called. */
+  /** By default the listeners of all bundles are called for every request. */
   readonly isolation?: Isolation
 }
 
-/** Requests that are handled without the application's listeners. */
+/** Chooses the main requests for which only the listeners of core bundles are called. */
 interface Isolation {
+  /** One test that returns `true` is enough. */
   readonly tests: readonly ((request: Request) => boolean)[]
   readonly isCore: (listener: RegisteredListener) => boolean
 }
 
-/** Sub-requests within sub-requests; more of them means that one of them requests itself, without an end. */
+/** The limit of nested sub-requests. Deeper nesting means that a sub-request requests itself, without an end. */
 const depthLimit = 10
 
 /**
@@ -67,15 +68,15 @@ export class HttpKernel implements RequestKernel {
   readonly #logger: Logger
   readonly #lastResort: LastResort
   readonly #isolation: Isolation | undefined
-  /** How the events of a request are dispatched, and those of its sub-requests; most requests have no entry. */
-  readonly #dispatching = new WeakMap<Request, DispatchOptions>()
+  /** The dispatch options of a request, which its sub-requests inherit. Most requests have none. */
+  readonly #dispatchOptions = new WeakMap<Request, DispatchOptions>()
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
     this.#controllers = services.controllers
     this.#context = services.context
     this.#logger = services.logger
-    this.#lastResort = services.lastResort ?? (() => lastResort())
+    this.#lastResort = services.lastResort ?? (() => createConstantResponse())
     this.#isolation = services.isolation
   }
 
@@ -85,6 +86,33 @@ export class HttpKernel implements RequestKernel {
    */
   handle(request: Request, { catchErrors = true }: HandleOptions = {}): Promise<Response> {
     return this.#context.run(request, async () => runSteps(this.#handle(request, catchErrors)))
+  }
+
+  /**
+   * Answers a main request again, after the stream of its response failed before anything was sent. The promise always
+   * gives a response.
+   */
+  answerError(request: Request, error: unknown): Promise<Response> {
+    return this.#context.run(request, async () => runSteps(this.#answerError(request, error)))
+  }
+
+  /**
+   * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its
+   * stream failed with an error. Returns a promise only if something is pending. Never throws and never rejects.
+   */
+  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
+    const event = new TerminateEvent(this, request, response, isSent, streamError)
+    try {
+      return this.#context.run(request, () => {
+        if (streamError !== undefined) {
+          this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
+        }
+        return this.#dispatcher.dispatch(event, { ...this.#dispatchOptions.get(request), onFailure: this.#reportLate })
+      })
+    } catch (error) {
+      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
+      return undefined
+    }
   }
 
   /** Handles a sub-request: the same request with another controller. */
@@ -99,43 +127,10 @@ export class HttpKernel implements RequestKernel {
     return this.handle(forwarded)
   }
 
-  /** Runs a task in the context of a request, outside of its lifecycle: to read a stream that is its response. */
+  /** Runs a task in the context of a request, outside of its lifecycle: to read the stream of its response. */
   run<result>(request: Request, task: () => result): result {
     return this.#context.run(request, task)
   }
-
-  /**
-   * Answers a main request again, after the stream of its response failed before anything was sent. The promise always
-   * gives a response.
-   */
-  answerError(request: Request, error: unknown): Promise<Response> {
-    return this.#context.run(request, async () => runSteps(this.#answerError(request, error)))
-  }
-
-  /**
-   * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its stream
-   * failed with an error. Returns a promise only if something is pending. Never throws and never rejects.
-   */
-  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
-    const event = new TerminateEvent(this, request, response, isSent, streamError)
-    try {
-      return this.#context.run(request, () => {
-        if (streamError !== undefined) {
-          this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
-        }
-        return this.#dispatcher.dispatch(event, { ...this.#dispatching.get(request), onFailure: this.#reportLate })
-      })
-    } catch (error) {
-      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
-      return undefined
-    }
-  }
-
-  /** A failure after the response is independent of any error before it. Later listeners are still called. */
-  readonly #reportLate = (failure: unknown, { name }: RegisteredListener): void => {
-    const message = 'The listener {listener} of kernel.terminate failed.'
-    this.#logger.critical(message, { listener: name, exception: failure })
-  };
 
   /** The lifecycle of every request. */
   *#handle(request: Request, catchErrors: boolean): Steps<Response> {
@@ -152,7 +147,7 @@ export class HttpKernel implements RequestKernel {
       yield this.#dispatch(controllerEvent)
       const { controller } = controllerEvent
 
-      // arguments; `yield` gives back what the promise of them gives
+      // arguments; `yield` gives back the values, also after a promise of them
       const values = (yield resolveArguments(controller, request)) as unknown[]
       const argumentsEvent = new ControllerArgumentsEvent(this, request, controller, values)
       yield this.#dispatch(argumentsEvent)
@@ -171,12 +166,12 @@ export class HttpKernel implements RequestKernel {
     }
   }
 
-  /** The events of a sub-request are dispatched like those of its parent. @throws KERNEL_TOO_DEEP */
+  /** Checks the nesting, and sets the dispatch options of a request. @throws KERNEL_TOO_DEEP */
   #prepare(request: Request): void {
     const { parent } = request
     if (depthOf(request) > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
-    const options = parent === undefined ? this.#isolate(request) : this.#dispatching.get(parent)
-    if (options !== undefined) this.#dispatching.set(request, options)
+    const options = parent === undefined ? this.#isolate(request) : this.#dispatchOptions.get(parent)
+    if (options !== undefined) this.#dispatchOptions.set(request, options)
   }
 
   #isolate(request: Request): DispatchOptions | undefined {
@@ -205,7 +200,7 @@ export class HttpKernel implements RequestKernel {
   /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
   *#answerError(request: Request, error: unknown): Steps<Response> {
     const failures: unknown[] = []
-    // From here on a listener that fails is skipped: without this, the error page would fail with it.
+    // From here on the error of a listener only is logged: the error page must not fail with the listener.
     const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
       appendCause(failure, error)
       failures.push(failure)
@@ -213,20 +208,21 @@ export class HttpKernel implements RequestKernel {
       const message = 'The listener {listener} of {event} failed while an error was answered.'
       this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
     }
-    this.#dispatching.set(request, { ...this.#dispatching.get(request), onFailure })
+    this.#dispatchOptions.set(request, { ...this.#dispatchOptions.get(request), onFailure })
     try {
-      return yield* this.#handleError(request, error)
+      return yield* this.#dispatchException(request, error)
     } catch (thrown) {
       const unanswered = failures.length > 0 ? failures.at(-1) : thrown
       appendCause(unanswered, error)
       if (request.parent !== undefined) throw unanswered
       this.#logger.critical('An error could not be answered.', { exception: unanswered })
       const errors = unanswered === error ? [error] : [error, unanswered]
-      return answerLast(this.#lastResort, request, errors, this.#logger)
+      return callLastResort(this.#lastResort, request, errors, this.#logger)
     }
   }
 
-  *#handleError(request: Request, thrown: unknown): Steps<Response> {
+  /** @throws the error, as listeners have left it, if no listener has answered it */
+  *#dispatchException(request: Request, thrown: unknown): Steps<Response> {
     const event = new ExceptionEvent(this, request, thrown)
     yield this.#dispatch(event)
     if (event.response === undefined) {
@@ -234,7 +230,7 @@ export class HttpKernel implements RequestKernel {
       throw event.error
     }
     const response = asResponse(event.response)
-    if (!event.keepsStatus && response.status < 300) copyStatus(event.error, response)
+    if (!event.keepsStatus && response.status < 300) copyStatusAndHeaders(event.error, response)
     try {
       return yield* this.#respond(request, response)
     } catch (failure) {
@@ -247,23 +243,32 @@ export class HttpKernel implements RequestKernel {
   }
 
   #dispatch(event: KernelEvent): Promise<void> | undefined {
-    return this.#dispatcher.dispatch(event, this.#dispatching.get(event.request))
+    return this.#dispatcher.dispatch(event, this.#dispatchOptions.get(event.request))
+  }
+
+  /** A failure after the response is independent of any error before it. Later listeners are still called. */
+  readonly #reportLate = (failure: unknown, { name }: RegisteredListener): void => {
+    const message = 'The listener {listener} of kernel.terminate failed.'
+    this.#logger.critical(message, { listener: name, exception: failure })
   }
 }
 
-/** How many requests a sub-request is within; 0 for a main request. */
+/** The number of ancestors of a request; 0 for a main request. */
 function depthOf(request: Request): number {
   let depth = 0
   for (let { parent } = request; parent !== undefined; parent = parent.parent) depth++
   return depth
 }
 
-/** Only the main request answers this error: the error page of each sub-request would request itself again. */
+/**
+ * Whether a sub-request has failed because the nesting is too deep. Only the main request answers this error: the error
+ * page of each sub-request would request itself again.
+ */
 function isEndless(request: Request, error: unknown): boolean {
   return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
 }
 
-function copyStatus(error: unknown, response: Response): void {
+function copyStatusAndHeaders(error: unknown, response: Response): void {
   response.status = error instanceof HttpError ? error.status : 500
   if (!(error instanceof HttpError)) return
   for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)

@@ -98,7 +98,7 @@ export class Kernel {
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
     }
-    // In order: a bundle may depend on registrations of earlier bundles.
+    // One after another: a bundle may depend on registrations of earlier bundles.
     const collectorNames = new CollectorNames()
     for (const bundle of bundles) {
       try {
@@ -145,7 +145,7 @@ function decorate(bundle: Bundle, foundation: Foundation): Foundation {
   }
 }
 
-/** The methods of bundles. */
+/** The methods of a bundle that may fail. */
 type BundleStep = 'decorate' | 'register' | 'close'
 
 /** The error of a failed step. It names the bundle; its cause is the thrown value. */

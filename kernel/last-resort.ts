@@ -9,31 +9,33 @@ import { locateFrame } from '../lib/stack/stack-frames.ts'
 import type { DebugGate } from './debug-gate.ts'
 
 /**
- * Answers an error that nothing else could answer: the first of `errors`. The second is the error of the error page. It
- * depends on as little as possible. If it throws, the answer is a constant text.
+ * Answers a request whose error page has failed. The first of `errors` is the error of the request, the second is the
+ * error of the error page. A last resort depends on as little code as possible. If it throws, the response is constant.
  */
 export type LastResort = (request: Request, errors: readonly unknown[]) => Response
 
-/** The constant answer after the error page has failed. It depends on nothing that could fail as well. */
-export function lastResort(status = 500): Response {
+/**
+ * Creates the text response for an error that no other code can answer. It depends on nothing that could fail as well.
+ */
+export function createConstantResponse(status = 500): Response {
   return new Response(`${statusText(status)}\n`, {
     status,
     headers: { 'content-type': 'text/plain; charset=UTF-8', 'cache-control': 'no-cache, private' },
   })
 }
 
-/** Calls a last resort. If it fails, the answer is constant. */
-export function answerLast(
-  attempt: LastResort,
+/** Calls a last resort. If it fails, the response is constant. */
+export function callLastResort(
+  lastResort: LastResort,
   request: Request,
   errors: readonly unknown[],
   logger: Logger,
 ): Response {
   try {
-    return attempt(request, errors)
+    return lastResort(request, errors)
   } catch (failure) {
     logger.critical('The last resort failed.', { exception: failure })
-    return lastResort()
+    return createConstantResponse()
   }
 }
 
@@ -47,16 +49,16 @@ export interface DebugLastResortServices {
 
 /**
  * Creates the last resort that shows its errors to clients that may see debug output. The page is plain: listeners,
- * controllers and templates are not used, because one of them has just failed. All other clients get the constant answer.
+ * controllers and templates are not used, because one of them has just failed. Other clients get the constant response.
  */
 export function createDebugLastResort({ debugGate, directory, redactor }: DebugLastResortServices): LastResort {
   const excerpts = new SourceExcerpts(directory, redactor)
   return (request, errors) => {
-    if (!debugGate.allows(request)) return lastResort()
-    const [answered = [], ...failed] = errors.map(error => errorChain(flattenError(error)))
-    // The first error is also the last cause of the second one: it is shown once.
-    const isNew = (flat: FlatError) => !answered.some(known => known.message === flat.message)
-    const parts = [answered, ...failed.map(chain => chain.filter(isNew))].map((chain, index) => {
+    if (!debugGate.allows(request)) return createConstantResponse()
+    const [first = [], ...later] = errors.map(error => errorChain(flattenError(error)))
+    // The kernel appends the first error to the causes of the second error: it is shown only once.
+    const isNew = (flat: FlatError) => !first.some(known => known.message === flat.message)
+    const parts = [first, ...later.map(chain => chain.filter(isNew))].map((chain, index) => {
       const heading = index === 0 ? '' : '<h2>The error page failed, too</h2>\n'
       const texts = chain.map(flat => describe(flat, { directory, excerpts, redactor }))
       return `${heading}<pre>${escapeHtml(texts.join('\n\nCaused by '))}</pre>\n`
@@ -68,8 +70,8 @@ export function createDebugLastResort({ debugGate, directory, redactor }: DebugL
 const styles = 'body { font-family: sans-serif } p, pre { overflow-wrap: anywhere } pre { white-space: pre-wrap }'
 
 function toPage(request: Request, parts: readonly string[], redactor: Redactor): Response {
-  // Masking recognises the pairs of a URL only at the beginning of a text.
-  const asked = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
+  // The URL is masked alone: masking recognises the query of a URL only if the text begins with the URL.
+  const requestLine = escapeHtml(`${request.method} ${redactor.text(request.url)}`)
   const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -82,7 +84,7 @@ function toPage(request: Request, parts: readonly string[], redactor: Redactor):
 </head>
 <body>
 <h1>Internal Server Error</h1>
-<p>${asked}</p>
+<p>${requestLine}</p>
 ${parts.join('')}</body>
 </html>
 `

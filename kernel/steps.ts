@@ -1,14 +1,14 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 
 /**
- * Steps of which some may be asynchronous, as a generator function. `yield` takes the place of `await`: it gives back the
- * value, or the value of the promise, or throws the error of the promise.
+ * Steps as a generator: some of them may be asynchronous. `yield` takes the place of `await`. For a promise it gives
+ * back the value of the promise, or throws its error; it gives back any other value as it is.
  */
 export type Steps<result> = Generator<unknown, result, unknown>
 
 /**
- * Runs steps, and waits only for promises: all other steps go on at once. An `await` of a value that is already there would
- * cost a turn of the microtask queue. Returns a promise only if one of the steps was pending.
+ * Runs steps to their end, and waits only for promises: an `await` of any other value would cost a turn of the
+ * microtask queue. Returns a promise only if one of the steps was pending.
  */
 export function runSteps<result>(steps: Steps<result>): result | Promise<result> {
   let step = steps.next()
@@ -20,14 +20,15 @@ export function runSteps<result>(steps: Steps<result>): result | Promise<result>
 }
 
 async function runPending<result>(steps: Steps<result>, pending: unknown): Promise<result> {
-  let step = await settle(steps, pending)
+  let step = await resume(steps, pending)
   while (!step.done) {
-    step = isPending(step.value) ? await settle(steps, step.value) : steps.next(step.value)
+    step = isPending(step.value) ? await resume(steps, step.value) : steps.next(step.value)
   }
   return step.value
 }
 
-function settle<result>(steps: Steps<result>, pending: unknown): Promise<IteratorResult<unknown, result>> {
+/** Waits for a promise, and runs the next step with its value or its error. */
+function resume<result>(steps: Steps<result>, pending: unknown): Promise<IteratorResult<unknown, result>> {
   return Promise.resolve(pending).then(
     value => steps.next(value),
     error => steps.throw(error),

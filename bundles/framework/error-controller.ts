@@ -22,7 +22,7 @@ export interface ErrorControllerServices {
 
 type Renderer = (report: ErrorReport, view: View) => Response | Promise<Response>
 
-/** The first is for clients without a preference. */
+/** The media types of error responses. The first one is for clients without a preference. */
 const mediaTypes = ['text/html', 'application/problem+json', 'application/json', 'text/markdown', 'text/plain'] as const
 
 const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
@@ -33,7 +33,7 @@ const renderers: Record<(typeof mediaTypes)[number], Renderer> = {
   'text/plain': renderErrorText,
 }
 
-/** By the `_format` of the route. */
+/** The renderer for each `_format` of a route. */
 const formats: ReadonlyMap<unknown, Renderer> = new Map([
   ['html', renderErrorHtml],
   ['json', renderErrorProblem],
@@ -42,18 +42,18 @@ const formats: ReadonlyMap<unknown, Renderer> = new Map([
 ])
 
 /**
- * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the route,
- * or in the client's preferred type if the route has none of these formats. Clients that may see debug output also get
- * details and debug headers. All other clients get the status, and for a status below 500 the message.
+ * Creates the controller that answers errors as HTML, problem details (RFC 9457) or text: in the `_format` of the
+ * route, or in the client's preferred type if the route has none of these formats. Clients that may see debug output
+ * also get details and debug headers. All other clients get the status, and for a status below 500 the message.
  */
 export function createErrorController({ view, debugGate, redactor, directory }: ErrorControllerServices): Controller {
   return defineController('error_controller', [currentRequest], request => {
     const error = request.attributes.get('exception')
     const report = createErrorReport(error, { request, redactor, directory, isDebug: debugGate.allows(request) })
-    const fixed = formats.get(request.attributes.get('_format'))
-    const response = (fixed ?? negotiate(request))(report, view)
-    const finish = (rendered: Response) => complete(rendered, report, error, fixed === undefined)
-    // Rarely a promise.
+    const ofFormat = formats.get(request.attributes.get('_format'))
+    const response = (ofFormat ?? negotiate(request))(report, view)
+    const finish = (rendered: Response) => complete(rendered, report, error, ofFormat === undefined)
+    // A promise only if the page has a fragment.
     return response instanceof Promise ? response.then(finish) : finish(response)
   })
 }
@@ -77,10 +77,11 @@ function negotiate({ headers }: Request): Renderer {
   return renderers[preferredMediaType(headers, mediaTypes) ?? 'text/html']
 }
 
+/** The most bytes of a message in a header. */
 const byteLimit = 2000
 
 /** Adds the message and the place of an error to the headers of its response. */
-export function addDebugHeaders(headers: Headers, error: unknown, message: string): void {
+function addDebugHeaders(headers: Headers, error: unknown, message: string): void {
   headers.set('x-debug-exception', encode(cut(message)))
   const frame = parseStack(error)[0]
   if (frame?.file !== undefined) headers.set('x-debug-exception-file', `${encode(frame.file)}:${frame.line}`)
@@ -94,7 +95,7 @@ function cut(text: string): string {
     : new TextDecoder().decode(bytes.subarray(0, byteLimit), { stream: true })
 }
 
-/** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: JavaScript leaves five more alone. */
+/** Percent-encodes all but the unreserved characters of RFC 3986, section 2.3: `encodeURIComponent` keeps five more. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, mark => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }

@@ -22,7 +22,9 @@ import { StaticFileListener } from './listeners/static-file-listener.ts'
 import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
-/** The default listeners, error pages and template helpers of every application. It comes first in the list of bundles. */
+/**
+ * The default listeners, error pages and template helpers of every application. It comes first in the list of bundles.
+ */
 export const frameworkBundle: Bundle = {
   name: 'framework',
   isCore: true,
@@ -34,10 +36,10 @@ export const frameworkBundle: Bundle = {
     app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
     app.signals.on('server.listening', () => {
       void sweepTemporaryFiles(tmpdir())
-      // One worker is enough: all have the same routes.
+      // Only in one worker: all have the same routes.
       if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
     })
-    if (app.debugGate.isDebug) addDebugHelp(app)
+    if (app.debugGate.isDebug) addDevelopmentParts(app)
   },
 }
 
@@ -47,6 +49,7 @@ function addListeners(app: Application): void {
     directory: path.join(directory, 'var/sessions'),
     warn: (message, context) => logger.warning(message, context),
   })
+  // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),
     new HealthListener(signals),
@@ -60,7 +63,7 @@ function addListeners(app: Application): void {
     new ConditionalListener(),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
-  // In development, debug output is only for hosts of this machine.
+  // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
 }
 
@@ -70,7 +73,7 @@ function warnOfHiddenRoutes({ logger, routes }: Application): void {
   }
 }
 
-function addDebugHelp(app: Application): void {
+function addDevelopmentParts(app: Application): void {
   const { dispatcher, routes, view, debugGate } = app
   const listeners = [new RemoveCspListener(debugGate), new RobotsListener(debugGate)]
   for (const listener of listeners) listener.subscribe(dispatcher)

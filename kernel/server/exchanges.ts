@@ -11,12 +11,14 @@ export interface Exchange {
 
 /** An exchange that has not ended. */
 interface OpenExchange extends Exchange {
-  /** By `performance.now()`. */
+  /** The time of its arrival, by `performance.now()`. */
   readonly start: number
   isAnswered: boolean
 }
 
-/** The requests whose responses are not sent yet. A client may send several requests over one connection (pipelining). */
+/**
+ * The requests whose responses are not sent yet. A client may send several requests over one connection (pipelining).
+ */
 export class Exchanges {
   readonly #open = new Map<ServerResponse, OpenExchange>()
 
@@ -48,7 +50,7 @@ export class Exchanges {
     return [...this.#open.keys()].some(target => target.writableEnded && !target.writableFinished)
   }
 
-  /** The targets whose connection is closed. Node emits `close` only for the response that was being sent. */
+  /** The targets whose connection is closed. Node itself emits `close` only for the response that was being sent. */
   abandoned(): ServerResponse[] {
     return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)
   }
@@ -62,9 +64,9 @@ export class Exchanges {
   /** Waits until all complete requests of a connection are answered. Returns the targets of the incomplete ones. */
   async whenAnswered(socket: Socket): Promise<readonly ServerResponse[]> {
     const open = [...this.#open.keys()].filter(({ req }) => req.socket === socket)
-    const whole = open.find(({ req }) => req.complete)
-    if (whole === undefined) return open
-    await once(whole, 'close')
+    const complete = open.find(({ req }) => req.complete)
+    if (complete === undefined) return open
+    await once(complete, 'close')
     return this.whenAnswered(socket)
   }
 }

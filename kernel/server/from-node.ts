@@ -7,11 +7,11 @@ import { knownMethods } from '../../lib/http/request-line.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
-/** Creates a request from Node's. `onBodyRead` is called before the first byte of the body is read. */
+/** Creates a request from a message of Node. `onBodyRead` is called before the first byte of the body is read. */
 export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead: () => void): Request {
   const headers = Headers.fromRaw(message.rawHeaders)
   return new Request({
-    // A message that a server receives has both.
+    // A message that a server receives has a method and a URL.
     method: message.method as string,
     target: message.url as string,
     httpVersion: message.httpVersion,
@@ -19,7 +19,7 @@ export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxie
     // A TLS socket has the property `encrypted`; a plain one does not.
     connection: message.socket as Connection,
     trustedProxies,
-    body: hasBody(headers) ? readBodyOf(message, headers, onBodyRead) : undefined,
+    body: hasBody(headers) ? createBody(message, headers, onBodyRead) : undefined,
   })
 }
 
@@ -28,7 +28,7 @@ function hasBody(headers: Headers): boolean {
   return headers.has('content-length') || headers.has('transfer-encoding')
 }
 
-function readBodyOf(message: IncomingMessage, headers: Headers, onRead: () => void): RequestBody {
+function createBody(message: IncomingMessage, headers: Headers, onRead: () => void): RequestBody {
   const length = headers.get('content-length')
   return new RequestBody({
     stream: message,
@@ -39,11 +39,12 @@ function readBodyOf(message: IncomingMessage, headers: Headers, onRead: () => vo
   })
 }
 
+/** The bytes, and the milliseconds, for the rest of a body that the application has not read. */
 const byteLimit = 16 * 1024 * 1024
 const timeLimit = 2000
 
-/** Whether a body is declared larger than {@link drain} reads: the connection cannot be used after the response. */
-export function isBeyondDrain(message: IncomingMessage): boolean {
+/** Whether {@link skipBody} would not read to the end of a body: the connection cannot be used after the response. */
+export function isTooLongToSkip(message: IncomingMessage): boolean {
   return !message.complete && Number(message.headers['content-length']) > byteLimit
 }
 
@@ -51,14 +52,14 @@ export function isBeyondDrain(message: IncomingMessage): boolean {
  * Reads the rest of a body that the application has not read: the client then receives the response, and can use the
  * connection again. Clients that send more than 16 MiB, or for longer than two seconds, are cut off.
  */
-export function drain(message: IncomingMessage): void {
+export function skipBody(message: IncomingMessage): void {
   if (message.complete) return
   const { socket } = message
   let left = byteLimit
   const cutOff = () => socket.destroy()
   const timer = setTimeout(cutOff, timeLimit)
-  // Node calls it after a response with `Connection: close`. Closing a connection on which the client still sends causes a
-  // reset, and many clients then lose the response (RFC 9112, section 9.6).
+  // Node calls `destroySoon` after a response with `Connection: close`. Closing a connection on which the client still
+  // sends causes a reset, and many clients then lose the response (RFC 9112, section 9.6).
   socket.destroySoon = () => {
     if (message.complete) Socket.prototype.destroySoon.call(socket)
     else {
@@ -84,13 +85,16 @@ const statuses: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
 }
 
-/** Milliseconds that a client has to receive the response. */
-const patience = 200
+/** Milliseconds that a client has to receive the response of {@link refuseBytes}. */
+const refusalTime = 200
 
-/** Answers bytes that are not a request (RFC 9112, section 2.2) and ends the connection, as no later request can be found. */
+/**
+ * Answers bytes that are not a request (RFC 9112, section 2.2) and ends the connection, as no later request can be
+ * found.
+ */
 export function refuseBytes(socket: Socket, code: string): void {
   const status = statuses[code] ?? 400
   const allow = status === 405 ? `Allow: ${knownMethods.join(', ')}\r\n` : ''
   socket.end(`HTTP/1.1 ${status} ${statusText(status)}\r\n${allow}Connection: close\r\nContent-Length: 0\r\n\r\n`)
-  setTimeout(() => socket.destroy(), patience).unref()
+  setTimeout(() => socket.destroy(), refusalTime).unref()
 }

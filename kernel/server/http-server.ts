@@ -10,7 +10,7 @@ export interface TlsIdentity {
   readonly key: string
 }
 
-/** Milliseconds. Node's default interval is 30 seconds: a slow client would keep its connection for too long. */
+/** Milliseconds. With Node's default interval of 30 seconds, a slow client would keep its connection for too long. */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
@@ -48,8 +48,8 @@ export interface ClosingTimes {
 const sweepInterval = 50
 
 /**
- * Accepts no new connections and waits until all are closed: idle ones after the linger time, all others at the deadline.
- * Returns the number of connections that were cut off at the deadline.
+ * Accepts no new connections and waits until all are closed: idle ones after the linger time, all others at the
+ * deadline. Returns the number of connections that were cut off at the deadline.
  */
 export async function closeServer(
   server: Server,
@@ -65,19 +65,19 @@ export async function closeServer(
   }
   // Input is read first: after a busy time, an unread request may wait on a connection that looks idle.
   const sweepSoon = () => setImmediate(sweep)
-  let sweeper: NodeJS.Timeout | undefined
-  const lingerer = setTimeout(() => {
+  let sweepTimer: NodeJS.Timeout | undefined
+  const lingerTimer = setTimeout(() => {
     sweepSoon()
-    sweeper = setInterval(sweepSoon, sweepInterval)
+    sweepTimer = setInterval(sweepSoon, sweepInterval)
   }, linger)
-  let left = 0
-  const timer = setTimeout(() => {
-    left = sockets.size
+  let cutOff = 0
+  const deadlineTimer = setTimeout(() => {
+    cutOff = sockets.size
     // Node's closeAllConnections() leaves out connections before the end of their TLS handshake.
     for (const socket of sockets) socket.destroy()
   }, deadline)
   // The close() of an HTTP server would close idle connections at once.
   await new Promise<void>(resolve => TcpServer.prototype.close.call(server, () => resolve()))
-  for (const timeout of [lingerer, sweeper, timer]) clearTimeout(timeout)
-  return left
+  for (const timeout of [lingerTimer, sweepTimer, deadlineTimer]) clearTimeout(timeout)
+  return cutOff
 }

@@ -9,10 +9,10 @@ import type { Logger } from '../../lib/log/logger.ts'
 import type { Signals } from '../../lib/signals.ts'
 import type { DebugGate } from '../debug-gate.ts'
 import type { HttpKernel } from '../http-kernel.ts'
-import { lastResort } from '../last-resort.ts'
+import { createConstantResponse } from '../last-resort.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
 import { Exchanges } from './exchanges.ts'
-import { drain, fromNode, isBeyondDrain, refuseBytes } from './from-node.ts'
+import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts'
 import { type ClosingTimes, closeServer, createServer, type TlsIdentity } from './http-server.ts'
 import { type OnStreamFailure, toNode } from './to-node.ts'
 
@@ -41,14 +41,14 @@ export interface NodeServerOptions {
   /** Milliseconds until an unanswered request gets a 503; a minute by default. */
   readonly answerTimeout?: number
   /**
-   * Milliseconds without traffic until a connection is closed, unless it waits for a stream of the application; two minutes
-   * by default.
+   * Milliseconds without traffic until a connection is closed, unless it waits for a stream of the application; two
+   * minutes by default.
    */
   readonly idleTimeout?: number
 }
 
 /** Milliseconds between two checks for unanswered requests. */
-const sweepInterval = 1_000
+const checkInterval = 1_000
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
@@ -91,20 +91,21 @@ export class NodeServer {
     })
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => void this.#refuse(error, socket as Socket))
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error: NodeJS.ErrnoException) => reject(describe(error, host, port)))
+      server.once('error', (error: NodeJS.ErrnoException) => reject(toListenError(error, host, port)))
       server.listen(port, host, resolve)
     })
     this.#server = server
-    const sweeper = setInterval(() => this.#giveUp(), sweepInterval).unref()
-    server.on('close', () => clearInterval(sweeper))
+    const checker = setInterval(() => this.#checkExchanges(), checkInterval).unref()
+    server.on('close', () => clearInterval(checker))
     const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
     this.#app.signals.emit('server.listening', { url })
     return url
   }
 
   /**
-   * Stops the server. New connections are refused; open requests are answered with `Connection: close`. An idle connection
-   * may linger for one more request. At the deadline all other connections are cut off. A second call can shorten the time.
+   * Stops the server. New connections are refused; open requests are answered with `Connection: close`. An idle
+   * connection may linger for one more request. At the deadline all other connections are cut off. A second call can
+   * shorten the time.
    */
   async close(times?: ClosingTimes): Promise<void> {
     const server = this.#server
@@ -117,24 +118,24 @@ export class NodeServer {
     signals.emit('server.closed', undefined)
   }
 
-  /** Never rejects. */
+  /** Handles one request and sends its response. Never rejects. */
   async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
-    // The response before this request had `Connection: close`: the client must send it again (RFC 9112, section 9.6).
+    // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
     let isContinued = !asksToContinue
     const request = fromNode(message, this.#options.trustedProxies, () => {
       if (!isContinued) target.writeContinue()
       isContinued = true
     })
-    // The bytes after it may be the rest of its body: they are not parsed as a request.
+    // The next bytes of the connection may be a part of this body: they must not be parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
     this.#exchanges.begin(request, target)
     this.#app.debugGate.identify(request)
     const response = await this.#app.kernel.handle(request)
-    // Without `100 Continue` Node closes the connection itself, as the body may or may not follow.
-    if (isBeyondDrain(message)) this.#endAfter(target)
+    if (isTooLongToSkip(message)) this.#endAfter(target)
     this.#send(request, response, target)
-    drain(message)
+    // If the client still waits for `100 Continue`, Node closes the connection itself: the body may or may not follow.
+    skipBody(message)
   }
 
   /** Ends the connection after this response, with `Connection: close`. */
@@ -143,24 +144,10 @@ export class NodeServer {
     this.#ending.add(target.req.socket)
   }
 
-  /**
-   * Refuses bytes that are not a request, and requests for a tunnel. Earlier requests of the connection are answered first:
-   * Node would drop them. Never rejects.
-   */
-  async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
-    if (this.#broken.has(socket)) return
-    this.#broken.add(socket)
-    const cutShort = await this.#exchanges.whenAnswered(socket)
-    this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
-    // After the head of a response there is no place for another.
-    if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
-    else socket.destroy()
-  }
-
-  /** Never throws. */
+  /** Sends a response, and dispatches `kernel.terminate` at its end. Never throws. */
   #send(request: Request, response: Response, target: ServerResponse): void {
     const { kernel, logger } = this.#app
-    // The client has got a 503 before.
+    // The request was overdue: a 503 is already sent.
     if (!this.#exchanges.claim(target)) {
       discard(response.body)
       return
@@ -172,15 +159,15 @@ export class NodeServer {
       this.#exchanges.end(target)
       void kernel.terminate(request, sent, wasSent(target, socket), streamError)
     }
-    // The client has left.
+    // The client has left: 'close' was emitted before, or never is.
     if (target.destroyed || socket.destroyed) {
       discard(response.body)
       terminate()
       return
     }
-    // Emitted once, after the response or when the client leaves.
+    // 'close' is emitted once: after the response, or when the client leaves.
     target.on('close', terminate)
-    // All pipelined requests are answered; only the last response closes the connection.
+    // During a shutdown the last response closes the connection: earlier pipelined requests are still answered.
     const isFinal = this.#isDraining && this.#exchanges.isLast(target)
     if (isFinal) this.#ending.add(socket)
     let hasFailed = false
@@ -192,7 +179,7 @@ export class NodeServer {
       }
       if (hasFailed) logger.critical('A response could not be sent.', { exception: error })
       // The error page may be a stream as well.
-      const answer = hasFailed ? lastResort() : await kernel.answerError(request, error)
+      const answer = hasFailed ? createConstantResponse() : await kernel.answerError(request, error)
       hasFailed = true
       if (target.destroyed) {
         discard(answer.body)
@@ -207,7 +194,7 @@ export class NodeServer {
     else write()
   }
 
-  /** Never throws. */
+  /** Writes a response. If its head cannot be written, a constant response takes its place. Never throws. */
   #write(response: Response, target: ServerResponse, isFinal: boolean, onFailure: OnStreamFailure): void {
     try {
       if (isFinal) response.headers.set('connection', 'close')
@@ -216,31 +203,47 @@ export class NodeServer {
       this.#app.logger.critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
-      else this.#write(lastResort(), target, isFinal, onFailure)
+      else this.#write(createConstantResponse(), target, isFinal, onFailure)
     }
   }
 
-  /** Answers overdue requests with 503; their own responses are dropped later. */
-  #giveUp(): void {
+  /**
+   * Refuses bytes that are not a request, and requests for a tunnel. Earlier requests of the connection are answered
+   * first: Node would drop them. Never rejects.
+   */
+  async #refuse({ code }: Pick<NodeJS.ErrnoException, 'code'>, socket: Socket): Promise<void> {
+    if (this.#broken.has(socket)) return
+    this.#broken.add(socket)
+    const cutShort = await this.#exchanges.whenAnswered(socket)
+    this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
+    // After the head of a response there is no place for another.
+    if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
+    else socket.destroy()
+  }
+
+  /** Ends the exchanges of closed connections. Answers overdue requests with 503, and drops their own responses. */
+  #checkExchanges(): void {
     const { logger } = this.#app
     const { answerTimeout = 60_000 } = this.#options
     for (const target of this.#exchanges.abandoned()) target.emit('close')
     for (const { request, target } of this.#exchanges.overdue(answerTimeout)) {
       const { method, url } = request
       logger.critical('A request was not answered in time: {method} {url}.', { method, url })
-      const response = lastResort(503)
+      const response = createConstantResponse(503)
       response.headers.set('connection', 'close')
       this.#send(request, response, target)
     }
   }
 }
 
-/** Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response. */
+/**
+ * Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
+ */
 function wasSent(target: ServerResponse, socket: Socket): boolean {
   return target.writableFinished && (!socket.destroyed || socket.writableFinished)
 }
 
-function describe(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function toListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code === 'EADDRINUSE') return new SERVER_PORT_TAKEN([port, host], { cause: error })
   return new SERVER_LISTEN_FAILED([`${host}:${port}`, error.message], { cause: error })
 }

@@ -7,22 +7,7 @@ import type { Headers } from '../../lib/http/headers.ts'
 import { discard, isBodiless, type Response } from '../../lib/http/response.ts'
 import { SERVER_STREAM_INVALID } from './errors.ts'
 
-/**
- * Sets the Content-Length of texts and bytes; no other code does. The application sets that of a stream, if it is known.
- * HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
- */
-export function setContentLength({ body, headers, status }: Response): void {
-  if (isBodiless(status)) headers.delete('content-length')
-  else if (!(body instanceof Readable)) {
-    headers.set('content-length', String(body === null ? 0 : Buffer.byteLength(body)))
-  }
-}
-
-/**
- * Sends a response. The head of a stream may be sent later.
- *
- * @throws HTTP_STREAM_USED
- */
+/** Sends a response. Returns before a stream has ended, and maybe before its head is sent. @throws HTTP_STREAM_USED */
 export function toNode(response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
   const { body, status } = response
   setContentLength(response)
@@ -42,7 +27,26 @@ export function toNode(response: Response, target: ServerResponse, onFailure: On
   else target.end(body ?? undefined)
 }
 
-/** Called once when a stream cannot be sent to its end. Before the head was sent, another response can take its place. */
+/**
+ * Sets the Content-Length of texts and bytes; no other code does. The application sets that of a stream, if it is
+ * known. HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
+ */
+export function setContentLength({ body, headers, status }: Response): void {
+  if (isBodiless(status)) headers.delete('content-length')
+  else if (!(body instanceof Readable)) {
+    headers.set('content-length', String(body === null ? 0 : Buffer.byteLength(body)))
+  }
+}
+
+/** Writes the status and the headers of a response; they are sent with its first bytes. */
+function writeHead(target: ServerResponse, { headers, status }: Response): void {
+  // Node takes the flat list of names and values as it is.
+  target.writeHead(status, headers.toRaw() as string[])
+}
+
+/**
+ * Called once when a stream cannot be sent to its end. Before the head was sent, another response can take its place.
+ */
 export type OnStreamFailure = (error: unknown) => void
 
 /** Milliseconds of silence after which the system probes whether the client still exists. */
@@ -52,17 +56,12 @@ const probeDelay = 60_000
 const headDelay = 100
 
 /**
- * Sends a stream while it is read. The head is sent with the first chunk, or after a short delay. For server-sent events
- * it is sent at once, because `EventSource` waits for it. A stream that does not have its Content-Length fails: a client
- * would read the surplus as the next response, and wait for missing bytes (RFC 9112, section 6.3). All code that reads the
- * stream runs in the caller's async context.
+ * Sends a stream while it is read. The head is sent with the first chunk, or after a short delay. For server-sent
+ * events it is sent at once, because `EventSource` waits for it. A stream that does not have its Content-Length fails:
+ * a client would read the surplus as the next response, and wait for missing bytes (RFC 9112, section 6.3). All code
+ * that reads the stream runs in the caller's async context.
  */
-export function sendStream(
-  body: Readable,
-  response: Response,
-  target: ServerResponse,
-  onFailure: OnStreamFailure,
-): void {
+function sendStream(body: Readable, response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
   const { headers } = response
   const sendHead = () => {
     if (target.headersSent) return
@@ -126,10 +125,4 @@ export function sendStream(
 
 function isEventStream(headers: Headers): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') === true
-}
-
-/** Writes the status and the headers of a response; they are sent with its first bytes. */
-export function writeHead(target: ServerResponse, { headers, status }: Response): void {
-  // A flat list of names and values: node takes it as it is.
-  target.writeHead(status, headers.toRaw() as string[])
 }

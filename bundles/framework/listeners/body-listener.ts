@@ -8,8 +8,8 @@ const requestPriority = 10
 const terminatePriority = -2048
 
 /**
- * Reads JSON, form and text bodies before the controller runs. The limit is the default `_body_limit` of the route. Removes
- * uploaded files at the end of the request.
+ * Reads JSON, form and text bodies before the controller runs. A route can set the limit: `_body_limit` in its
+ * defaults. Removes uploaded files at the end of the request.
  */
 export class BodyListener {
   subscribe(dispatcher: EventDispatcher): void {

@@ -7,7 +7,7 @@ import type { Headers } from '../../../lib/http/headers.ts'
 import { type Coding, preferredCoding } from '../../../lib/http/negotiation.ts'
 import { type Body, isBodiless, type Response, weakenEtag } from '../../../lib/http/response.ts'
 
-/** After all listeners that read or change the body, and after the SessionListener, which changes its caching. */
+/** After all listeners that read or change the body, and after the SessionListener, which sets Cache-Control. */
 const priority = -1100
 
 /** For a response that is compressed only once, gzip is faster than Brotli at the same size. */
@@ -33,15 +33,15 @@ export class CompressionListener {
     weakenEtag(headers)
     if (isNotModified(request, response)) return undefined
     const compressed = compress(body, coding)
-    if (compressed instanceof Promise) return compressed.then(bytes => put(response, body, bytes, coding))
-    put(response, body, compressed, coding)
+    if (compressed instanceof Promise) return compressed.then(bytes => replaceBody(response, body, bytes, coding))
+    replaceBody(response, body, compressed, coding)
     return undefined
   }
 }
 
 type PresentBody = NonNullable<Body>
 
-/** Headers that are only true for the uncompressed bytes. */
+/** Headers that describe exactly these bytes: a body with one of them is not compressed. */
 const bodyHeaders: readonly string[] = ['content-encoding', 'content-digest', 'repr-digest']
 
 function canBeCompressed(body: PresentBody, { headers, status }: Response): boolean {
@@ -58,7 +58,7 @@ function addToVary(headers: Headers): void {
   else if (!/\*|\baccept-encoding\b/i.test(vary)) headers.set('vary', `${vary}, Accept-Encoding`)
 }
 
-function put(response: Response, body: PresentBody, compressed: Uint8Array | Readable, coding: Coding): void {
+function replaceBody(response: Response, body: PresentBody, compressed: Uint8Array | Readable, coding: Coding): void {
   if (!(body instanceof Readable || compressed instanceof Readable)) {
     const size = Buffer.byteLength(body)
     if (compressed.length >= size) return

@@ -20,7 +20,7 @@ export class ErrorListener {
   readonly #logger: Logger
   readonly #missLevel: MissLevel
 
-  /** Developers need to see misses; in production, scanners would fill the log with them. */
+  /** In production, scanners would fill the log with misses, so their level is lower there. */
   constructor(logger: Logger, missLevel: MissLevel) {
     this.#logger = logger.channel('request')
     this.#missLevel = missLevel
@@ -55,7 +55,7 @@ export class ErrorListener {
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
     const response = await event.kernel.handle(request, { catchErrors: false })
-    // For the RemoveCspListener.
+    // The RemoveCspListener reads this attribute.
     event.request.attributes.set('_remove_csp_headers', true)
     event.respond(response)
   }
@@ -72,8 +72,8 @@ function isMissOrRefusal({ code, status }: HttpError): boolean {
 
 /** The format of the route; for a sub-request without a route, the format of its parent. */
 function findFormat(request: Request): string | undefined {
-  for (let asked: Request | undefined = request; asked !== undefined; asked = asked.parent) {
-    if (asked.attributes.has('_format')) return asked.attributes.get('_format')
+  for (let current: Request | undefined = request; current !== undefined; current = current.parent) {
+    if (current.attributes.has('_format')) return current.attributes.get('_format')
   }
   return undefined
 }

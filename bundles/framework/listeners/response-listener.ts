@@ -3,7 +3,7 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import type { Request } from '../../../lib/http/request.ts'
 import { contentTypeOf, isBodiless, type Response } from '../../../lib/http/response.ts'
 
-/** First, so that all other listeners see the headers that will be sent. */
+/** The default. The framework is registered first, so other listeners without a priority see the completed headers. */
 const priority = 0
 
 /**

@@ -2,12 +2,12 @@ import type { DebugGate } from '../../../kernel/debug-gate.ts'
 import { ResponseEvent } from '../../../kernel/events.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 
-/** After all other listeners of headers, so that a page can set its own value. */
+/** After the listeners of applications, so that one of them can set its own value. */
 const priority = -255
 
 /**
- * Keeps pages of development out of search engines. Registered only in debug mode. Clients that may not see debug output get
- * no such header, as in production.
+ * Keeps pages of development out of search engines. Registered only in debug mode. Clients that may not see debug
+ * output get no such header, as in production.
  */
 export class RobotsListener {
   readonly #debugGate: Pick<DebugGate, 'allows'>
