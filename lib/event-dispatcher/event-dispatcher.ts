@@ -28,7 +28,7 @@ export interface RegisteredListener {
   readonly name: string
   /** Higher is called earlier. Equal priorities are called in the order of registration. */
   readonly priority: number
-  /** The bundle that registered the listener. Absent if it was no bundle. */
+  /** The bundle that registered the listener. Absent if other code registered it. */
   readonly owner?: string
 }
 
@@ -62,8 +62,8 @@ export abstract class EventDispatcher {
   }
 
   /**
-   * Calls the listeners of the event's class. Returns a promise only if a listener has returned one; without it all listeners
-   * have already ended. By default the error of a listener ends the dispatch.
+   * Calls the listeners of the event's class. Returns a promise only if a listener has returned one; without it all
+   * listeners have already ended. By default the error of a listener ends the dispatch.
    */
   abstract dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined
 
@@ -112,7 +112,7 @@ class PlainEventDispatcher extends EventDispatcher {
 
   override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
     const listeners = this.listeners(event.constructor as unknown as EventClass)
-    return options === undefined ? callFrom(0, listeners, event) : callChosen(0, listeners, event, options)
+    return options === undefined ? callFrom(0, listeners, event) : callWithOptions(0, listeners, event, options)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {
@@ -134,7 +134,7 @@ function callFrom(start: number, listeners: readonly RegisteredListener[], event
 }
 
 /** {@link callFrom} with options, in its own function so that the usual dispatch stays fast. */
-function callChosen(
+function callWithOptions(
   start: number,
   listeners: readonly RegisteredListener[],
   event: Event,
@@ -144,7 +144,7 @@ function callChosen(
   for (const [index, entry] of listeners.entries()) {
     if (event.isPropagationStopped) break
     if (index < start || only?.(entry) === false) continue
-    const goOn = () => callChosen(index + 1, listeners, event, options)
+    const goOn = () => callWithOptions(index + 1, listeners, event, options)
     try {
       const pending = entry.listener(event)
       if (!isThenable(pending)) continue
@@ -159,7 +159,7 @@ function callChosen(
   return undefined
 }
 
-/** Whether a listener has returned a promise. */
+/** Whether a value, such as the result of a listener, is a promise or has a `then` like one. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | undefined | null)?.then === 'function'
 }

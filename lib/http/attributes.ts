@@ -10,7 +10,7 @@ export interface KnownAttributes {
 /** The type of an attribute: that of its name if the name is known, otherwise `unknown`. */
 export type AttributeValue<name extends string> = name extends keyof KnownAttributes ? KnownAttributes[name] : unknown
 
-/** Values that listeners and controllers attach to a request, by name. */
+/** The values that listeners and controllers attach to a request, by name. */
 export interface Attributes extends Omit<Map<string, unknown>, 'get' | 'set'> {
   get<name extends string>(name: name): AttributeValue<name> | undefined
   set<name extends string>(name: name, value: AttributeValue<name>): this

@@ -14,12 +14,19 @@ const compressible =
   /^(?:text\/(?!event-stream)|image\/(?:svg\+xml|bmp|x-icon|vnd\.microsoft\.icon)|font\/[ot]tf|application\/(?:json|javascript|xml|wasm|x-ndjson|[^;]*\+(?:json|xml)))/i
 
 /**
- * Whether content of a type gets much smaller: text does, a format with its own compression does not. Server-sent events
- * are not compressed, because proxies between would buffer them.
+ * Whether content of a type gets much smaller: text does, a format with its own compression does not. Server-sent
+ * events are not compressed, because proxies between would buffer them.
  */
 export function isCompressible(contentType: string | null): boolean {
   return contentType !== null && compressible.test(contentType)
 }
+
+const { constants } = zlib
+const brotli = promisify(zlib.brotliCompress)
+const gzip = promisify(zlib.gzip)
+
+/** The default quality of Brotli is 60 times slower. */
+const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 
 /** Compresses a body. Returns a promise for a large one, so that other requests do not wait. */
 export function compress(body: NonNullable<Body>, coding: Coding): Uint8Array | Readable | Promise<Uint8Array> {
@@ -43,10 +50,3 @@ function compressStream(body: Readable, coding: Coding): Readable {
   // The reader of the compressor gets the errors.
   return pipeline(body, compressor, () => undefined)
 }
-
-const { constants } = zlib
-const brotli = promisify(zlib.brotliCompress)
-const gzip = promisify(zlib.gzip)
-
-/** The default quality of Brotli is 60 times slower. */
-const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }

@@ -6,8 +6,8 @@ import { discard, type Response } from './response.ts'
 export type ConditionResult = 'fulfilled' | 'not-modified' | 'failed'
 
 /**
- * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would get
- * (RFC 9110, section 13.2.2).
+ * Compares the conditions of a GET or HEAD request with the `etag` and `last-modified` of the response that it would
+ * get (RFC 9110, section 13.2.2).
  */
 export function checkConditions(request: Headers, selected: Headers): ConditionResult {
   const etag = selected.get('etag')
@@ -15,11 +15,11 @@ export function checkConditions(request: Headers, selected: Headers): ConditionR
 
   const ifMatch = request.get('if-match')
   if (ifMatch !== null) {
-    if (!listsTag(ifMatch, etag, isSame)) return 'failed'
+    if (!listsTag(ifMatch, etag, matchesStrongly)) return 'failed'
   } else if (modified > parseDate(request.get('if-unmodified-since'))) return 'failed'
 
   const ifNoneMatch = request.get('if-none-match')
-  if (ifNoneMatch !== null) return listsTag(ifNoneMatch, etag, meansSame) ? 'not-modified' : 'fulfilled'
+  if (ifNoneMatch !== null) return listsTag(ifNoneMatch, etag, matchesWeakly) ? 'not-modified' : 'fulfilled'
   return modified <= parseDate(request.get('if-modified-since')) ? 'not-modified' : 'fulfilled'
 }
 
@@ -27,20 +27,22 @@ export function checkConditions(request: Headers, selected: Headers): ConditionR
 export function isRangeFresh(request: Headers, selected: Headers): boolean {
   const ifRange = request.get('if-range')
   if (ifRange === null) return true
-  return isSame(ifRange, selected.get('etag')) || ifRange === selected.get('last-modified')
+  return matchesStrongly(ifRange, selected.get('etag')) || ifRange === selected.get('last-modified')
 }
 
-/** Tags are in quotes and may contain commas. */
+/** Whether a list of etags contains a matching one. Etags are in quotes, which may contain commas. */
 function listsTag(list: string, etag: string | null, matches: (a: string, b: string | null) => boolean): boolean {
   if (list.trim() === '*') return true
   return list.match(/(?:W\/)?"[^"]*"/g)?.some(tag => matches(tag, etag)) ?? false
 }
 
-function isSame(a: string, b: string | null): boolean {
+/** The strong comparison of RFC 9110, section 8.8.3.2: weak tags are never equal. */
+function matchesStrongly(a: string, b: string | null): boolean {
   return a === b && a.startsWith('"')
 }
 
-function meansSame(a: string, b: string | null): boolean {
+/** The weak comparison: `W/` does not matter. */
+function matchesWeakly(a: string, b: string | null): boolean {
   return b !== null && a.replace(/^W\//, '') === b.replace(/^W\//, '')
 }
 
@@ -60,13 +62,13 @@ export function isNotModified({ headers, method }: Request, response: Response):
   return checkConditions(headers, response.headers) === 'not-modified'
 }
 
-/** Fields that describe a body, which a 304 does not have (RFC 9110, section 15.4.5). */
-const fields = ['content-encoding', 'content-language', 'content-length', 'content-range', 'content-type']
+/** Fields that describe a body. A 304 has none (RFC 9110, section 15.4.5). */
+const bodyFields = ['content-encoding', 'content-language', 'content-length', 'content-range', 'content-type']
 
-/** Turns a response into a 304: the copy of the client is still good. A stream is destroyed. */
+/** Turns a response into a 304: the copy of the client is still valid. A stream is destroyed. */
 export function toNotModified(response: Response): Response {
   const { body, headers } = response
-  for (const field of fields) headers.delete(field)
+  for (const field of bodyFields) headers.delete(field)
   discard(body)
   response.status = 304
   response.body = null

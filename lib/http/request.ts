@@ -34,8 +34,8 @@ export interface RequestInit {
 }
 
 /**
- * A request. Members are named as in the Fetch API where it has them. A malformed request can be read without an error: its
- * `problem` is the error with which the ValidateRequestListener refuses it.
+ * A request. Members are named as in the Fetch API where it has them. A malformed request can be read without an error:
+ * its `problem` is the error with which the ValidateRequestListener refuses it.
  */
 export class Request {
   readonly method: string
@@ -43,7 +43,7 @@ export class Request {
   readonly target: string
   readonly headers: Headers
   readonly httpVersion: string
-  // A map that knows the types of some of its values.
+  // The type of Map does not have the types of the known attributes.
   readonly attributes: Attributes = new Map<string, unknown>() as Attributes
   /** The first error in the request line, the Host or the forwarding headers. */
   readonly problem: HttpError | undefined
@@ -67,10 +67,10 @@ export class Request {
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
     this.httpVersion = init.httpVersion ?? '1.1'
-
     this.body = init.body ?? new RequestBody(null)
 
     let problem: HttpError | undefined
+    // Each error is kept for later: the constructor does not throw it.
     const attempt = <value>(read: () => value, fallback: value): value => {
       try {
         return read()
@@ -123,7 +123,9 @@ export class Request {
     return this.#host?.name ?? ''
   }
 
-  /** The port that the client has used: that of a trusted proxy, else that of the host, else the default of the scheme. */
+  /**
+   * The port that the client has used: that of a trusted proxy, else that of the host, else the default of the scheme.
+   */
   get port(): number {
     return this.forwarded.port ?? this.#host?.port ?? defaultPorts[this.scheme]
   }
@@ -180,7 +182,9 @@ export class Request {
     return this.#parent
   }
 
-  /** The session: created with the first access, read with the first use. @throws TypeError without a SessionListener */
+  /**
+   * The session: created with the first access, read with the first use. @throws TypeError without a SessionListener
+   */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.()

@@ -4,7 +4,9 @@ import { Readable } from 'node:stream'
 import { HTTP_JSON_INVALID, HTTP_REDIRECT_INVALID, HTTP_STATUS_INVALID } from './errors.ts'
 import { Headers, type HeadersInit } from './headers.ts'
 
-/** The body of a response. Text is sent as UTF-8. A stream is read while it is sent, and destroyed if the client leaves. */
+/**
+ * The body of a response. Text is sent as UTF-8. A stream is read while it is sent, and destroyed if the client leaves.
+ */
 export type Body = string | Uint8Array | Readable | null
 
 /** The status (200 by default) and headers of a response. */
@@ -13,7 +15,7 @@ export interface ResponseInit {
   readonly headers?: HeadersInit
 }
 
-/** A response. Status, headers and body may be changed until it is sent. */
+/** A response. Its status, headers and body may be changed until it is sent. */
 export class Response {
   readonly headers: Headers
   /** Bytes of the body before compression; `undefined` without compression, and for a stream. */
@@ -30,12 +32,12 @@ export class Response {
 
   /** HTML in UTF-8. */
   static html(body: string, init?: ResponseInit): Response {
-    return withType(new Response(body, init), 'text/html; charset=UTF-8')
+    return withDefaultType(new Response(body, init), 'text/html; charset=UTF-8')
   }
 
   /** Plain text in UTF-8. */
   static text(body: string, init?: ResponseInit): Response {
-    return withType(new Response(body, init), 'text/plain; charset=UTF-8')
+    return withDefaultType(new Response(body, init), 'text/plain; charset=UTF-8')
   }
 
   /**
@@ -47,7 +49,7 @@ export class Response {
     // The type of JSON.stringify leaves out that it may return `undefined`.
     const text = JSON.stringify(data) as string | undefined
     if (text === undefined) throw new HTTP_JSON_INVALID([typeof data])
-    return withType(new Response(text, init), 'application/json')
+    return withDefaultType(new Response(text, init), 'application/json')
   }
 
   /**
@@ -67,7 +69,7 @@ export class Response {
 
   /** A stream, with the type `application/octet-stream` by default. */
   static stream(body: Readable, init?: ResponseInit): Response {
-    return withType(new Response(body, init), 'application/octet-stream')
+    return withDefaultType(new Response(body, init), 'application/octet-stream')
   }
 
   /** A status without a body, 204 by default. */
@@ -75,7 +77,9 @@ export class Response {
     return new Response(null, { status })
   }
 
-  /** Sets an etag of the body, unless there is one or the body is a stream. A client that has the body then gets a 304. */
+  /**
+   * Sets an etag of the body, unless there is one or the body is a stream. A client that has the body then gets a 304.
+   */
   withEtag(): this {
     const { body, headers } = this
     if ((typeof body === 'string' || body instanceof Uint8Array) && !headers.has('etag')) {
@@ -115,7 +119,7 @@ function ignore(): void {}
 /** The statuses that Symfony accepts. 201 has the location of a created resource; 300 and 304 do not redirect. */
 const redirectStatuses: ReadonlySet<number> = new Set([201, 301, 302, 303, 307, 308])
 
-function withType(response: Response, type: string): Response {
+function withDefaultType(response: Response, type: string): Response {
   if (!response.headers.has('content-type')) response.headers.set('content-type', type)
   return response
 }

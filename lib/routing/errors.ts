@@ -19,7 +19,7 @@ export const ROUTE_NOT_FOUND: CodedErrorClass<[path: string]> = defineError(
   'No routes found for "%s".',
 )
 
-/** The cause of a 405. It has no message, as in Symfony: the error that it causes has one. */
+/** The cause of a 405. As in Symfony it has no message: the error with this cause has one. */
 export const ROUTE_METHOD_NOT_ALLOWED: CodedErrorClass<[]> = defineError('ROUTE_METHOD_NOT_ALLOWED', 405, '')
 
 export const ROUTE_UNKNOWN: CodedErrorClass<[name: string, suggestion: string]> = defineError(

@@ -20,9 +20,9 @@ export interface PatternOptions {
 }
 
 /**
- * A pattern for paths or hosts in the syntax of path-to-regexp: `:variable`, `*wildcard`, `{optional part}`. Case and a slash
- * at the end matter; hosts are in lower case. As in Symfony, a variable with one of `,;.:-_~*+@|` behind it does not contain
- * that character, unless it has a requirement.
+ * A pattern for paths or hosts in the syntax of path-to-regexp: `:variable`, `*wildcard`, `{optional part}`. Case and a
+ * slash at the end matter; hosts are in lower case. As in Symfony, a variable with one of `,;.:-_~*+@|` behind it does
+ * not contain that character, unless it has a requirement.
  */
 export class Pattern {
   readonly source: string
@@ -110,7 +110,7 @@ function expand(tokens: readonly Token[]): Sequence[] {
 
 const formLimit = 64
 
-/** The character behind a variable ends it. */
+/** The requirement that follows from the character behind a variable: the value does not contain it. */
 function impliedRequirement(name: string, sequences: readonly Sequence[]): string | undefined {
   const separators = sequences.flatMap(sequence => {
     const index = sequence.findIndex(token => token.type === 'param' && token.name === name)

@@ -25,9 +25,9 @@ export type RouteMatch =
     }
 
 /**
- * Finds the route of a request among the routes that a collection has now. The first route that matches the request as it
- * is wins. Otherwise GET and HEAD may be redirected to the other scheme, or to the path with its slash corrected (301, as
- * in Symfony). A method is refused only after that.
+ * Finds the route of a request among the routes that a collection has now. The first route that matches the request as
+ * it is wins. Otherwise GET and HEAD may be redirected to the other scheme, or to the path with its slash corrected
+ * (301, as in Symfony). A method is refused only after that.
  */
 export class RouteMatcher {
   readonly #index: RouteIndex
@@ -36,7 +36,7 @@ export class RouteMatcher {
     this.#index = new RouteIndex(routes)
   }
 
-  /** Never throws an error of its own: the caller decides what to answer without a route. */
+  /** Throws only the error of a route's condition. Without a route, the caller decides about the response. */
   match(request: Request): RouteMatch {
     const found = this.#lookUp(request, request.path, request.scheme)
     if (found.outcome === 'match') return found
@@ -52,11 +52,11 @@ export class RouteMatcher {
     if (request.hostname === '') return undefined
     const otherScheme = request.scheme === 'http' ? 'https' : 'http'
     for (const path of [request.path, ...correctSlash(request.path)]) {
-      const here = path === request.path ? asSent : this.#lookUp(request, path, request.scheme)
-      if (here.outcome === 'match') return redirect(here, request, path, request.origin)
-      const there = here.wantsOtherScheme ? this.#lookUp(request, path, otherScheme) : here
+      const sameScheme = path === request.path ? asSent : this.#lookUp(request, path, request.scheme)
+      if (sameScheme.outcome === 'match') return redirect(sameScheme, request, path, request.origin)
+      const other = sameScheme.wantsOtherScheme ? this.#lookUp(request, path, otherScheme) : sameScheme
       // The port belongs to one scheme, so the other scheme gets its default port.
-      if (there.outcome === 'match') return redirect(there, request, path, `${otherScheme}://${request.hostname}`)
+      if (other.outcome === 'match') return redirect(other, request, path, `${otherScheme}://${request.hostname}`)
     }
     return undefined
   }
@@ -89,12 +89,12 @@ function redirect({ route, parameters }: Matched, request: Request, path: string
 }
 
 /**
- * Finds the few routes that may match a path, in their order. All others cannot match, so trying the candidates gives the
- * same result as trying every route.
+ * Finds the candidates of a path: the few routes that may match it, in their order. To try them gives the same result
+ * as to try every route.
  *
- * A map has the routes of each fixed path. Patterns are in a tree of their leading fixed segments. Each node also has the
- * patterns of all shorter prefixes, so one node has the complete list. A search ends where the tree ends: a path of a
- * thousand segments costs no more than the longest prefix.
+ * A map contains the candidates of each fixed path. All other routes are in a tree of their leading fixed segments.
+ * Each node also has the routes of the nodes above, so one node has the complete list. A search ends where the tree
+ * ends: a path of a thousand segments costs no more than the longest prefix.
  */
 class RouteIndex {
   readonly #fixed = new Map<string, readonly Route[]>()
@@ -111,10 +111,10 @@ class RouteIndex {
       for (const { leadingText } of route.path.forms.filter(form => form.isFixed)) {
         fixed.set(leadingText, [...(fixed.get(leadingText) ?? []), route])
       }
-      if (route.path.forms.some(form => !form.isFixed)) this.#plant(route)
+      if (route.path.forms.some(form => !form.isFixed)) this.#addToTree(route)
     }
     this.#longestFixed = Math.max(0, ...[...fixed.keys()].map(path => path.length))
-    handDown(this.#root, inOrder)
+    inherit(this.#root, inOrder)
     for (const [path, own] of fixed) {
       const patterns = this.#findNode(path).candidates.filter(route => route.path.match(path)?.names)
       this.#fixed.set(path, inOrder([...own, ...patterns]))
@@ -128,7 +128,7 @@ class RouteIndex {
     return fixed ?? this.#findNode(path).candidates
   }
 
-  #plant(route: Route): void {
+  #addToTree(route: Route): void {
     let node = this.#root
     for (const segment of leadingSegments(route.path.forms)) {
       const child = node.children.get(segment) ?? createNode()
@@ -153,7 +153,7 @@ class RouteIndex {
 }
 
 interface Node {
-  /** At first only the node's own patterns; `handDown` adds those of the nodes above. */
+  /** At first only the node's own routes. `inherit` adds those of the nodes above. */
   candidates: Route[]
   readonly children: Map<string, Node>
 }
@@ -162,10 +162,11 @@ function createNode(): Node {
   return { candidates: [], children: new Map() }
 }
 
-function handDown(node: Node, inOrder: (some: Iterable<Route>) => Route[]): void {
+/** Adds the candidates of each node to the nodes below it. */
+function inherit(node: Node, inOrder: (some: Iterable<Route>) => Route[]): void {
   for (const child of node.children.values()) {
     child.candidates = inOrder([...node.candidates, ...child.candidates])
-    handDown(child, inOrder)
+    inherit(child, inOrder)
   }
 }
 
@@ -184,7 +185,10 @@ export function trimSlashes(path: string): string {
   return path.slice(0, end)
 }
 
-/** The paths that the client may have meant: with a slash added, or with the slashes at the end removed or reduced to one. */
+/**
+ * The paths that the client may have meant: with a slash added, or with the slashes at the end removed or reduced to
+ * one.
+ */
 export function correctSlash(path: string): readonly string[] {
   const trimmed = trimSlashes(path)
   if (trimmed === '') return []
@@ -192,7 +196,7 @@ export function correctSlash(path: string): readonly string[] {
   return path.length === trimmed.length + 1 ? [trimmed] : [trimmed, `${trimmed}/`]
 }
 
-/** Applies the correction of a decoded path to the path as it was sent, where `%2F` is also a slash. */
+/** Corrects the slash of a path as it was sent, where `%2F` is also a slash, like that of the decoded path. */
 export function applySlash(rawPath: string, corrected: string): string {
   let end = rawPath.length
   for (;;) {

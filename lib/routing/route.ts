@@ -28,7 +28,7 @@ export interface RouteDefinition<controller = unknown> {
   readonly host?: string
   /** Any scheme by default. */
   readonly schemes?: readonly RouteScheme[]
-  /** Checked last of the path: if it returns false, the route does not exist for this request. */
+  /** Checked after the path and the host. If it returns false, the route does not exist for this request. */
   readonly condition?: (request: Request) => boolean
   /** Higher is tried earlier. Equal priorities are tried in the order of declaration. 0 by default. */
   readonly priority?: number
@@ -58,7 +58,7 @@ export class Route {
   readonly priority: number
   readonly #defaultNames: readonly string[]
   readonly #plainMatch: Evaluation
-  readonly #answered: ReadonlySet<string> | undefined
+  readonly #answeredMethods: ReadonlySet<string> | undefined
 
   /** @throws ROUTE_DEFINITION_INVALID */
   constructor(definition: RouteDefinition) {
@@ -66,25 +66,25 @@ export class Route {
     const refuse = (reason: string, options?: { cause: unknown }): never => {
       throw new ROUTE_DEFINITION_INVALID([name, reason], options)
     }
-    const attempt = (what: string, read: () => Pattern): Pattern => {
+    const compile = (subject: string, create: () => Pattern): Pattern => {
       try {
-        return read()
+        return create()
       } catch (error) {
-        // A pattern throws only errors of the language.
-        return refuse(`${what}: ${(error as Error).message}`, { cause: error })
+        // A pattern throws only TypeError and SyntaxError.
+        return refuse(`${subject}: ${(error as Error).message}`, { cause: error })
       }
     }
 
     if (name === '') refuse(`the route of ${path} needs a name`)
     this.name = name
-    this.path = attempt(`its path is ${path}`, () => new Pattern(path, { requirements }))
+    this.path = compile(`its path is ${path}`, () => new Pattern(path, { requirements }))
     if (this.path.forms.some(form => !form.leadingText.startsWith('/'))) {
       refuse(`its path is ${path}: it must begin with a slash, also without its optional parts`)
     }
     this.host =
       host === undefined
         ? undefined
-        : attempt(`its host is ${host}`, () => new Pattern(host, { requirements, delimiter: '.' }))
+        : compile(`its host is ${host}`, () => new Pattern(host, { requirements, delimiter: '.' }))
     const names = [...this.path.names, ...(this.host?.names ?? [])]
     const repeated = this.host?.names.find(variable => this.path.names.includes(variable))
     if (repeated !== undefined) refuse(`both its path and its host have a variable "${repeated}"`)
@@ -103,30 +103,30 @@ export class Route {
     this.#plainMatch = { outcome: 'match', parameters: this.defaults }
     this.condition = definition.condition
     this.priority = definition.priority ?? 0
-    this.#answered = methods && new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)
+    this.#answeredMethods = methods && new Set(methods.includes('GET') ? [...methods, 'HEAD'] : methods)
   }
 
   /**
-   * Decides whether the route matches a request; the only place that does. Another path or scheme than that of the request
-   * shows whether a redirect would match.
+   * Decides whether the route matches a request; no other code decides it. With another path or scheme, the result is
+   * that of a redirect to them.
    */
   evaluate(request: Request, path: string = request.path, scheme: RouteScheme = request.scheme): Evaluation {
-    const found = this.path.match(path)
-    if (found === undefined) return mismatches.path
-    if (found.failed !== undefined) return { outcome: 'requirement', requirement: found.failed }
-    const onHost = this.host === undefined ? anyHost : this.host.match(request.hostname)
-    if (onHost?.names === undefined) return mismatches.host
+    const pathMatch = this.path.match(path)
+    if (pathMatch === undefined) return mismatches.path
+    if (pathMatch.failed !== undefined) return { outcome: 'requirement', requirement: pathMatch.failed }
+    const hostMatch = this.host === undefined ? anyHost : this.host.match(request.hostname)
+    if (hostMatch?.names === undefined) return mismatches.host
     if (this.condition !== undefined && !this.condition(request)) return mismatches.condition
     // The method comes last: 405 means that only the method is wrong.
     if (this.schemes.length > 0 && !this.schemes.includes(scheme)) return mismatches.scheme
-    if (this.#answered !== undefined && !this.#answered.has(request.method)) return mismatches.method
-    if (found.names.length === 0 && onHost.names.length === 0) return this.#plainMatch
+    if (this.#answeredMethods !== undefined && !this.#answeredMethods.has(request.method)) return mismatches.method
+    if (pathMatch.names.length === 0 && hostMatch.names.length === 0) return this.#plainMatch
 
     const parameters: Record<string, unknown> = Object.create(null)
     // A loop, because Object.assign takes ten times as long with objects without a prototype.
     for (const name of this.#defaultNames) parameters[name] = this.defaults[name]
-    assign(parameters, found)
-    assign(parameters, onHost)
+    assign(parameters, pathMatch)
+    assign(parameters, hostMatch)
     return { outcome: 'match', parameters }
   }
 }
@@ -148,10 +148,10 @@ const mismatches = {
   method: { outcome: 'method' },
 } as const
 
-function checkList(what: string, list: readonly string[] | undefined, known: readonly string[]): string | undefined {
-  if (list?.length === 0) return `its ${what} are an empty list; leave them out to allow all`
+function checkList(noun: string, list: readonly string[] | undefined, known: readonly string[]): string | undefined {
+  if (list?.length === 0) return `its ${noun} are an empty list; leave them out to allow all`
   const unknown = list?.find(value => !known.includes(value))
-  return unknown === undefined ? undefined : `its ${what} must be of ${known.join(', ')}, not "${unknown}"`
+  return unknown === undefined ? undefined : `its ${noun} must be of ${known.join(', ')}, not "${unknown}"`
 }
 
 /** The routes of an application in the order in which they are tried: by priority, then by declaration. */

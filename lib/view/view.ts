@@ -10,7 +10,7 @@ import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMP
 
 /** Loaded with the first template, because most console commands need none. */
 function loadHandlebars(): typeof Handlebars {
-  // The package in one file, which loads three times as fast as its fifty files.
+  // The package as one file loads three times as fast as its fifty files.
   return createRequire(import.meta.url)('handlebars/dist/handlebars.js')
 }
 
@@ -42,7 +42,7 @@ export interface View {
   decorateTemplates(decorate: TemplateDecorator): void
 
   /**
-   * Loads and checks all templates (again). By default the first render does it.
+   * Reads and checks all templates, also if they were read before. Without this call the first render does it.
    *
    * @throws VIEW_TEMPLATE_INVALID with every mistake
    */
@@ -52,7 +52,8 @@ export interface View {
   names(): Iterable<string>
 
   /**
-   * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a fragment.
+   * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a
+   * fragment.
    *
    * @throws VIEW_TEMPLATE_UNKNOWN VIEW_RENDER_FAILED
    */
@@ -81,7 +82,10 @@ const builtIn: ReadonlySet<string> = new Set(
 /** The function of a page or partial. */
 export type Template = (model: unknown, options?: PartialOptions) => string
 
-/** The options that Handlebars passes from a template to its partials: helpers and others that are the same for all pages. */
+/**
+ * The options that Handlebars passes from a template to its partials: helpers and others that are the same for all
+ * pages.
+ */
 type PartialOptions = Handlebars.RuntimeOptions
 
 /** The fragments of a page that are not complete, by the marker in their place. */
@@ -116,7 +120,7 @@ class HandlebarsView implements View {
 
   #read(): ReadonlyMap<string, Template> {
     const handlebars = loadHandlebars().create()
-    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, adapt(helper, handlebars))
+    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
     const sources = readTemplates(this.#directory, this.#folders)
     check(handlebars, sources)
 
@@ -150,14 +154,14 @@ class HandlebarsView implements View {
     } catch (error) {
       throw new VIEW_RENDER_FAILED([name, error instanceof Error ? error.message : String(error)], { cause: error })
     }
-    return pending.size === 0 ? page : fill(page, pending)
+    return pending.size === 0 ? page : insertFragments(page, pending)
   }
 }
 
 /**
  * Gets the options with which Handlebars renders a partial. With them each page is rendered as a partial of one root
- * template. Without them Handlebars wraps all helpers for each page, which costs 9 µs and keeps the garbage collector busy.
- * No option of Handlebars avoids that, so a function partial of a root template keeps the options that it gets.
+ * template. Without them Handlebars wraps all helpers for each page, which costs 9 µs and keeps the garbage collector
+ * busy. No option of Handlebars avoids that, so a function partial of a root template keeps the options that it gets.
  */
 function capturePartialOptions(handlebars: typeof Handlebars): PartialOptions {
   let captured: PartialOptions = {}
@@ -186,7 +190,7 @@ function readTemplates(directory: string, folders: readonly string[] | undefined
   )
 }
 
-/** Handlebars compiles with the first render. Everything is parsed here, so that no mistake remains for a client. */
+/** Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. */
 function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, string>): void {
   const mistakes: string[] = []
   const parsed = new Map<string, readonly Node[]>()
@@ -213,8 +217,8 @@ function explain(message: string): string {
   return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
 }
 
-/** Calls a helper with one object, and writes its result into the page. The only place of SafeString. */
-function adapt(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
+/** Converts a helper to one of Handlebars. No other code uses SafeString. */
+function toHandlebars(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
   return (...parameters: unknown[]) => {
     // The options of Handlebars are the last argument.
     const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
@@ -241,13 +245,13 @@ interface RenderData {
   readonly pending: Pending
 }
 
-/** Handlebars is synchronous: later fragments replace their markers when all of them are complete. */
-async function fill(page: string, pending: Pending): Promise<string> {
+/** Replaces each marker by its fragment when all fragments are complete: Handlebars itself is synchronous. */
+async function insertFragments(page: string, pending: Pending): Promise<string> {
   const fragments = await Promise.all(pending.values())
   return [...pending.keys()].reduce((text, marker, index) => text.replace(marker, () => String(fragments[index])), page)
 }
 
-/** Trusted HTML of a helper: it is written into the page unescaped. A promise is awaited. */
+/** Trusted HTML of a helper. It is written into the page unescaped. A promise of it is awaited. */
 export class HtmlFragment {
   readonly content: string | Promise<string>
 
