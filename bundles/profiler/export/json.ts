@@ -1,7 +1,7 @@
 import type { Severity } from '../../../kernel/profiler-contract.ts'
 import { type Finding, linkToFinding, writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
-import { type ExportKind, exportKinds, exportLink, recordDataLink, recordLink } from '../profile/links.ts'
+import { type ExportKind, exportKinds, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import type { JsonObject } from '../profile/schema.ts'
 
@@ -61,7 +61,7 @@ export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
   const { token } = summary
   const relate = (token: string, found: ProfileSummary | undefined): RelatedProfile => ({
     token,
-    link: recordDataLink(token, 'json'),
+    link: profileDataLink(token, 'json'),
     summary: found ?? null,
   })
   return {
@@ -80,9 +80,9 @@ export function toJson(subject: ShownProfile, panel?: string): PublicProfile {
     failures,
     findings: findings.map(finding => toPublicFinding(finding, token)),
     links: {
-      self: recordDataLink(token, 'json', panel),
-      html: recordLink(token, panel),
-      markdown: recordDataLink(token, 'md', panel),
+      self: profileDataLink(token, 'json', panel),
+      html: profileLink(token, panel),
+      markdown: profileDataLink(token, 'md', panel),
       exports: linkExports(token),
     },
   }

@@ -1,7 +1,7 @@
 import type { ListRequest, ListResult } from '../insight/list-request.ts'
 import { formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
-import { listDataLink, listLink, recordDataLink } from '../profile/links.ts'
+import { listDataLink, listLink, profileDataLink } from '../profile/links.ts'
 import { type ProfileSummary, schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
@@ -51,7 +51,7 @@ export function listToJson({ pinned, summaries, total, unstored }: ListResult, w
     notes,
     records: summaries.map(summary => ({
       token: summary.token,
-      link: recordDataLink(summary.token, 'json'),
+      link: profileDataLink(summary.token, 'json'),
       isPinned: pinned.has(summary.token),
       isStored: !unstored?.has(summary.token),
       summary,

@@ -1,7 +1,7 @@
 import type { RouteReport, RoutesReport, RoutesRequest } from '../insight/route-statistics.ts'
 import { formatCount, formatDuration, formatShare } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
-import { recordDataLink, routesDataLink, routesLink } from '../profile/links.ts'
+import { profileDataLink, routesDataLink, routesLink } from '../profile/links.ts'
 import { schemaVersion } from '../profile/profile.ts'
 import { toList, toSpan } from './markdown-text.ts'
 
@@ -25,7 +25,7 @@ export function routesToJson(
     startedAt,
     requests,
     notes,
-    routes: routes.map(route => ({ ...route, link: recordDataLink(route.worst.token, 'json') })),
+    routes: routes.map(route => ({ ...route, link: profileDataLink(route.worst.token, 'json') })),
     links: {
       self: routesDataLink('json', parameters),
       html: routesLink(parameters),

@@ -7,7 +7,7 @@ import {
   formatTime,
   toTarget,
 } from '../profile/format.ts'
-import { listLink, recordLink } from '../profile/links.ts'
+import { listLink, profileLink } from '../profile/links.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import { isBrowserProbe } from './latest.ts'
 
@@ -56,7 +56,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
   const { ip, method, outcome, parent, status, token, url } = summary
   return {
     token,
-    link: recordLink(token),
+    link: profileLink(token),
     status: status === 0 ? '–' : String(status),
     statusText: describeStatus(status),
     tone: toneOfSummary(summary),
@@ -75,7 +75,7 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     badges: badgesOf(summary),
     isSubRequest: parent !== null,
     parent: parent ?? '',
-    parentLink: parent === null ? '' : recordLink(parent),
+    parentLink: parent === null ? '' : profileLink(parent),
   }
 }
 

@@ -10,7 +10,7 @@ export const home = '/_profiler/'
 export const cpuLink: string = `${home}cpu`
 
 /** The page of a profile. Any text may be the token: it is encoded. */
-export function recordLink(token: string, panel?: string): string {
+export function profileLink(token: string, panel?: string): string {
   return `${home}${encode(token)}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 
@@ -21,7 +21,7 @@ export const dataForms = ['json', 'md'] as const
 export type DataForm = (typeof dataForms)[number]
 
 /** A profile as data; without a panel, all of it. */
-export function recordDataLink(token: string, form: DataForm, panel?: string): string {
+export function profileDataLink(token: string, form: DataForm, panel?: string): string {
   return `${home}${encode(token)}.${form}${panel === undefined ? '' : `?panel=${encode(panel)}`}`
 }
 

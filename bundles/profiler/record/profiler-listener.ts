@@ -5,7 +5,7 @@ import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { SpanRow } from '../profile/event-data.ts'
 import { roundTime } from '../profile/format.ts'
-import { recordLink } from '../profile/links.ts'
+import { profileLink } from '../profile/links.ts'
 import { joinPeriods, totalOf } from '../profile/periods.ts'
 import type { Profiler } from './profiler.ts'
 import type { Trace } from './trace.ts'
@@ -109,5 +109,5 @@ export function nameProfile(headers: Headers, request: Request, token: string): 
   const previous = headers.get('x-debug-token')
   if (previous !== null) headers.set('x-previous-debug-token', previous)
   headers.set('x-debug-token', token)
-  headers.set('x-debug-token-link', `${request.origin}${recordLink(token)}`)
+  headers.set('x-debug-token-link', `${request.origin}${profileLink(token)}`)
 }

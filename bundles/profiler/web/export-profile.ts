@@ -11,7 +11,7 @@ import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
-import { type DataForm, type ExportKind, recordLink } from '../profile/links.ts'
+import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
 import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import type { Assets } from './assets.ts'
@@ -104,7 +104,7 @@ export function detachLinks(html: string, token: string): string {
     const link = value.replaceAll('&#x3D;', '=').replaceAll('&amp;', '&')
     if (/^(?:#|https?:)/.test(link)) return attribute
     const [, path = '', panel, anchor] = /^([^?#]*)(?:\?panel=([\w-]+)[^#]*)?(?:#([\w-]+))?$/.exec(link) ?? []
-    if (path !== '' && path !== recordLink(token)) return ''
+    if (path !== '' && path !== profileLink(token)) return ''
     const target = anchor ?? (panel === undefined ? undefined : `panel-${panel}`)
     return target === undefined ? '' : ` href="#${target}"`
   })

@@ -1,6 +1,6 @@
 import type { RuleFinding, Severity } from '../../../../kernel/profiler-contract.ts'
 import { formatCount } from '../../profile/format.ts'
-import { recordLink } from '../../profile/links.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { Badge, Tone } from '../summary-view.ts'
 
 /** A possible improvement of a recorded request. */
@@ -57,7 +57,7 @@ export function toBadge(findings: readonly RuleFinding[]): Badge | undefined {
  * profile.
  */
 export function linkToFinding({ place }: RuleFinding, token: string): string {
-  if (place === undefined) return recordLink(token, 'findings')
+  if (place === undefined) return profileLink(token, 'findings')
   const { anchor, panel, token: other = token } = place
-  return `${recordLink(other, panel)}${anchor === undefined ? '' : `#${anchor}`}`
+  return `${profileLink(other, panel)}${anchor === undefined ? '' : `#${anchor}`}`
 }

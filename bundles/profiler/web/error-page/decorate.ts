@@ -4,7 +4,7 @@ import type { LastResort } from '../../../../kernel/last-resort.ts'
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import { recordLink } from '../../profile/links.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import { nameProfile } from '../../record/profiler-listener.ts'
 import type { ErrorPage } from './error-page.ts'
@@ -61,7 +61,7 @@ export function decorateLastResort(inner: LastResort, { debugGate, profiler }: L
     const trace = profiler.find(request)
     if (trace === undefined || !profiler.keeps(trace) || !debugGate.allows(request)) return response
     nameProfile(response.headers, request, trace.token)
-    const link = `<p><a href="${recordLink(trace.token)}">The profile of this request</a></p>\n</body>`
+    const link = `<p><a href="${profileLink(trace.token)}">The profile of this request</a></p>\n</body>`
     response.body = String(response.body).replace('</body>', link)
     return response
   }

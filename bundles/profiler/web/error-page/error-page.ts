@@ -2,7 +2,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import type { View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
 import { toRows, toValueRow } from '../../profile/format-value.ts'
-import { home, recordLink } from '../../profile/links.ts'
+import { home, profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Assets } from '../assets.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
@@ -48,7 +48,7 @@ export class ErrorPage {
       allow: report.routing?.allow ?? '',
       tone: status < 500 ? 'warning' : 'error',
       markdown: writeMarkdown(report),
-      profileLink: preview.token === '' ? '' : recordLink(preview.token),
+      profileLink: preview.token === '' ? '' : profileLink(preview.token),
       token: preview.token,
       steps: viewSteps(report),
       home,

@@ -7,7 +7,7 @@ import { type EventNode, type EventTree, readEventTree } from '../../profile/eve
 import { readExceptions } from '../../profile/exceptions.ts'
 import type { RouterData } from '../../profile/exchange-data.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
-import { recordLink, visitLink } from '../../profile/links.ts'
+import { profileLink, visitLink } from '../../profile/links.ts'
 import { readLogs, type StoredLog } from '../../profile/logs.ts'
 import { toProfile } from '../../profile/parse-profile.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -147,8 +147,8 @@ function findWay(lineage: readonly Profile[], isKept: boolean): Step[] {
 function beginningOf({ collectors: { router }, summary }: Profile, index: number): Step[] {
   const name = index === 0 ? summary.method : 'sub-request'
   const route = router !== undefined && 'route' in router ? router.route : ''
-  const matched: Step = { kind: 'route', name: route, link: recordLink(summary.token, 'router') }
-  const begun: Step = { kind: 'request', name, link: recordLink(summary.token, 'request') }
+  const matched: Step = { kind: 'route', name: route, link: profileLink(summary.token, 'router') }
+  const begun: Step = { kind: 'request', name, link: profileLink(summary.token, 'request') }
   return [begun, ...(route === '' ? [] : [matched])]
 }
 
@@ -189,10 +189,10 @@ function describe(way: readonly EventNode[], { summary }: Profile): Step[] {
   const [first] = way
   const { controller, token } = summary
   const atWork: Step[] =
-    controller === null ? [] : [{ kind: 'controller', name: controller, link: recordLink(token, 'time') }]
+    controller === null ? [] : [{ kind: 'controller', name: controller, link: profileLink(token, 'time') }]
   if (first === undefined) return atWork
   const steps = way.map((node): Step => {
-    const link = `${recordLink(token, 'events')}#span-${node.index}`
+    const link = `${profileLink(token, 'events')}#span-${node.index}`
     return { kind: node.kind === 'call' ? 'listener' : 'event', name: node.name, link }
   })
   // The application dispatches its own events while its controller runs.

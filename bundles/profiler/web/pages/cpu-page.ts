@@ -3,7 +3,7 @@ import { knownMethods } from '../../../../lib/http/request-line.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import type { Route } from '../../../../lib/routing/route.ts'
 import { formatTime } from '../../profile/format.ts'
-import { cpuLink, latestLink, recordLink, visitLink } from '../../profile/links.ts'
+import { cpuLink, latestLink, profileLink, visitLink } from '../../profile/links.ts'
 import { shownRoutes } from '../../profile/routes.ts'
 import { type CpuTarget, describeTarget, readTarget, type WantedTarget } from '../../record/cpu/arming.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -35,7 +35,7 @@ export function renderCpu(request: Request, app: CpuPageServices, refused?: Refu
       until: formatTime(armed.until),
       visit: linkOf(armed.target),
     },
-    last: last === undefined ? false : { token: last, link: recordLink(last, 'cpu') },
+    last: last === undefined ? false : { token: last, link: profileLink(last, 'cpu') },
     latest: latestLink('cpu'),
     routes: shown.map(({ name, path }) => ({ name, pattern: path.source, isSelected: name === refused?.route })),
     methods: knownMethods.map(name => ({ name, isSelected: name === (refused?.method ?? 'GET') })),

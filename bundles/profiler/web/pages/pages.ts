@@ -12,7 +12,7 @@ import {
   exportKinds,
   home,
   listLink,
-  recordLink,
+  profileLink,
 } from '../../profile/links.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
@@ -130,7 +130,7 @@ async function pin(request: Request, isPinned: boolean, app: ProfilerApplication
   if (!(await app.storage.pin(wanted, isPinned))) return renderMissing(wanted, request, app)
   const list = request.query.get('list')
   if (list !== null) return redirect(listLink(Object.fromEntries(new URLSearchParams(list))), 303)
-  return redirect(recordLink(wanted, request.query.get('panel') || undefined), 303)
+  return redirect(profileLink(wanted, request.query.get('panel') || undefined), 303)
 }
 
 async function renderLatest(request: Request, app: ProfilerApplication): Promise<Response> {
@@ -141,7 +141,7 @@ async function renderLatest(request: Request, app: ProfilerApplication): Promise
 /** Redirects to the profile if the form has a token, otherwise to the list; its address contains the first result. */
 async function search(request: Request, app: ProfilerApplication): Promise<Response> {
   const token = request.query.get('token')?.trim()
-  if (token) return /^\w+$/.test(token) ? redirect(recordLink(token)) : renderMissing(token, request, app)
+  if (token) return /^\w+$/.test(token) ? redirect(profileLink(token)) : renderMissing(token, request, app)
   const wanted = parseListRequest(request.query)
   const { summaries } = await searchList(app.storage, { ...wanted, query: { ...wanted.query, offset: 0, limit: 1 } })
   const [first] = summaries

@@ -13,8 +13,8 @@ import {
   exportLink,
   latestLink,
   listLink,
-  recordDataLink,
-  recordLink,
+  profileDataLink,
+  profileLink,
 } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -55,8 +55,8 @@ export async function renderProfile(
     ...describeRelatives(found, request.query.get('panel') || undefined),
     latest: latestLink(request.query.get('panel') || undefined),
     alternates: [
-      { type: 'application/json', link: recordDataLink(token, 'json', panel?.name) },
-      { type: 'text/markdown', link: recordDataLink(token, 'md', panel?.name) },
+      { type: 'application/json', link: profileDataLink(token, 'json', panel?.name) },
+      { type: 'text/markdown', link: profileDataLink(token, 'md', panel?.name) },
     ],
     exports: listExports(token),
     compareLink: compareWithPreviousLink(token),
@@ -91,7 +91,7 @@ function choosePanel(panels: readonly ProfilePanel[], profile: Profile, request:
 function describeOriginal(profile: Profile): object | false {
   const token = readOriginal(profile)
   if (token === undefined) return false
-  return { token, link: recordLink(token), compareLink: compareLink(token, profile.summary.token) }
+  return { token, link: profileLink(token), compareLink: compareLink(token, profile.summary.token) }
 }
 
 /** The most sub-requests in the summary above each panel; the request panel has all of them. */
@@ -102,10 +102,10 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
   const { newerCount, profile } = found
   const { children, summary } = profile
   const neighbour = (summary: ProfileSummary | undefined) =>
-    summary === undefined ? false : { ...toSummaryView(summary), link: recordLink(summary.token, panel) }
+    summary === undefined ? false : { ...toSummaryView(summary), link: profileLink(summary.token, panel) }
   const view = (token: string, found: ProfileSummary | undefined) => ({
     token,
-    link: recordLink(token),
+    link: profileLink(token),
     found: found === undefined ? false : toSummaryView(found),
   })
   return {
@@ -143,7 +143,7 @@ const exportEntries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
 /** Lists the exports of a profile. */
 function listExports(token: string): ExportEntry[] {
   return [
-    { label: 'Markdown', note: 'Report as text', link: recordDataLink(token, 'md') },
+    { label: 'Markdown', note: 'Report as text', link: profileDataLink(token, 'md') },
     ...exportKinds.map(kind => ({ ...exportEntries[kind], link: exportLink(token, kind) })),
   ]
 }

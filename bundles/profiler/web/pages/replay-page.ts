@@ -6,7 +6,7 @@ import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { type PossibleReplay, planReplay } from '../../insight/replay/plan-replay.ts'
 import type { ReplayInput } from '../../insight/replay/replayer.ts'
 import { toSummaryView } from '../../insight/summary-view.ts'
-import { compareLink, recordLink, replayLink } from '../../profile/links.ts'
+import { compareLink, profileLink, replayLink } from '../../profile/links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect, renderPage } from '../respond.ts'
 import { renderMissing } from './find-profile.ts'
@@ -31,7 +31,7 @@ export async function renderReplay(
     problem,
     link: replayLink(token),
     reason: plan.isPossible ? '' : plan.reason,
-    parentLink: plan.isPossible || plan.parent === '' ? '' : recordLink(plan.parent),
+    parentLink: plan.isPossible || plan.parent === '' ? '' : profileLink(plan.parent),
     caution: plan.isPossible ? plan.caution : '',
     notes: plan.isPossible ? plan.notes : [],
     form: plan.isPossible && createReplayForm(plan),

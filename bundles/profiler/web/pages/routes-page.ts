@@ -15,7 +15,7 @@ import {
   type WorstProfile,
 } from '../../insight/route-statistics.ts'
 import { type FormattedTime, formatCount, formatDuration, formatShare, formatTime } from '../../profile/format.ts'
-import { type DataForm, listLink, recordLink, routesDataLink, routesLink } from '../../profile/links.ts'
+import { type DataForm, listLink, profileLink, routesDataLink, routesLink } from '../../profile/links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
 import { respondData } from './data-pages.ts'
@@ -178,7 +178,7 @@ function viewRoute(report: RouteReport, longest: number): RouteRow {
 }
 
 function viewRecord({ token }: WorstProfile, text: string): RecordView {
-  return { token, link: recordLink(token), text }
+  return { token, link: profileLink(token), text }
 }
 
 function remarkOn({ before, since }: RouteReport['counts']): string {

@@ -8,7 +8,7 @@ import {
   type StoredSample,
 } from '../../profile/cpu.ts'
 import { formatCount, formatMicroseconds, formatShare, toTarget } from '../../profile/format.ts'
-import { cpuLink, recordLink } from '../../profile/links.ts'
+import { cpuLink, profileLink } from '../../profile/links.ts'
 import type { ProfileSummary } from '../../profile/profile.ts'
 import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
@@ -32,7 +32,7 @@ export function createCpuPanel(editor: EditorLinks): ProfilePanel {
 /** The default values of the form: the next request like this one. */
 function describeNext({ method, parent, route, url }: ProfileSummary) {
   return {
-    parentLink: typeof parent === 'string' ? recordLink(parent, 'cpu') : '',
+    parentLink: typeof parent === 'string' ? profileLink(parent, 'cpu') : '',
     route: route ?? '',
     method,
     target: toTarget(url).replace(/[?#].*$/s, ''),
@@ -46,7 +46,7 @@ function viewCpu(cpu: StoredCpu, { profile, query }: PanelSubject, editor: Edito
   const { busy, calls, functions, idle, isCut, omitted, others, samples, startup } = cpu
   const frame = calls[Number(query.get('frame') || Number.NaN)]
   const isUnfolded = query.get('calls') === 'all'
-  const link = recordLink(profile.summary.token, 'cpu')
+  const link = profileLink(profile.summary.token, 'cpu')
   const linkTo = (call: StoredSample | undefined, isAll = isUnfolded) =>
     `${link}${call === undefined ? '' : `&frame=${call.index}`}${isAll ? '&calls=all' : ''}#flame`
   const flame = drawFlameGraph(cpu, { frame, isUnfolded, linkTo })

@@ -8,7 +8,7 @@ import {
 } from '../../profile/event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { formatMicroseconds } from '../../profile/format.ts'
-import { describeSubRequest, recordLink } from '../../profile/links.ts'
+import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import { type FoldedNode, foldOutline } from './fold-outline.ts'
 import { keyOfListener, summarizeListeners } from './listener-tables.ts'
@@ -48,7 +48,7 @@ export const eventsPanel: ProfilePanel = {
       ],
       nodes: nodes.map(toView),
       left,
-      allLink: `${recordLink(token, 'events')}&spans=all`,
+      allLink: `${profileLink(token, 'events')}&spans=all`,
       dropped: tree.dropped,
       ...tables,
     }
@@ -81,8 +81,8 @@ interface RowContext {
 
 /** Creates the function that makes a row of a line, with the rows within it. */
 function createRowViewer(context: RowContext): (line: FoldedNode) => ViewModel {
-  const exceptionLink = recordLink(context.token, 'exception')
-  const requestLink = recordLink(context.token, 'request')
+  const exceptionLink = profileLink(context.token, 'exception')
+  const requestLink = profileLink(context.token, 'request')
   const toView = (line: FoldedNode, event: string): ViewModel => {
     const { children, duration, left, node, times } = line
     const isGroup = times > 1

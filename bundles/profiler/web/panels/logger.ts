@@ -5,7 +5,7 @@ import { type EventTree, readEventTree } from '../../profile/event-tree.ts'
 import { formatCount, formatMicroseconds, shorten } from '../../profile/format.ts'
 import { formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
-import { describeSubRequest, recordLink } from '../../profile/links.ts'
+import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog } from '../../profile/logs.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
@@ -37,7 +37,7 @@ function toView({ children, profile, query }: PanelSubject): ViewModel {
     ...toSubRequestLines(tree, children, view),
   ]
   return {
-    action: recordLink(token),
+    action: profileLink(token),
     parent: parent ?? '',
     levels: toLevels(profile, logs, filter),
     channels: channels.map(channel => ({ channel, isSelected: channel === filter.channel })),

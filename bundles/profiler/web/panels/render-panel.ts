@@ -3,7 +3,7 @@ import type { Request } from '../../../../lib/http/request.ts'
 import { HtmlFragment } from '../../../../lib/view/view.ts'
 import { isDirect, planReplay } from '../../insight/replay/plan-replay.ts'
 import type { Badge } from '../../insight/summary-view.ts'
-import { recordLink, replayLink } from '../../profile/links.ts'
+import { profileLink, replayLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
@@ -59,7 +59,7 @@ export function createMenu(
 ): MenuEntry[] {
   const entries = panels.map(panel => ({
     label: panel.label,
-    link: recordLink(profile.summary.token, panel.name),
+    link: profileLink(profile.summary.token, panel.name),
     isCurrent: panel === current,
     isEmpty: !hasContent(panel, profile),
     badges: badgesOf(panel, profile),

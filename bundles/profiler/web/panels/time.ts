@@ -1,7 +1,7 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { readHandledTime } from '../../profile/event-outline.ts'
 import { formatBytes, formatMicroseconds, formatShare } from '../../profile/format.ts'
-import { recordLink } from '../../profile/links.ts'
+import { profileLink } from '../../profile/links.ts'
 import { joinPeriods, type Period, totalOf } from '../../profile/periods.ts'
 import type { MemoryData } from '../../profile/process-data.ts'
 import type { Profile } from '../../profile/profile.ts'
@@ -26,8 +26,8 @@ export const timePanel: ProfilePanel = {
       metrics: createMetrics(profile, rows),
       parent: parent === undefined ? null : { token: parent.token, duration: toDuration(parent.duration) },
       timeline: createTimeline({ rows, logs, pauses: toPauses(profile.collectors.memory), handled, filter }),
-      action: recordLink(token),
-      allLink: `${recordLink(token, 'time')}&rows=all`,
+      action: profileLink(token),
+      allLink: `${profileLink(token, 'time')}&rows=all`,
       hasAll: filter.hasAll,
       fitting: `${readFilter(new URLSearchParams(), handled).threshold / 1000}`,
       thresholds: thresholds.map(value => ({ value, isChosen: value === filter.chosen })),

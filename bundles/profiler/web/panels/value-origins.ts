@@ -1,7 +1,7 @@
 import { type OutlineNode, outlineEvents, walkOutline } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { type Row, toPairRows, toValueRow, type ValueRow } from '../../profile/format-value.ts'
-import { recordLink } from '../../profile/links.ts'
+import { profileLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Pairs } from '../../profile/schema.ts'
 import { attributeLimit } from '../../record/change-watch.ts'
@@ -145,7 +145,7 @@ function withIds(what: 'header' | 'attribute', rows: readonly OriginRow[]): Orig
 }
 
 function viewOrigins(changes: readonly Origin[], { token }: ChangeOrigins, id: string): OriginView {
-  const events = recordLink(token, 'events')
+  const events = profileLink(token, 'events')
   const [last, ...earlier] = changes.map(change => viewOrigin(change, events, id)).reverse()
   return { ...(last as OriginView), earlier }
 }
@@ -156,7 +156,7 @@ function viewOrigin({ anchor, how, token, who }: Origin, events: string, id: str
     how: how === 'set' ? '' : isFromResponse ? 'the response of' : `${how} by`,
     who,
     link: `${events}#${anchor}`,
-    subLink: isFromResponse && token !== '' ? `${recordLink(token, 'request')}#${id}` : '',
+    subLink: isFromResponse && token !== '' ? `${profileLink(token, 'request')}#${id}` : '',
     earlier: [],
   }
 }

@@ -4,7 +4,7 @@ import { durationOf, readCalls } from '../../profile/calls.ts'
 import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts'
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
-import { recordLink } from '../../profile/links.ts'
+import { profileLink } from '../../profile/links.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
 
 /** A line of the details of an item. */
@@ -82,7 +82,7 @@ export function toTimeItem({ profile }: ShownProfile, { token }: SummaryView): T
   return item('time', 'Time', {
     text: formatDuration(total),
     tone: total > slow ? 'warning' : 'plain',
-    link: recordLink(token, 'time'),
+    link: profileLink(token, 'time'),
     rows: [
       row('Total', formatDuration(total)),
       ...shown.map(([name, category, duration]) => row(name, formatDuration(duration), { category })),

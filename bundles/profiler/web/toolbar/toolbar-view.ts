@@ -8,7 +8,7 @@ import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import type { RedirectData } from '../../profile/exchange-data.ts'
 import { formatBytes, formatCount, formatDuration, shorten, toTarget } from '../../profile/format.ts'
 import { readHeader } from '../../profile/format-value.ts'
-import { home, recordLink } from '../../profile/links.ts'
+import { home, profileLink } from '../../profile/links.ts'
 import { readLogs, severityOf } from '../../profile/logs.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
@@ -70,17 +70,17 @@ function toResponseItem({ children, profile }: ShownProfile, summary: SummaryVie
     pill: summary.status,
     text: summary.route === '' ? 'no route' : `@${summary.route}`,
     tone: summary.tone,
-    link: recordLink(summary.token, 'request'),
+    link: profileLink(summary.token, 'request'),
     rows: [
       row('Status', summary.statusText),
       row('Request', `${summary.method} ${cutText(summary.target)}`),
-      row('Route', summary.route || 'n/a', { link: recordLink(summary.token, 'router') }),
+      row('Route', summary.route || 'n/a', { link: profileLink(summary.token, 'router') }),
       row('Controller', summary.controller || 'n/a'),
       ...(forwarded === ''
         ? []
         : [
             row('Forwarded to', [child?.controller ?? '', forwarded].filter(Boolean).join(' · '), {
-              link: recordLink(forwarded),
+              link: profileLink(forwarded),
             }),
           ]),
       ...(contentType === null ? [] : [row('Content type', cutText(contentType))]),
@@ -93,7 +93,7 @@ function toExceptionItem({ profile }: ShownProfile, { token }: SummaryView): Too
   const { exception } = profile.summary
   if (exception === null) return undefined
   const thrown = profile.collectors.exception?.exceptions ?? []
-  const link = recordLink(token, 'exception')
+  const link = profileLink(token, 'exception')
   return item('exception', 'Exception', {
     text: exception,
     tone: 'error',
@@ -109,12 +109,12 @@ function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
   const last = chain.at(-1)
   if (last === undefined) return undefined
   const toRow = ({ method, status, token, url }: RedirectData) =>
-    row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: recordLink(token), tone: 'warning' })
+    row(`${status} ${method}`, `${cutText(toTarget(url))} · ${token}`, { link: profileLink(token), tone: 'warning' })
   return item('redirect', 'Redirected', {
     pill: String(last.status),
     text: `from ${shorten(toTarget(last.url), 40)}`,
     tone: 'warning',
-    link: recordLink(last.token),
+    link: profileLink(last.token),
     rows: chain.map(toRow),
   })
 }
@@ -122,7 +122,7 @@ function toRedirectItem({ profile }: ShownProfile): ToolbarItem | undefined {
 function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const { errors, warnings } = profile.summary
   if (errors + warnings === 0) return undefined
-  const link = recordLink(token, 'logger')
+  const link = profileLink(token, 'logger')
   const records = readLogs(profile)
     .logs.map(log => ({ ...log, tone: severityOf(log.level) }))
     .filter(({ tone }) => tone !== 'plain')
@@ -145,7 +145,7 @@ function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): Tool
     row(finding.title, cutText(writeProblem(finding)), { link: linkToFinding(finding, token), tone: toneOf(finding) })
   return item('findings', 'Findings', {
     ...badge,
-    link: recordLink(token, 'findings'),
+    link: profileLink(token, 'findings'),
     rows: [...findings.slice(0, listLimit).map(toRow), ...(left > 0 ? [row(`And ${left} more`, '')] : [])],
   })
 }
@@ -155,14 +155,14 @@ function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): Tool
   if (calls === 0) return undefined
   return item('templates', 'Templates', {
     text: formatCount(calls, 'template'),
-    link: recordLink(token, 'templates'),
+    link: profileLink(token, 'templates'),
     isMinor: true,
     rows: [
       row('Render time', formatDuration(renderTime(pages))),
       ...pages
         .slice(0, listLimit)
         .map(({ duration, index, name }) =>
-          row(formatDuration(duration), cutText(name), { link: `${recordLink(token, 'templates')}#render-${index}` }),
+          row(formatDuration(duration), cutText(name), { link: `${profileLink(token, 'templates')}#render-${index}` }),
         ),
     ],
   })
@@ -172,7 +172,7 @@ function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarI
   const calls = readCalls(profile).calls.map(call => ({ ...call, tone: toneOfCall(call) }))
   const count = Math.max(profile.summary.calls, calls.length)
   if (count === 0) return undefined
-  const link = recordLink(token, 'http')
+  const link = profileLink(token, 'http')
   return item('http', 'HTTP client', {
     text: formatCount(count, 'HTTP client call'),
     tone: calls.some(({ tone }) => tone === 'error') ? 'error' : 'plain',
@@ -193,11 +193,11 @@ function toSubRequestItem({ children, profile }: ShownProfile, { token }: Summar
     const child = children.find(other => other.token === token)
     const view = child && toSummaryView(child)
     const value = view === undefined ? token : [view.controller || 'no controller', view.duration, token].join(' · ')
-    return row(view?.status ?? '–', cutText(value), { link: recordLink(token), tone: view?.tone ?? 'plain' })
+    return row(view?.status ?? '–', cutText(value), { link: profileLink(token), tone: view?.tone ?? 'plain' })
   }
   return item('sub-requests', 'Sub-requests', {
     text: formatCount(tokens.length, 'sub-request'),
-    link: recordLink(token, 'time'),
+    link: profileLink(token, 'time'),
     isMinor: true,
     rows: tokens.slice(0, listLimit).map(describe),
   })
@@ -207,7 +207,7 @@ function toMemoryItem({ profile }: ShownProfile, { memory, token }: SummaryView)
   const { heap, pauses } = profile.collectors.memory ?? {}
   return item('memory', 'Memory', {
     text: memory,
-    link: recordLink(token, 'memory'),
+    link: profileLink(token, 'memory'),
     isMinor: true,
     rows: [
       row('Heap of the process', memory),

@@ -2,7 +2,7 @@ import { readCalls } from '../../../profile/calls.ts'
 import { findKernelGaps, isKernelDispatch, type KernelGap } from '../../../profile/event-outline.ts'
 import { type EventNode, type EventTree, readEventTree } from '../../../profile/event-tree.ts'
 import { toTarget } from '../../../profile/format.ts'
-import { describeSubRequest, recordLink } from '../../../profile/links.ts'
+import { describeSubRequest, profileLink } from '../../../profile/links.ts'
 import { readLogs, severityOf } from '../../../profile/logs.ts'
 import { endOf, type Period } from '../../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../../profile/profile.ts'
@@ -178,10 +178,10 @@ function toEventSpan(node: EventNode, frame: RequestFrame, children: readonly Pr
   const problem = duration === undefined ? 'not finished' : hasThrown && kind === 'call' ? 'threw' : ''
   if (kind === 'request') {
     const request = describeSubRequest(node, children)
-    const link = request.token === '' ? '' : recordLink(request.token, 'time')
+    const link = request.token === '' ? '' : profileLink(request.token, 'time')
     return createSpan({ name: request.name, category: 'request', periods }, { link, problem })
   }
-  const link = `${recordLink(frame.token, 'events')}#span-${index}`
+  const link = `${profileLink(frame.token, 'events')}#span-${index}`
   return createSpan({ name, category: categoryOf(node), periods }, { link, problem })
 }
 
@@ -204,7 +204,7 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Re
 
 /** Creates the spans of the HTTP client calls; a call without an end is drawn until the request was handled. */
 function createCallSpans(profile: Profile, { handled, offset, token }: RequestFrame): TimelineSpan[] {
-  const link = recordLink(token, 'http')
+  const link = profileLink(token, 'http')
   return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) => {
     const begin = Math.round(start * 1000)
     const until = end === undefined ? handled : Math.round(end * 1000)
@@ -225,7 +225,7 @@ function createCallSpans(profile: Profile, { handled, offset, token }: RequestFr
 
 /** Creates the spans of the rendered templates: of pages, with their partials within them. */
 function createTemplateSpans(profile: Profile, { offset, token }: RequestFrame): TimelineSpan[] {
-  const link = recordLink(token, 'templates')
+  const link = profileLink(token, 'templates')
   const toSpan = ({ duration, hasFailed, index, name, partials, start }: Render): TimelineSpan => {
     const periods = [{ start: offset + toMicroseconds(start), duration: toMicroseconds(duration) }]
     return createSpan(
@@ -273,7 +273,7 @@ export interface LogMark {
 
 /** Reads the log messages of level warning and above. */
 function readLogMarks(profile: Profile, { offset, token }: RequestFrame): LogMark[] {
-  const link = recordLink(token, 'logger')
+  const link = profileLink(token, 'logger')
   return readLogs(profile).logs.flatMap(({ at, index, level, message }) => {
     const severity = severityOf(level)
     if (severity === 'plain') return []
