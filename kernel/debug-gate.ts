@@ -97,8 +97,8 @@ function refuse(reason: string, setting: string): DebugDecision {
 }
 
 /**
- * Finds a header that may be the one which a trusted proxy writes, while the proxy passes on what a client has written in
- * the one that is believed.
+ * Finds a header that is not trusted and may name another client. The trusted proxy may write this header, and pass on
+ * the trusted header as the client has sent it.
  */
 function findDisputing(
   { clientIp, forwarded, headers }: Request,

@@ -81,8 +81,8 @@ export class HttpKernel implements RequestKernel {
   }
 
   /**
-   * Handles a request. A request that was made by `request.duplicate()` is a sub-request. The promise of a main request
-   * always gives a response; that of a sub-request rejects if the error could not be answered.
+   * Handles a request. A request that was made by `request.duplicate()` is a sub-request. By default the promise of a
+   * main request always gives a response; that of a sub-request rejects if the error could not be answered.
    */
   handle(request: Request, { catchErrors = true }: HandleOptions = {}): Promise<Response> {
     return this.#context.run(request, async () => runSteps(this.#handle(request, catchErrors)))

@@ -8,7 +8,7 @@ import type { Request } from '../lib/http/request.ts'
 export class RequestContext {
   #storage: AsyncLocalStorage<Request> | undefined
 
-  /** Turns it on, for all later requests. */
+  /** Enables the context for all later requests. */
   enable(): void {
     this.#storage ??= new AsyncLocalStorage()
   }

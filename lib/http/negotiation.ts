@@ -42,7 +42,7 @@ function negotiateCoding(accept: string, available: readonly Coding[]): Coding |
   return best === 'identity' ? undefined : (best as Coding | undefined)
 }
 
-/** By the list of what is available. */
+/** The caches of results, by the list of available types or codings. */
 const answers = new WeakMap<readonly unknown[], TextMemo<{ readonly result: unknown }>>()
 
 /** Most clients send the same headers, so results are cached: a negotiation costs 5 µs and more. */
