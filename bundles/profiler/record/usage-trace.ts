@@ -1,7 +1,7 @@
 import type { EventLoopUtilization } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 import { roundTime } from '../profile/format.ts'
-import type { GcPauses, LoopBlock } from '../profile/process-data.ts'
+import type { GcPause, LoopBlock } from '../profile/process-data.ts'
 
 const pauseLimit = 20
 const blockLimit = 20
@@ -24,8 +24,11 @@ export class UsageTrace {
   most: number
   /** When the request ended, by `performance.now()`. */
   end: number = Number.POSITIVE_INFINITY
-  /** Runs are reported up to two turns of the event loop later, also after the end of the request. */
-  pauses: GcPauses = { count: 0, total: 0, first: [] }
+  /**
+   * Mutable, because the collector hands it out before all runs are known: they are reported up to two turns of the
+   * event loop later, also after the end of the request.
+   */
+  readonly pauses: { count: number; total: number; readonly first: GcPause[] } = { count: 0, total: 0, first: [] }
   /** A block is detected by a timer in the next turn, also after the end of the request. */
   readonly blocks: LoopBlock[] = []
   readonly #isExact: boolean
@@ -46,13 +49,11 @@ export class UsageTrace {
 
   /** Records a run of the garbage collector. */
   addPause(start: number, duration: number, kind: string | undefined): void {
-    const { count, first, total } = this.pauses
-    const pause = { start: roundTime(start), duration: roundTime(duration), kind }
-    this.pauses = {
-      count: count + 1,
-      total: roundTime(total + duration),
-      first: first.length < pauseLimit ? [...first, pause] : first,
-    }
+    const { pauses } = this
+    pauses.count++
+    pauses.total = roundTime(pauses.total + duration)
+    if (pauses.first.length < pauseLimit)
+      pauses.first.push({ start: roundTime(start), duration: roundTime(duration), kind })
   }
 
   /** Records a block of the event loop. */
