@@ -13,10 +13,10 @@ import { createLogger } from '#lib/log/create-logger.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { linkProject } from '#tests/support/project.ts'
 
-/** Stands in the name of every secret that is planted, so that a record which holds one can say which. */
+/** Part of the name of each planted secret, so that a leaked secret identifies itself. */
 const canary = 'canary-9x3z'
 
-/** As environments have them; one with characters that each encoding writes in its own way. */
+/** Typical secrets of an environment; one contains characters that each encoding writes differently. */
 const variables = {
   APP_SECRET: `${canary}-of-the-application-itself`,
   DATABASE_URL: `postgres://me:${canary}!'(*)%20db@db/name`,
@@ -123,7 +123,7 @@ const leaky: Bundle = {
   },
 }
 
-/** To every request, whatever becomes of it. */
+/** Each request has these, with any result. */
 function attach({ request: { attributes } }: RequestEvent): void {
   attributes.set('access_token', `${canary}-attribute`)
   attributes.set('user', new Map([['password', `${canary}-map`]]))
@@ -155,7 +155,7 @@ async function leak({ logger }: Application, request: Request): Promise<Response
       'x-api-key': `${canary}-answered-key`,
       'www-authenticate': `Bearer ${canary}-challenge`,
       location: `/next?token=${canary}-location`,
-      // A header is one line.
+      // A header cannot contain line breaks.
       'x-message': messageOf('header').replaceAll('\n', ' '),
     },
   })
@@ -164,7 +164,7 @@ async function leak({ logger }: Application, request: Request): Promise<Response
   return response
 }
 
-/** Every known secret of the environment, and what forms give away. */
+/** Each known secret of the environment, and the secrets of forms. */
 function messageOf(place: string): string {
   const { SOME_SERVICE, ...known } = variables
   const value = `${canary}-${place}`
@@ -197,7 +197,7 @@ function refuse(error: Error): never {
   throw error
 }
 
-t.test('no secret is in any record, wherever it was planted', async t => {
+t.test('no profile contains a planted secret', async t => {
   const { client, records, storage } = await createProfiledKernel(t, {
     directory: linkProject(t),
     bundles: [leaky],
@@ -234,12 +234,12 @@ t.test('no secret is in any record, wherever it was planted', async t => {
     const text = JSON.stringify(kept)
     const found = [...text.matchAll(/.{60}canary.{30}/gi)].map(([excerpt]) => excerpt)
     t.strictSame(found, [])
-    // Percent-encoded, as in x-debug-exception, or in base64, as for Basic: it would not be found by its name.
+    // A secret that is percent-encoded (x-debug-exception) or base64 (Basic) is not found by its name.
     t.notMatch(text, /c%61nary|Y2FuYXJ5|9x3z/i)
   }
 })
 
-t.test('a secret of a path is in no export of the record, in no log and on no error page', async t => {
+t.test('a secret in a path is in no export of the profile, in no log and on no error page', async t => {
   const { app, client, profileOf, records } = await createProfiledKernel(t, {
     directory: linkProject(t),
     bundles: [leaky],
@@ -261,7 +261,7 @@ t.test('a secret of a path is in no export of the record, in no log and on no er
     for (const accept of ['text/html', 'application/json', 'text/plain']) {
       const response = await client.get(`${path}${canary}-path?password=hun'${canary}-query`, { headers: { accept } })
       if (response.status !== 201) {
-        // All that is said of an error; a response of the application is its own.
+        // Error responses only: other responses are made by the application.
         t.notMatch(response.text, canary)
         t.notMatch(decodeURIComponent([...response.headers].join().replace(/%(?![\da-f]{2})/gi, '%25')), canary)
       }
@@ -280,7 +280,7 @@ t.test('a secret of a path is in no export of the record, in no log and on no er
   t.notMatch(JSON.stringify(records) + lines.join(''), canary)
 })
 
-t.test('revealed names are shown', async t => {
+t.test('values with revealed names are shown', async t => {
   const { client, profileOf } = await createProfiledKernel(t, { bundles: [leaky], revealedNames: ['email'] })
   const profile = await profileOf(
     await client.post('/leaky?email=ada@example.com&token=x', { form: { email: 'ada', pin: '1' } }),
@@ -309,7 +309,7 @@ t.test("no variable of the profiler's own paths is masked", async t => {
   t.strictSame(own.flatMap(({ path }) => path.names).filter(app.redactor.isSecret), [])
 })
 
-t.test('what is no secret stays', async t => {
+t.test('values that are not secret are not masked', async t => {
   const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [leaky], variables })
   const response = await client.post(`/leaky?page=2&${query}`, { json, headers: { 'accept-language': 'en' } })
   const text = JSON.stringify(await storedOf(response))

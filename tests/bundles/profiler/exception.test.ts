@@ -13,7 +13,7 @@ import { serveKernel } from '#tests/support/test-server.ts'
 const exceptionPanel = createExceptionPanel(new EditorLinks({ directory: process.cwd() }))
 
 function dataOf({ data }: Profile): ExceptionData | undefined {
-  // As the collector has told it.
+  // The collector of this name returns this type.
   return data.exception as ExceptionData | undefined
 }
 
@@ -53,7 +53,7 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|in common/)
 })
 
-t.test('a 404 is told with its cause, and no sources of the kernel', async t => {
+t.test('a 404 is recorded with its cause, without sources of the kernel', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')
   const profile = await profileOf(response)
@@ -76,7 +76,7 @@ t.test('a 404 is told with its cause, and no sources of the kernel', async t => 
   t.match(toText(await show('exception', sub)), 'No exceptions.')
 })
 
-t.test('of what a client is to blame for, one source is read', async t => {
+t.test('for a client error only one source is read', async t => {
   const inner = () => {
     throw new HttpError(403, 'no entry')
   }
@@ -98,7 +98,7 @@ t.test('an error of the kernel itself shows the kernel', async t => {
   t.match(await show('exception', profile), '<li class="frame frame-kernel">')
 })
 
-t.test('whatever is thrown is recorded', async t => {
+t.test('a thrown value of any type is recorded', async t => {
   const cyclic = new Error('first')
   cyclic.cause = new Error('second', { cause: cyclic })
   const endless: object = Object.defineProperty(new Error('endless'), 'cause', { get: () => new Error('again') })
@@ -155,8 +155,8 @@ t.test('whatever is thrown is recorded', async t => {
   t.match(many, /AggregateError all .*Error 1 of 2 Error one .*Error 2 of 2 Thrown value two/)
 })
 
-t.test('secrets are masked in everything that an error says', async t => {
-  // Put together, because the lines of this test are part of the record.
+t.test('secrets are masked in all texts of an error', async t => {
+  // Concatenated, because the lines of this test are part of the profile.
   const canary = ['hunter', '9f3b'].join('-')
   const thrown = Object.assign(new Error(`postgres://user:${canary}@db/?password=${canary}`), {
     name: `Failed?token=${canary}`,
@@ -177,7 +177,7 @@ t.test('secrets are masked in everything that an error says', async t => {
   t.notOk(JSON.stringify(profile).includes(canary))
 })
 
-t.test('too many frames are left out, with a note', async t => {
+t.test('frames beyond the limit are omitted, with a note', async t => {
   const { stackTraceLimit } = Error
   const fall = (depth: number): never => {
     if (depth > 0) return fall(depth - 1)
@@ -193,7 +193,7 @@ t.test('too many frames are left out, with a note', async t => {
   t.match(toText(await show('exception', profile)), 'Frames: 30 more not recorded.')
 })
 
-t.test('an error that a listener has put in the place of another is told once', async t => {
+t.test('an error that a listener has replaced is recorded once', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t, {
     handlers: {
       '/replaced': () => {
@@ -222,7 +222,7 @@ t.test('an error that a listener has put in the place of another is told once', 
   t.match(toText(await show('exception', forgotten)), /Error first .*Thrown later HttpError/)
 })
 
-t.test('what was on the disk may have any shape', async t => {
+t.test('stored data of any shape can be shown', async t => {
   const { show } = await createProfiledKernel(t)
   const circular = {
     name: 1,

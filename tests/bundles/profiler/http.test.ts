@@ -8,7 +8,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-/** What tests look at of a call. */
+/** The fields of a call that tests check. */
 interface Call {
   readonly client: string
   readonly method: string
@@ -29,7 +29,7 @@ function callsOf({ data }: Profile): Call[] {
   return (data.http as { calls: Call[] } | undefined)?.calls ?? []
 }
 
-/** A server that answers with the path it was asked for; `/slow…` takes its time. */
+/** A server that answers with the requested path; `/slow…` has a delay. */
 const answer: RequestListener = (request, response) => {
   const { url = '' } = request
   if (url.startsWith('/redirect')) response.writeHead(302, { location: url.replace('/redirect', '/slow') })
@@ -55,7 +55,7 @@ async function listen(t: Test, listener: RequestListener = answer): Promise<{ ur
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** A port that nobody listens on any more. */
+/** Returns a port on which no server listens any more. */
 async function findClosedPort(): Promise<number> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -78,7 +78,7 @@ function readWithHttp(url: string, agent?: Agent): Promise<string> {
 
 const done = () => Response.html('done')
 
-t.test('a call of fetch is told with its times, its size and who made it', async t => {
+t.test('a call of fetch is recorded with its times, its size and its caller', async t => {
   const { url } = await listen(t)
   async function askTheNeighbour(): Promise<void> {
     await (await fetch(`${url}/slow?x=1`, { method: 'POST', body: 'question' })).text()
@@ -101,7 +101,7 @@ t.test('a call of fetch is told with its times, its size and who made it', async
   t.equal(profile.summary.calls, 1)
 })
 
-t.test('a call of node:http is told when it is sent', async t => {
+t.test('a call of node:http is recorded when it is sent', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -125,7 +125,7 @@ t.test('a call of node:http is told when it is sent', async t => {
   t.match(later, { method: 'PUT', caller: { file: /http\.test\.[jt]s$/ } })
 })
 
-t.test('from Node 22 on a call of node:http is told when it is created', async t => {
+t.test('since Node 22, a call of node:http is recorded when it is created', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -143,7 +143,7 @@ t.test('from Node 22 on a call of node:http is told when it is created', async t
   t.match(calls, [{ status: 200, caller: { file: /http\.test\.[jt]s$/ } }])
 })
 
-t.test('a response is as long as it announces, or as what was received for it', async t => {
+t.test('the size of a response is its Content-Length, or the number of received bytes', async t => {
   const { url } = await listen(t)
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -162,45 +162,42 @@ t.test('a response is as long as it announces, or as what was received for it', 
   t.same(known, [7, 7, true, true, true, true, true])
 })
 
-t.test(
-  'calls of requests that overlap are told by the request that has made them, on pooled connections too',
-  async t => {
-    const { url } = await listen(t)
-    const agent = new Agent({ keepAlive: true, maxSockets: 2 })
-    t.teardown(() => agent.destroy())
-    const kernel = await createProfiledKernel(t, {
-      handlers: {
-        '/page/:id': async ({ attributes }) => {
-          const id = attributes.get('id')
-          await Promise.all([
-            fetch(`${url}/slow/${id}/a`).then(response => response.text()),
-            fetch(`${url}/redirect/${id}/b`).then(response => response.text()),
-            readWithHttp(`${url}/slow/${id}/c`, agent),
-            readWithHttp(`${url}/slow/${id}/d`, agent),
-          ])
-          return done()
-        },
+t.test('calls of overlapping requests are recorded with their own request, on pooled connections too', async t => {
+  const { url } = await listen(t)
+  const agent = new Agent({ keepAlive: true, maxSockets: 2 })
+  t.teardown(() => agent.destroy())
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/page/:id': async ({ attributes }) => {
+        const id = attributes.get('id')
+        await Promise.all([
+          fetch(`${url}/slow/${id}/a`).then(response => response.text()),
+          fetch(`${url}/redirect/${id}/b`).then(response => response.text()),
+          readWithHttp(`${url}/slow/${id}/c`, agent),
+          readWithHttp(`${url}/slow/${id}/d`, agent),
+        ])
+        return done()
       },
-    })
-    // Connections are opened by some, and used again by all.
-    for (let round = 0; round < 2; round++) {
-      const ids = Array.from({ length: 12 }, (_, index) => `${round}${index}`)
-      const responses = await Promise.all(ids.map(id => kernel.client.get(`/page/${id}`)))
-      for (const [index, response] of responses.entries()) {
-        const calls = callsOf(await kernel.profileOf(response))
-        const id = ids[index]
-        const paths = ['/redirect', '/slow', '/slow', '/slow', '/slow'].map(
-          (path, place) => `${url}${path}/${id}/${'babcd'[place]}`,
-        )
-        t.same(calls.map(call => call.url).sort(), paths.sort())
-        t.ok(calls.every(({ end, head = 0, uploaded = 0 }) => end !== undefined && end >= head && head >= uploaded))
-        t.same(calls.map(({ status }) => status).sort(), [200, 200, 200, 200, 302])
-      }
+    },
+  })
+  // Some calls open connections; all calls reuse them.
+  for (let round = 0; round < 2; round++) {
+    const ids = Array.from({ length: 12 }, (_, index) => `${round}${index}`)
+    const responses = await Promise.all(ids.map(id => kernel.client.get(`/page/${id}`)))
+    for (const [index, response] of responses.entries()) {
+      const calls = callsOf(await kernel.profileOf(response))
+      const id = ids[index]
+      const paths = ['/redirect', '/slow', '/slow', '/slow', '/slow'].map(
+        (path, place) => `${url}${path}/${id}/${'babcd'[place]}`,
+      )
+      t.same(calls.map(call => call.url).sort(), paths.sort())
+      t.ok(calls.every(({ end, head = 0, uploaded = 0 }) => end !== undefined && end >= head && head >= uploaded))
+      t.same(calls.map(({ status }) => status).sort(), [200, 200, 200, 200, 302])
     }
-  },
-)
+  }
+})
 
-t.test('calls outside of requests are nobody’s, also when they fail within one', async t => {
+t.test('calls outside of requests belong to no request, even if they fail during one', async t => {
   const { url } = await listen(t, () => undefined)
   const kernel = await createProfiledKernel(t, {
     handlers: {
@@ -221,7 +218,7 @@ t.test('calls outside of requests are nobody’s, also when they fail within one
   t.equal(profile.summary.calls, 0)
 })
 
-t.test('failures are told: refused, aborted, cut off, never sent', async t => {
+t.test('failures are recorded: refused, aborted, cut off, never sent', async t => {
   const { url } = await listen(t)
   const refused = `http://127.0.0.1:${await findClosedPort()}`
   const ignore = () => undefined
@@ -265,13 +262,13 @@ t.test('failures are told: refused, aborted, cut off, never sent', async t => {
   t.same(kernel.panel('http').badge?.(profile), { text: '6', level: 'error' })
 })
 
-/** For whom time stands still. */
-const nobody = { elapsed: () => 0, touch: () => undefined }
+/** A clock that does not move. */
+const stoppedClock = { elapsed: () => 0, touch: () => undefined }
 
-t.test('a failure without a message is told by its code, else by its name', async t => {
+t.test('a failure without a message is recorded with its code, or with its name', async t => {
   const trace = new CallTrace()
   const fail = (error: unknown) => {
-    const call = trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
+    const call = trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), stoppedClock)
     call?.fail(error)
     call?.fail(new Error('later'))
     return call?.error
@@ -280,7 +277,7 @@ t.test('a failure without a message is told by its code, else by its name', asyn
   t.equal(fail(new TypeError('')), 'TypeError')
 })
 
-t.test('what is still under way when the profile is made is unfinished', async t => {
+t.test('a call in progress when the profile is made is unfinished', async t => {
   const { url } = await listen(t)
   let last: Promise<unknown> = Promise.resolve()
   const kernel = await createProfiledKernel(t, {
@@ -297,7 +294,7 @@ t.test('what is still under way when the profile is made is unfinished', async t
   t.match(await kernel.show('http', profile), '<span class="badge badge-plain">unfinished</span>')
 })
 
-t.test('secrets in addresses and errors never reach the profile', async t => {
+t.test('secrets in URLs and errors are not in the profile', async t => {
   const { url } = await listen(t)
   const secret = 'hunter2-and-more'
   const kernel = await createProfiledKernel(t, {
@@ -337,7 +334,7 @@ t.test('secrets in addresses and errors never reach the profile', async t => {
   t.hasStrict(callsOf(profiles[1] ?? createProfile({})), [{ url: 'http://******@elsewhere.example/x' }])
 })
 
-t.test('requests are sent as they are without a profiler', async t => {
+t.test('the profiler does not change HTTP client calls', async t => {
   const seen: string[][] = []
   const { url } = await listen(t, (request, response) => {
     seen.push(request.rawHeaders)
@@ -353,7 +350,7 @@ t.test('requests are sent as they are without a profiler', async t => {
   t.same(seen.slice(2), seen.slice(0, 2))
 })
 
-t.test('a client may send no Host, and a connection may be unknown', async t => {
+t.test('a call may have no Host header, and no known connection', async t => {
   const { url } = await listen(t)
   const { port } = new URL(url)
   const kernel = await createProfiledKernel(t, {
@@ -370,22 +367,22 @@ t.test('a client may send no Host, and a connection may be unknown', async t => 
     { url: 'http://127.0.0.1/', status: 400 },
   ])
 
-  const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
+  const call = new CallTrace().begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), stoppedClock)
   call?.send(undefined)
   call?.finish()
   t.hasStrict(call, { sent: 0, end: 0, bytes: undefined })
 })
 
-t.test('after two hundred calls they are only counted', async t => {
+t.test('after two hundred calls, further calls are only counted', async t => {
   const trace = new CallTrace()
-  const begin = () => trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), nobody)
+  const begin = () => trace.begin({ client: 'fetch', method: 'GET', url: '/' }, () => new Error(), stoppedClock)
   for (let call = 0; call < 200; call++) t.ok(begin())
   t.equal(begin(), undefined)
   t.equal(trace.count, 201)
   t.equal(trace.calls.length, 200)
 })
 
-t.test('messages of another shape end neither the request nor the process', async t => {
+t.test('diagnostics messages of an unknown shape end neither the request nor the process', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/page': () => {
@@ -402,7 +399,7 @@ t.test('messages of another shape end neither the request nor the process', asyn
   t.type(await kernel.show('http', await kernel.profileOf(response)), 'string')
 })
 
-t.test('two profilers in one process keep to their own, and stop when they are closed', async t => {
+t.test('two profilers in one process record only their own calls, and stop when they are closed', async t => {
   const { url } = await listen(t)
   const send = async () => {
     await (await fetch(`${url}/x`)).text()
@@ -420,7 +417,7 @@ t.test('two profilers in one process keep to their own, and stop when they are c
   t.notOk(channel('http.client.request.start').hasSubscribers)
 })
 
-t.test('the panel shows each call, its phases and who has sent it', async t => {
+t.test('the panel shows each call, its phases and its caller', async t => {
   const kernel = await createProfiledKernel(t)
   const file = `${process.cwd()}/bundles/site/site-bundle.ts`
   const call = {

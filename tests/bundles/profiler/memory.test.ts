@@ -13,12 +13,12 @@ import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
-/** Until the garbage collector has told of its runs. */
+/** Waits until the runs of the garbage collector are reported. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
 }
 
-/** The parts of the data that tests look at. */
+/** The parts of the data that tests check. */
 interface Usage {
   readonly wall: number
   readonly cpu: { readonly user: number; readonly system: number }
@@ -32,7 +32,7 @@ function usageOf({ data }: Profile): Usage {
   return data.memory as Usage
 }
 
-t.test('a main request tells what the process has used meanwhile', async t => {
+t.test('a main request is recorded with the resources that the process has used during it', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/work': () => {
@@ -57,7 +57,7 @@ t.test('a main request tells what the process has used meanwhile', async t => {
   t.ok(waiting.loop.idle >= 10)
 })
 
-t.test('requests beside it are counted: those in flight when it began, and the most at any time', async t => {
+t.test('concurrent requests are counted: at the start, and the maximum', async t => {
   let open: () => void = () => undefined
   const gate = new Promise<void>(resolve => {
     open = resolve
@@ -84,7 +84,7 @@ t.test('requests beside it are counted: those in flight when it began, and the m
   ])
 })
 
-t.test('a run of the garbage collector is told by the request that it has interrupted, though it is over', async t => {
+t.test('a run of the garbage collector is recorded with the interrupted request, even if that has ended', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/garbage': () => {
@@ -110,7 +110,7 @@ t.test('a run of the garbage collector is told by the request that it has interr
   t.equal((await kernel.storage.search({ limit: 10 })).total, 2)
 })
 
-t.test('a request that was over before, or began later, is not interrupted', async t => {
+t.test('a request that ended before the run, or began after it, is not interrupted', async t => {
   const open: Trace[] = []
   t.teardown(new GcWatch(() => open).start())
   const begin = () => {
@@ -132,7 +132,7 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   end(over)
   const later = begin()
   await turns()
-  // Smaller runs may come at any time.
+  // Minor runs are possible at any time.
   const majorOf = ({ usage }: Trace) => usage?.pauses.first.filter(({ kind }) => kind === 'major').length
   t.equal(majorOf(before), 0)
   t.ok(majorOf(over))
@@ -141,14 +141,14 @@ t.test('a request that was over before, or began later, is not interrupted', asy
   t.equal(sub.usage, undefined)
 })
 
-t.test('of many runs the first are kept', async t => {
+t.test('only the first of many runs are kept', async t => {
   const usage = startUsage([])
   for (let run = 0; run < 30; run++) usage.addPause(run, 0.5, 'minor')
   t.hasStrict(usage.pauses, { count: 30, total: 15 })
   t.equal(usage.pauses.first.length, 20)
 })
 
-t.test('the panel shows times, memory and pauses, and says whose they are', async t => {
+t.test('the panel shows times, memory and pauses, and their request', async t => {
   const kernel = await createProfiledKernel(t)
   const panel = kernel.panel('memory')
   const profile = createProfile({
@@ -182,7 +182,7 @@ t.test('the panel shows times, memory and pauses, and says whose they are', asyn
   }
 })
 
-t.test('the panel says when the process was busy, and when it had more than one thread', async t => {
+t.test('the panel notes a busy process, and more than one thread', async t => {
   const kernel = await createProfiledKernel(t)
   const memory = { wall: 100, cpu: { user: 180, system: 20 }, loop: { active: 90, idle: 10 } }
   const page = await kernel.show('memory', createProfile({ memory }))
@@ -190,7 +190,7 @@ t.test('the panel says when the process was busy, and when it had more than one 
   t.match(page, 'other threads ran too')
 })
 
-t.test('the panel of a request that was alone says so', async t => {
+t.test('the panel notes that there was no concurrent request', async t => {
   const kernel = await createProfiledKernel(t)
   const page = await kernel.show('memory', await kernel.profileOf(await kernel.client.get('/partnership')))
   t.match(page, 'No concurrent request was recorded.')

@@ -9,11 +9,11 @@ import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
 function dataOf({ data }: Profile): RouterData | undefined {
-  // As the collector has told it.
+  // The collector of this name returns this type.
   return data.router as RouterData | undefined
 }
 
-t.test('the route that was found is recorded, and why no other was is computed', async t => {
+t.test('the matched route is recorded; the reasons against other routes are computed', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/item/12'))
   t.strictSame(dataOf(profile), { outcome: 'match', route: 'item', parameters: { id: '12' } })
@@ -48,7 +48,7 @@ t.test('a request without a route is recorded with the nearest routes', async t 
   t.match(text, /\d+ more routes are not listed/)
 })
 
-t.test('a 405 tells which methods are allowed', async t => {
+t.test('a 405 is recorded with the allowed methods', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.request('PATCH', '/multi'))
   t.match(dataOf(profile), {
@@ -67,7 +67,7 @@ t.test('a 405 tells which methods are allowed', async t => {
   t.match(html, '<tr class="route-warning">')
 })
 
-t.test('a redirect of the router is told with its target', async t => {
+t.test('a redirect of the router is recorded with its target', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const profile = await profileOf(await client.get('/slash?token=abc'))
   t.match(dataOf(profile), { outcome: 'redirect', route: 'slash', location: 'http://localhost/slash/?token=******' })
@@ -76,7 +76,7 @@ t.test('a redirect of the router is told with its target', async t => {
   t.match(text, 'slash Path almost matches, but for the slash at its end')
 })
 
-t.test('a route that matches as well, but is tried later, does not pass for the one that was taken', async t => {
+t.test('a later route that also matches is not shown as the matched route', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const html = await show('router', await profileOf(await client.get('/prio/static')))
   const text = toText(html)
@@ -87,7 +87,7 @@ t.test('a route that matches as well, but is tried later, does not pass for the 
   t.equal(html.match(/route-ok/g)?.length, 1)
 })
 
-t.test('what a condition has seen is not there any more, and the panel says so', async t => {
+t.test('the panel notes that the input of a condition is not available any more', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const asked = await client.get('/cond', { headers: { 'x-probe': 'yes' } })
   const taken = toText(await show('router', await profileOf(asked)))
@@ -103,7 +103,7 @@ t.test('what a condition has seen is not there any more, and the panel says so',
   t.match(toText(await show('router', damaged)), 'Conditions are checked with the recorded method')
 })
 
-t.test('a request that was not routed has nothing to tell', async t => {
+t.test('a request that was not routed has an empty panel', async t => {
   const { app, client, profileOf, show } = await createProfiledKernel(t)
   const sub = await profileOf(await client.get('/forward'), 'x-previous-debug-token')
   t.equal(dataOf(sub), undefined)
@@ -116,7 +116,7 @@ t.test('a request that was not routed has nothing to tell', async t => {
   t.ok(panel.hasContent(await profileOf(await client.get('/forward'))))
 })
 
-t.test('routes that have changed since are no reason to lie', async t => {
+t.test('the panel notes routes that have changed since', async t => {
   const { show } = await createProfiledKernel(t)
   const router = { outcome: 'match', route: 'gone', parameters: {} }
   const text = toText(await show('router', createProfile({ router }, { url: 'http://localhost/text' })))
@@ -124,7 +124,7 @@ t.test('routes that have changed since are no reason to lie', async t => {
   t.match(text, 'text ANY /text match Route matches!', 'now another one is')
 })
 
-t.test('the routes of a process are told once, with what they need', async t => {
+t.test('the routes of a process are recorded once, with their requirements', async t => {
   const { client, profileOf, storage } = await createProfiledKernel(t)
   const { summary } = await profileOf(await client.get('/text'))
   const stored = (await storage.find(summary.token))?.profile.processData.router
@@ -157,7 +157,7 @@ t.test('secrets of a request or a condition are masked', async t => {
   t.notMatch(JSON.stringify([dataOf(refused), dataOf(named)]), 'canary')
 })
 
-t.test('a request is rebuilt of what was recorded', async t => {
+t.test('a request is rebuilt from its profile', async t => {
   const rebuild = (url: string) => rebuildRequest({ ip: '127.0.0.1', method: 'GET', url })
   for (const [url, expected] of Object.entries({
     'http://a.test/x/%C3%A9?y': ['http', 'a.test', '/x/é', 'http://a.test/x/%C3%A9?y'],
@@ -173,7 +173,7 @@ t.test('a request is rebuilt of what was recorded', async t => {
   for (const url of ['', 'x', 'http://', 'http://a\r\nb/', 'ftp://a/']) t.equal(rebuild(url), undefined, url)
 })
 
-t.test('what was on the disk may have any shape', async t => {
+t.test('stored data of any shape can be shown', async t => {
   const { show } = await createProfiledKernel(t)
   const near = { position: 'x', name: 1, path: [], reason: 'y', text: {} }
   for (const router of [
@@ -192,7 +192,7 @@ t.test('what was on the disk may have any shape', async t => {
   t.match(toText(await show('router', masked)), 'A part of the recorded path is masked')
 })
 
-t.test('markup in a record is text', async t => {
+t.test('markup in a profile is shown as text', async t => {
   const evil = '"><img src=x onerror=alert(1)>'
   const { show } = await createProfiledKernel(t)
   const nearest = [{ position: 1, name: evil, path: evil, reason: 'method', text: evil }]

@@ -15,7 +15,7 @@ import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-function createPass(): Trace {
+function createTrace(): Trace {
   return new Trace('abc123', createRequest(), undefined)
 }
 
@@ -35,7 +35,7 @@ function viewOf(
 }
 
 t.test('a page and its partials become a tree', async t => {
-  const trace = createPass()
+  const trace = createTrace()
   const view = viewOf(t, trace, {
     'page.hbs': '{{#> layout}}{{> item}}{{/layout}}{{> item}}',
     'layout.hbs': '<{{> @partial-block}}>{{> footer}}',
@@ -60,7 +60,7 @@ t.test('a page and its partials become a tree', async t => {
   for (const { start, duration } of renders) t.ok(start >= 0 && duration >= 0)
 })
 
-t.test('the profiler traces the view that another bundle has wrapped, as without it', async t => {
+t.test('the profiler traces a view that another bundle has wrapped', async t => {
   const rendered: string[] = []
   const countingBundle: Bundle = {
     name: 'counting',
@@ -94,7 +94,7 @@ t.test('the profiler traces the view that another bundle has wrapped, as without
 })
 
 t.test('templates of a traced view can be decorated, too', async t => {
-  const trace = createPass()
+  const trace = createTrace()
   const view = viewOf(t, trace, { 'page.hbs': 'p{{> item}}', 'item.hbs': 'i' }, view =>
     view.decorateTemplates((name, template) => (model, options) => `[${name} ${template(model, options)}]`),
   )
@@ -102,8 +102,8 @@ t.test('templates of a traced view can be decorated, too', async t => {
   t.equal(trace.renders?.renders.length, 2)
 })
 
-t.test('a template that throws is marked, with its callers; what is rendered next is not its partial', async t => {
-  const trace = createPass()
+t.test('a template that throws is marked, with its callers; the next render is not its partial', async t => {
+  const trace = createTrace()
   const view = viewOf(t, trace, { 'page.hbs': '{{> fine}}{{> bad}}', 'fine.hbs': '', 'bad.hbs': '{{missing}}' })
   t.throws(() => view.render('page', {}), { code: 'VIEW_RENDER_FAILED' })
   await view.render('fine', {})
@@ -118,8 +118,8 @@ t.test('a template that throws is marked, with its callers; what is rendered nex
   )
 })
 
-t.test('after a thousand templates they are only counted', async t => {
-  const trace = createPass()
+t.test('after a thousand renders, further renders are only counted', async t => {
+  const trace = createTrace()
   const view = viewOf(t, trace, {
     'page.hbs': '{{#each list}}{{> item}}{{/each}}',
     'item.hbs': '{{> leaf}}',
@@ -130,11 +130,11 @@ t.test('after a thousand templates they are only counted', async t => {
   t.equal(trace.renders?.omitted, 201)
 })
 
-t.test('of a model no more than twenty names are kept, and none of what is no object', async t => {
-  const trace = createPass()
+t.test('at most twenty names of a model are kept, and none if it is not an object', async t => {
+  const trace = createTrace()
   const view = viewOf(t, trace, { 'page.hbs': '', 'outer.hbs': '{{page}}' })
   await view.render('page', Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`key${index}`, index])))
-  // Nobody may do this, and types are only types.
+  // The types forbid this, but they do not exist at run time.
   await view.render('page', null as unknown as Record<string, unknown>)
   t.same(
     trace.renders?.renders.map(({ keys }) => keys?.length),
@@ -143,7 +143,7 @@ t.test('of a model no more than twenty names are kept, and none of what is no ob
 })
 
 t.test('waiting for fragments is measured, also when one fails', async t => {
-  const trace = createPass()
+  const trace = createTrace()
   const turns = async (count: number) => {
     for (let turn = 0; turn < count; turn++) await new Promise(resolve => setTimeout(resolve, 2))
     return 'late'
@@ -159,7 +159,7 @@ t.test('waiting for fragments is measured, also when one fails', async t => {
   t.ok((trace.renders?.waited ?? 0) > waited)
 })
 
-t.test('without a pass templates are rendered as ever', async t => {
+t.test('without a trace, templates are rendered as usual', async t => {
   const view = viewOf(t, undefined, { 'page.hbs': '{{later}}{{> item}}', 'item.hbs': 'i' }, view =>
     view.addHelper('later', () => new HtmlFragment(Promise.resolve('late'))),
   )
@@ -177,7 +177,7 @@ t.test('the panel shows the tree of a page of the site', async t => {
   t.match(page, /\u00a0\u00a0├\u00a0<\/span>site\/header/)
 })
 
-t.test('the items of a list are one line, each at its time; long trees are cut', async t => {
+t.test('the items of a list are one line with the time of each; long trees are cut', async t => {
   const kernel = await createProfiledKernel(t)
   const item = (start: number, name = 'item') => ({ name, parent: 0, start, duration: 10 })
   const page = { name: 'page', parent: -1, start: 5, duration: 100, keys: ['title', 'list'] }
@@ -192,7 +192,7 @@ t.test('the items of a list are one line, each at its time; long trees are cut',
   t.equal(cut.match(/id="render-/g)?.length, 200)
 })
 
-t.test('templates that are rendered without the request are found by the context; each pass has its own', async t => {
+t.test('a render without a request is traced by the context; each trace has its own renders', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/fails': () => Promise.reject(new Error('Boom')) } })
   const response = await kernel.client.get('/fails')
   const main = await kernel.profileOf(response)
@@ -225,7 +225,7 @@ t.test('names in a model are masked and cut', async t => {
   })
 })
 
-t.test('the panel tells what threw from what it went through', async t => {
+t.test('the panel distinguishes the template that threw from its callers', async t => {
   const kernel = await createProfiledKernel(t)
   const render = (name: string, parent: number, hasFailed?: boolean) => ({ name, parent, duration: 1, hasFailed })
   const renders = [render('page', -1, true), render('list', 0, true), render('list', 1, true), render('other', 0)]
@@ -249,7 +249,7 @@ t.test('the panel tells what threw from what it went through', async t => {
   t.match(page, 'Waiting for sub-requests')
 })
 
-t.test('records of any shape show something', async t => {
+t.test('profiles of any shape can be shown', async t => {
   const kernel = await createProfiledKernel(t)
   const shapes = [1, null, [], { renders: 1 }, { renders: [1, { parent: 0, keys: 'x' }, { parent: 7.5, keys: [1] }] }]
   for (const templates of shapes) t.type(await kernel.show('templates', createProfile({ templates })), 'string')

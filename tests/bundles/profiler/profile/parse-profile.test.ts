@@ -5,10 +5,10 @@ import { createProfile } from '#tests/support/create-profile.ts'
 
 const { collectors: _, ...document } = toProfile(createProfile({}))
 
-/** What is read of stored data. */
+/** Parses stored data. */
 const collectorsOf = (data: JsonObject) => toProfile({ ...document, data }).collectors
 
-t.test('a part is parsed once, when it is read, and is absent where nothing was recorded', t => {
+t.test('a part is parsed once, at the first access, and is absent if nothing was recorded', t => {
   const { logger, http, ...others } = collectorsOf({ logger: { records: [], dropped: 2 }, strange: { some: 'data' } })
   t.strictSame(logger, { records: [], dropped: 2 })
   t.equal(http, undefined)
@@ -18,7 +18,7 @@ t.test('a part is parsed once, when it is read, and is absent where nothing was 
   t.end()
 })
 
-t.test('damage of a field costs that field', t => {
+t.test('a damaged field loses only that field', t => {
   const { memory, request, http } = collectorsOf({
     memory: {
       wall: 'long',
@@ -57,7 +57,7 @@ t.test('damage of a field costs that field', t => {
   t.end()
 })
 
-t.test('damage of an item costs that item; items that others refer to are replaced', t => {
+t.test('a damaged item is omitted; an item with references to it is replaced', t => {
   const message = { at: 5, level: 'info', channel: 'app', message: 'Well.' }
   const call = ['request', 'abc123', 1, 2]
   const { logger, events, templates, cpu } = collectorsOf({
@@ -78,7 +78,7 @@ t.test('damage of an item costs that item; items that others refer to are replac
   t.end()
 })
 
-t.test('a part that makes no sense as a whole is absent, and costs no other', t => {
+t.test('a part that cannot be parsed is absent, and the other parts stay', t => {
   const { router, late, cpu, redirects } = collectorsOf({
     router: { outcome: 'lost' },
     late: { since: 'now' },
@@ -90,7 +90,7 @@ t.test('a part that makes no sense as a whole is absent, and costs no other', t 
   t.end()
 })
 
-t.test('a profile is there as long as its frame is whole', t => {
+t.test('a profile can be read if its frame is valid', t => {
   const text = (changes: object) => JSON.stringify({ ...document, data: { late: { since: 1 } }, ...changes })
   t.equal(parseProfile(`\ufeff${text({})}`, '{"server":{}}')?.collectors.late?.since, 1)
   t.strictSame(parseProfile(text({}), '{"server":{"environment":{"A":"b"}}}')?.process.server?.environment, { A: 'b' })

@@ -13,7 +13,7 @@ import {
 import { Headers } from '#lib/http/headers.ts'
 import { Response } from '#lib/http/response.ts'
 
-t.test('attributes that are set, changed and removed are told once', async t => {
+t.test('set, changed and removed attributes are reported once', async t => {
   const attributes = new Map<string, unknown>([['kept', Number.NaN]])
   const watch = new AttributeWatch(attributes)
   t.strictSame(watch.take(), ['set attribute kept'])
@@ -29,12 +29,12 @@ t.test('attributes that are set, changed and removed are told once', async t => 
   t.equal(watch.take(), undefined)
 })
 
-t.test('whoever has more than a hundred attributes is not looked at', async t => {
+t.test('a request with more than a hundred attributes is not compared', async t => {
   const attributes = new Map(Array.from({ length: 101 }, (_, index) => [String(index), index]))
   t.equal(new AttributeWatch(attributes).take(), undefined)
 })
 
-t.test('however attributes are changed, what is told is what a full comparison finds', async t => {
+t.test('the reported changes of attributes equal those of a full comparison', async t => {
   const name = fc.constantFrom('a', 'b', 'c')
   const step = fc.oneof(
     fc.record({ name, value: fc.constantFrom(1, 2, undefined) }),
@@ -60,7 +60,7 @@ t.test('however attributes are changed, what is told is what a full comparison f
   )
 })
 
-t.test('headers, status and body of a response are told when they change', async t => {
+t.test('changes of headers, status and body of a response are reported', async t => {
   const response = Response.html('a')
   const watch = new ResponseWatch(createResponseEvent({ response }))
   t.equal(watch.take(), undefined)
@@ -79,7 +79,7 @@ t.test('headers, status and body of a response are told when they change', async
   t.strictSame(watch.take(), ['removed header etag', 'changed the status', 'changed the body'])
 })
 
-t.test('a response that is replaced is told as such, and watched from then on', async t => {
+t.test('a replaced response is reported as replaced, and the new one is watched', async t => {
   const event = createResponseEvent()
   const watch = new ResponseWatch(event)
   event.response = Response.html('another one')
@@ -88,7 +88,7 @@ t.test('a response that is replaced is told as such, and watched from then on', 
   t.strictSame(watch.take(), ['set header x-a'])
 })
 
-t.test('the revision of headers moves whenever a comparison finds a difference', async t => {
+t.test('the revision of headers changes with each difference that a comparison finds', async t => {
   const name = fc.constantFrom('a', 'B', 'b', 'c')
   const change = fc.record({ how: fc.constantFrom('set', 'append', 'delete'), name, value: fc.constantFrom('1', '2') })
   fc.assert(
@@ -107,7 +107,7 @@ t.test('the revision of headers moves whenever a comparison finds a difference',
   )
 })
 
-t.test('controller, response and error are told when they are replaced', async t => {
+t.test('a replaced controller, response or error is reported', async t => {
   const watch = new ChangeWatch(new Map())
   const handler = () => undefined
   const controller = createControllerEvent(handler)
@@ -140,7 +140,7 @@ t.test('controller, response and error are told when they are replaced', async t
   t.equal(watch.take(), undefined)
 })
 
-t.test('of very many changes the first are told', async t => {
+t.test('only the first of very many changes are reported', async t => {
   const attributes = new Map(Array.from({ length: 60 }, (_, index) => [String(index), index]))
   const changes = new ChangeWatch(attributes).take()
   t.equal(changes?.length, 51)

@@ -9,10 +9,10 @@ import type { Profile } from '#bundles/profiler/profile/profile.ts'
 
 const program = path.join(import.meta.dirname, '../../../fixtures/crashing-server.js')
 
-/** Serves from a process of its own, and lets a request wait for an answer. */
+/** Serves in a separate process, in which a request waits for its response. */
 async function start(t: Test) {
   const disk = path.join(t.testdir(), 'profiles.json')
-  // Without what tap adds to the environment of every process, which takes seconds.
+  // Without the additions of tap to the environment of each process, which take seconds.
   const command = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, disk]
   const child = spawn('env', command, { stdio: ['ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
@@ -27,7 +27,7 @@ async function start(t: Test) {
   t.equal((await lines.next()).value, 'slow')
   return {
     url,
-    /** Waits for the end of the process: how it was, and what is left of its profiles. */
+    /** Waits for the end of the process, and returns its exit and its stored profiles. */
     async end() {
       const [code] = await ended
       const profiles: Profile[] = JSON.parse(readFileSync(disk, 'utf8'))

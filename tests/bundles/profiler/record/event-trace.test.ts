@@ -42,7 +42,7 @@ t.test('dispatches and calls are rows in the order in which they begin, with pri
   ])
 })
 
-t.test('what a listener dispatches lies in its call, and what is called after it in the outer dispatch', async t => {
+t.test('a dispatch by a listener is in its call; the next listener is in the outer dispatch', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, () => dispatcher.dispatch(new Inner()), 1, 'dispatching')
   dispatcher.on(Outer, () => undefined, 0, 'after')
@@ -57,7 +57,7 @@ t.test('what a listener dispatches lies in its call, and what is called after it
   ])
 })
 
-t.test('times are whole microseconds: a span lies in its parent, and lasts as long as it is waited for', async t => {
+t.test('times are whole microseconds: a span is within its parent, and lasts until it is settled', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, () => new Promise(resolve => setTimeout(resolve, 20)), 0, 'slow')
   dispatcher.on(Outer, () => undefined, -1, 'fast')
@@ -68,7 +68,7 @@ t.test('times are whole microseconds: a span lies in its parent, and lasts as lo
   t.ok(slow && slow.end - slow.start > 15_000)
 })
 
-t.test('a stopped event names those who have not heard of it', async t => {
+t.test('a stopped event names the listeners that were not called', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, () => undefined, 3, 'same')
   dispatcher.on(Outer, event => event.stopPropagation(), 2, 'same')
@@ -82,7 +82,7 @@ t.test('a stopped event names those who have not heard of it', async t => {
   ])
 })
 
-t.test('an event that the last listener stops, or that was stopped before it was dispatched', async t => {
+t.test('an event can be stopped by the last listener, or before its dispatch', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, event => event.stopPropagation(), 0, 'last')
   const event = new Outer()
@@ -95,7 +95,7 @@ t.test('an event that the last listener stops, or that was stopped before it was
   ])
 })
 
-t.test('what throws is marked and over, at once or later', async t => {
+t.test('a listener that throws is marked and ended, synchronous or not', async t => {
   const { dispatcher, trace } = createTraced()
   const remove = dispatcher.on(Outer, () => fail(), 0, 'thrower')
   t.throws(() => dispatcher.dispatch(new Outer()))
@@ -114,7 +114,7 @@ t.test('what throws is marked and over, at once or later', async t => {
   t.ok(trace.rows.every(([, , , duration]) => duration !== null))
 })
 
-t.test('dispatches that overlap keep their own calls and durations', async t => {
+t.test('overlapping dispatches have their own calls and durations', async t => {
   const { dispatcher, trace } = createTraced()
   const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
   let inner: unknown
@@ -144,7 +144,7 @@ t.test('dispatches that overlap keep their own calls and durations', async t => 
   t.equal(trace.rows.at(-2)?.[4], undefined, 'nothing is open any more')
 })
 
-t.test('of dispatches that overlap, the first may well end first', async t => {
+t.test('the first of overlapping dispatches may end first', async t => {
   const { dispatcher, trace } = createTraced()
   const sleep = (milliseconds: number) => new Promise(resolve => setTimeout(resolve, milliseconds))
   let outer: unknown
@@ -171,7 +171,7 @@ t.test('of dispatches that overlap, the first may well end first', async t => {
   t.ok(Number(trace.rows[0]?.[3]) < Number(trace.rows[2]?.[3]))
 })
 
-t.test('a sub-request is marked in the call that it was made in, until it is handled', async t => {
+t.test('a sub-request is marked in the call that made it, until it is handled', async t => {
   const { dispatcher, trace, request } = createTraced()
   let inner: EventTrace | undefined
   dispatcher.on(Outer, () => {
@@ -191,7 +191,7 @@ t.test('a sub-request is marked in the call that it was made in, until it is han
   trace.finish()
 })
 
-t.test('changes are told of the call that made them, also when it dispatches in between', async t => {
+t.test('changes are reported for the call that made them, even if it dispatches in between', async t => {
   const { dispatcher, trace, request } = createTraced()
   const response = new Response()
   dispatcher.on(ResponseEvent, async ({ response }) => {
@@ -210,7 +210,7 @@ t.test('changes are told of the call that made them, also when it dispatches in 
   ])
 })
 
-t.test('what nobody was called for is told with the dispatch after it, but what was there at first', async t => {
+t.test('changes outside of calls are reported with the next dispatch, except the initial state', async t => {
   const { dispatcher, trace, request } = createTraced()
   const event = createExceptionEvent(new Error('a'), { request })
   dispatcher.on(ExceptionEvent, event => event.respond(new Response()))
@@ -231,7 +231,7 @@ t.test('what nobody was called for is told with the dispatch after it, but what 
   ])
 })
 
-t.test('a kernel event within another does not hide what the outer listener changes', async t => {
+t.test('a nested kernel event does not hide changes by the outer listener', async t => {
   const { dispatcher, trace, request } = createTraced()
   let isNested = false
   dispatcher.on(ResponseEvent, async ({ response }) => {
@@ -244,7 +244,7 @@ t.test('a kernel event within another does not hide what the outer listener chan
   t.strictSame(trace.rows[1]?.[6], ['changed the status'])
 })
 
-t.test('a flood of dispatches is cut and counted, and the kernel is still heard', async t => {
+t.test('many dispatches are cut and counted, but kernel events are kept', async t => {
   const { dispatcher, trace, request } = createTraced()
   dispatcher.on(Outer, () => undefined, 0, 'listener')
   for (let dispatched = 0; dispatched < 600; dispatched++) await dispatcher.dispatch(new Outer())
@@ -259,15 +259,15 @@ t.test('a flood of dispatches is cut and counted, and the kernel is still heard'
   t.equal(trace.dropped, 102)
 })
 
-t.test('an event class without a name is told by its own', async t => {
+t.test('an event class without an event name is recorded by its class name', async t => {
   class Nameless extends Event {}
   const { trace } = createTraced()
   trace.beginDispatch(new Nameless(), []).end(false)
-  trace.beginCall(new Nameless(), { listener: () => undefined, name: 'of another pass', priority: 0 }).end(false)
+  trace.beginCall(new Nameless(), { listener: () => undefined, name: 'of another trace', priority: 0 }).end(false)
   t.strictSame(namesOf(trace), [[null, 'Nameless']])
 })
 
-t.test('a row is what JSON can hold', async t => {
+t.test('a row can be written as JSON', async t => {
   const { dispatcher, trace } = createTraced()
   dispatcher.on(Outer, event => event.stopPropagation())
   await dispatcher.dispatch(new Outer())

@@ -24,18 +24,18 @@ import { serveKernel } from '#tests/support/test-server.ts'
 
 const redactor = new Redactor()
 
-function passOf(request: Request, response?: Response): Trace {
+function traceOf(request: Request, response?: Response): Trace {
   const trace = new Trace('abcdef', request, undefined)
   trace.response = response
   return trace
 }
 
 function collectRequest(request: Request, isAllowed = true): RequestData {
-  return new RequestCollector(redactor, { allows: () => isAllowed }).collect(passOf(request))
+  return new RequestCollector(redactor, { allows: () => isAllowed }).collect(traceOf(request))
 }
 
 function collectResponse(response: Response): ResponseData | undefined {
-  return new ResponseCollector(redactor).collect(passOf(createRequest(), response))
+  return new ResponseCollector(redactor).collect(traceOf(createRequest(), response))
 }
 
 function requestWith(type: string | undefined, content: string | Readable, length?: number): Request {
@@ -50,14 +50,14 @@ async function collectBody(type: string | undefined, content: string): Promise<B
   return collectRequest(request).body
 }
 
-/** What a collector has told. */
+/** The data of a collector. */
 function dataOf<data>({ profile }: StoredProfile, name: keyof Profile['data']): data {
-  // It was written as JSON by that collector; a test says which shape it expects.
+  // The collector has written it as JSON; each test states the shape that it expects.
   return profile.data[name] as data
 }
 
 t.test('the request', async t => {
-  t.test('a plain one has headers, as they were sent, and attributes; what is empty is absent', async t => {
+  t.test('a plain request has headers as they were sent, and attributes; empty parts are absent', async t => {
     const headers = Headers.fromRaw(['Host', 'localhost', 'X-Twice', 'a', 'x-twice', 'b'])
     const request = new Request({ target: '/', headers })
     t.strictSame(collectRequest(request), {
@@ -73,7 +73,7 @@ t.test('the request', async t => {
     t.equal(collectRequest(request, false).isDebugAllowed, false)
   })
 
-  t.test('query values are kept one by one, and masked by name and form', async t => {
+  t.test('query values are kept one by one, and masked by name and by pattern', async t => {
     const { query } = collectRequest(createRequest('/?a=1&a=2&user[password]=x&to=%2F%3Ftoken%3Dabc&empty'))
     t.strictSame(query, [
       ['a', '1'],
@@ -84,7 +84,7 @@ t.test('the request', async t => {
     ])
   })
 
-  t.test('headers are masked by name and form, cookies always', async t => {
+  t.test('headers are masked by name and by pattern, cookies always', async t => {
     const headers = { cookie: 'theme=dark; none=; bare', 'x-api-key': 'abc', referer: 'http://u:p@host/' }
     const data = collectRequest(createRequest('/', { headers }))
     t.strictSame(data.headers, [
@@ -95,7 +95,7 @@ t.test('the request', async t => {
     ])
   })
 
-  t.test('attributes are named where they are alive, and bounded', async t => {
+  t.test('attributes that are objects are named, and the length is bounded', async t => {
     const request = createRequest()
     class Thing {}
     const attributes: [string, unknown, unknown][] = [
@@ -124,7 +124,7 @@ t.test('the request', async t => {
 })
 
 t.test('the body', async t => {
-  t.test('JSON is kept as masked data, also when nobody has parsed it', async t => {
+  t.test('JSON is kept as masked data, even if the application has not parsed it', async t => {
     for (const type of ['application/json', 'application/ld+json']) {
       t.strictSame(await collectBody(type, '\ufeff{"a":{"password":"x"},"list":[1,null]}'), {
         type,
@@ -136,7 +136,7 @@ t.test('the body', async t => {
     t.strictSame((await collectBody('application/json', 'null'))?.json, [null])
   })
 
-  t.test('a form is kept field by field, also when nobody has parsed it', async t => {
+  t.test('a form is kept field by field, even if the application has not parsed it', async t => {
     const type = 'application/x-www-form-urlencoded'
     const expected = {
       type,
@@ -160,7 +160,7 @@ t.test('the body', async t => {
     t.strictSame(collectRequest(request).body, expected)
   })
 
-  t.test('what cannot be parsed, or takes too long, is told by type and length', async t => {
+  t.test('a body that cannot be parsed, or takes too long, is kept as type and length', async t => {
     const cases: [type: string | undefined, content: string, note: RegExp][] = [
       ['text/plain', 'hunter2', /Only forms and JSON/],
       [undefined, 'hunter2', /Only forms and JSON/],
@@ -169,39 +169,39 @@ t.test('the body', async t => {
       ['application/x-www-form-urlencoded', '%ff', /Not a valid form/],
     ]
     for (const [type, content, note] of cases) {
-      const { note: told, ...rest } = (await collectBody(type, content)) ?? {}
+      const { note: actual, ...rest } = (await collectBody(type, content)) ?? {}
       t.strictSame(rest, { type: type ?? '', length: content.length, state: 'read' })
-      t.match(told, note)
+      t.match(actual, note)
     }
   })
 
-  t.test('no more than 16 KiB of it are kept, and what was cut says so', async t => {
+  t.test('at most 16 KiB of a body are kept, and a cut body is marked', async t => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`n${index}`, 'x'.repeat(1000)]))
     const text = JSON.stringify((await collectBody('application/json', JSON.stringify(many)))?.json)
     t.match(text, /…/)
     t.ok(text.length < 18_000)
   })
 
-  t.test('one that nobody has read is told by its headers, and stays unread', async t => {
+  t.test('an unread body is described by its headers, and stays unread', async t => {
     const request = requestWith('multipart/form-data; boundary=x', new Readable({ read: () => t.fail('was read') }), 12)
     t.strictSame(collectRequest(request).body, { type: 'multipart/form-data', length: 12, state: 'unread' })
     t.equal(request.body.wasRead, false)
   })
 
-  t.test('one whose reading failed says so', async t => {
+  t.test('a body that could not be read is marked', async t => {
     const request = requestWith('application/json', 'too large')
     request.body.limit = 3
     await t.rejects(request.body.bytes(), { code: 'BODY_TOO_LARGE' })
     t.strictSame(collectRequest(request).body, { type: 'application/json', length: null, state: 'broken' })
   })
 
-  t.test('that of a sub-request is its parent’s', async t => {
+  t.test('the body of a sub-request is the body of its parent', async t => {
     const request = requestWith('application/json', '{}')
     await request.body.bytes()
     t.strictSame(collectRequest(request.duplicate()).body, { type: 'application/json', length: 2, state: 'parent' })
   })
 
-  t.test('files are told by name, field, type and size', async t => {
+  t.test('files are kept as name, field, type and size', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
     const file = { name: 'cv.txt', type: 'text/plain', content: 'hunter2' }
     const stored = await storedOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
@@ -219,7 +219,7 @@ t.test('the body', async t => {
 })
 
 t.test('the response', async t => {
-  t.test('cookies keep how they are set, and lose what they say', async t => {
+  t.test('the attributes of cookies are kept, and the values are masked', async t => {
     const response = new Response('é')
     setCookie(response.headers, 'session', 'abcdef', { maxAge: 60 })
     for (const field of ['gone=; Max-Age=0', 'bare', 'a=b', '']) response.headers.append('Set-Cookie', field)
@@ -236,7 +236,7 @@ t.test('the response', async t => {
     })
   })
 
-  t.test('headers are masked by name and form; those of the profiler are not', async t => {
+  t.test('headers are masked by name and by pattern, except the headers of the profiler', async t => {
     const headers = { 'x-api-key': 'abc', location: '/?token=abc', 'x-debug-token': 'abcdef' }
     t.strictSame(collectResponse(new Response(null, { headers }))?.headers, [
       ['x-api-key', '******'],
@@ -245,27 +245,24 @@ t.test('the response', async t => {
     ])
   })
 
-  t.test(
-    'times are kept as the profiler tells them; those of the application are masked like anything else',
-    async t => {
-      const trace = passOf(createRequest())
-      trace.renders = new RenderTrace()
-      const render = trace.renders.begin('page', {}, 1)
-      if (render !== undefined) trace.renders.end(render, 2.5)
-      const told = toServerTiming(trace)
-      t.match(told, /Total.*Templates/)
-      const response = new Response(null, { headers: { 'server-timing': told } })
-      const own = 'profile;desc="abcdef", total;desc="Total";dur=1'
-      for (const value of [`${own}, db;desc="password=hunter2"`, 'db;desc="password=hunter2";dur=5']) {
-        response.headers.append('Server-Timing', value)
-      }
-      const values = collectResponse(response)?.headers.map(([, value]) => value)
-      t.equal(values?.[0], told)
-      t.notMatch(JSON.stringify(values), /hunter2/)
-    },
-  )
+  t.test('times of the profiler are kept; times of the application are masked like other headers', async t => {
+    const trace = traceOf(createRequest())
+    trace.renders = new RenderTrace()
+    const render = trace.renders.begin('page', {}, 1)
+    if (render !== undefined) trace.renders.end(render, 2.5)
+    const timing = toServerTiming(trace)
+    t.match(timing, /Total.*Templates/)
+    const response = new Response(null, { headers: { 'server-timing': timing } })
+    const own = 'profile;desc="abcdef", total;desc="Total";dur=1'
+    for (const value of [`${own}, db;desc="password=hunter2"`, 'db;desc="password=hunter2";dur=5']) {
+      response.headers.append('Server-Timing', value)
+    }
+    const values = collectResponse(response)?.headers.map(([, value]) => value)
+    t.equal(values?.[0], timing)
+    t.notMatch(JSON.stringify(values), /hunter2/)
+  })
 
-  t.test('no more than 500 headers are kept', async t => {
+  t.test('at most 500 headers are kept', async t => {
     const response = new Response()
     for (let index = 0; index < 600; index++) response.headers.append(`x-${index}`, 'x')
     const { headers = [] } = collectResponse(response) ?? {}
@@ -273,7 +270,7 @@ t.test('the response', async t => {
     t.strictSame(headers.at(-1), ['…', '…'])
   })
 
-  t.test('the size is that of the body, or what was announced; a stream has none', async t => {
+  t.test('the size is the length of the body, or the announced length; a stream has no size', async t => {
     const sizeOf = (response: Response) => {
       const { isStreamed, size } = collectResponse(response) ?? {}
       return [size, isStreamed]
@@ -288,7 +285,7 @@ t.test('the response', async t => {
     t.strictSame(sizeOf(Response.stream(Readable.from([]), { headers: { 'content-length': '7' } })), [7, true])
   })
 
-  t.test('of a main request it is what was on the wire, for HEAD and streams, too', async t => {
+  t.test('the size of a main request is the number of sent bytes, for HEAD and streams too', async t => {
     const { app, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
     const { url } = await serveKernel(t, { app })
     for (const [method, path, size] of [
@@ -300,7 +297,7 @@ t.test('the response', async t => {
       await response.text()
       const data = dataOf<ResponseData>(await storedOf(response), 'response')
       t.equal(data.size, size)
-      // Node itself adds the rest.
+      // Node adds the rest.
       const sent = [...response.headers].filter(
         ([name]) => !/^(?:connection|date|keep-alive|transfer-encoding)$/.test(name),
       )
@@ -308,13 +305,13 @@ t.test('the response', async t => {
     }
   })
 
-  t.test('where there was none, nothing is told', async t => {
-    t.equal(new ResponseCollector(redactor).collect(passOf(createRequest())), undefined)
+  t.test('without a response there is no data', async t => {
+    t.equal(new ResponseCollector(redactor).collect(traceOf(createRequest())), undefined)
   })
 })
 
 t.test('the session', async t => {
-  t.test('one that nobody used is not started, and not recorded', async t => {
+  t.test('an unused session is not started, and not recorded', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [sessions] })
     for (const path of ['/noslash', '/asked']) {
       const response = await client.get(path)
@@ -323,7 +320,7 @@ t.test('the session', async t => {
     }
   })
 
-  t.test('attributes, flashes and uses are told, the id never, and nothing is taken', async t => {
+  t.test('attributes, flash messages and uses are recorded, without the id; nothing is removed', async t => {
     const { app, client, storage, storedOf } = await createProfiledKernel(t, {
       directory: linkProject(t),
       bundles: [sessions],
@@ -351,7 +348,7 @@ t.test('the session', async t => {
     t.equal((await client.get('/flashes')).text, 'saved: ?token=abc')
   })
 
-  t.test('a use that is refused on a stateless route is told', async t => {
+  t.test('a refused use on a stateless route is recorded', async t => {
     const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
     t.hasStrict(dataOf<ProfiledSession>(await storedOf(await client.get('/stateless')), 'session'), {
       isStateless: true,
@@ -361,7 +358,7 @@ t.test('the session', async t => {
     })
   })
 
-  t.test('no more than 50 uses are noted, and none of a request that is not recorded', async t => {
+  t.test('at most 50 uses are recorded, and none for a request that is not recorded', async t => {
     const { client, storedOf, storage } = await createProfiledKernel(t, {
       directory: linkProject(t),
       bundles: [sessions],
@@ -390,7 +387,7 @@ t.test('facts of the process', async t => {
     bundles: ['framework', 'site'],
   }
 
-  t.test('the server names all variables, says which come from files, and shows no secret', async t => {
+  t.test('the server lists all variables, marks those from files, and masks secrets', async t => {
     const { arch, pid, platform, versions } = process
     const argv = ['/usr/bin/node', '/srv/site/bin/start.js', '--token', 'hunter2', '--port', '8000']
     const execArgv = ['--enable-source-maps']
@@ -413,7 +410,7 @@ t.test('facts of the process', async t => {
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
   })
 
-  t.test('the configuration says which secrets are set, and shows none', async t => {
+  t.test('the configuration shows which secrets are set, without their values', async t => {
     const collector = new ConfigCollector(app)
     t.equal(collector.collect(), undefined)
     t.strictSame(collector.describeProcess(), {
@@ -437,7 +434,7 @@ t.test('facts of the process', async t => {
   })
 })
 
-/** Routes that use sessions in every way. */
+/** Routes for each use of a session. */
 const sessions: Bundle = {
   name: 'sessions',
   register({ kernel, routes }: Application) {

@@ -11,7 +11,7 @@ function begin(target: string, parent?: Trace): Trace {
   return new Trace('aaaaaa', createRequest(target), parent)
 }
 
-/** A listener is called that does not end. */
+/** Begins the call of a listener that does not end. */
 function callListener(trace: Trace, name: string): void {
   const event = createRequestEvent({ request: trace.request })
   const listener = { listener: () => undefined, name, priority: 0 }
@@ -32,7 +32,7 @@ function watch(t: Test, open: Trace[], limit = 25) {
   return { watch, records, requests }
 }
 
-t.test('what does not end is logged by its name, once for each request, and for that request', async t => {
+t.test('a listener that does not end is logged by its name, once for each request', async t => {
   const listening = begin('/listening')
   callListener(listening, 'Guard.onRequest')
   const controlling = begin('/controlling')
@@ -64,7 +64,7 @@ t.test('what does not end is logged by its name, once for each request, and for 
   t.strictSame(requests, [listening.request, controlling.request, waiting.request, sub.request])
 })
 
-t.test('it ends when no request is in flight, and a request has time', async t => {
+t.test('the watch ends when no request is in flight; a request has time before it is logged', async t => {
   const open = [begin('/young')]
   const young = watch(t, open, 60_000)
   const none = watch(t, [], 5)

@@ -10,7 +10,7 @@ class Noted extends Event {
   static readonly eventName = 'noted'
 }
 
-t.test('a listener is known by where it was registered, as a function or as a method', async t => {
+t.test('a listener has the place of its registration, as a function or as a method', async t => {
   const sites = new ListenerSites()
   const tracer = new RequestRecorder({
     profiler: {} as Profiler,

@@ -8,7 +8,7 @@ function createRecord(record: Partial<LogRecord> = {}): LogRecord {
   return { time: '', level: 'info', channel: 'app', message: 'a message', context: {}, ...record }
 }
 
-t.test('records are kept with the time since the pass began, and without what says nothing', async t => {
+t.test('log messages are kept with the time since the trace began, without empty fields', async t => {
   const logs = new LogTrace(performance.now() - 5)
   logs.add(createRecord(), nowhere)
   logs.add(createRecord({ message: 'a 1', template: 'a {b}', context: { b: 1 } }), nowhere)
@@ -19,7 +19,7 @@ t.test('records are kept with the time since the pass began, and without what sa
   t.equal(logs.dropped, 0)
 })
 
-t.test('of a flood the first and the last are kept; what is counted stays exact', async t => {
+t.test('of many log messages the first and the last are kept; the counts are exact', async t => {
   const logs = new LogTrace(performance.now())
   for (let logged = 0; logged < 2345; logged++) {
     const level = logged % 3 === 0 ? 'warning' : logged % 3 === 1 ? 'error' : 'critical'
@@ -34,7 +34,7 @@ t.test('of a flood the first and the last are kept; what is counted stays exact'
   t.equal(logs.errors, 1563)
 })
 
-t.test('long contexts are kept within a bound, at either end', async t => {
+t.test('long contexts are kept up to a limit, at both ends', async t => {
   const logs = new LogTrace(performance.now())
   const context = { list: ['x'.repeat(40_000), 'y'.repeat(40_000), null, 1], text: 'z'.repeat(20_000) }
   for (let logged = 0; logged < 1600; logged++) {
@@ -51,7 +51,7 @@ t.test('long contexts are kept within a bound, at either end', async t => {
   t.equal(logs.toArray().at(-1)?.message, 'short')
 })
 
-t.test('only of warnings and above it is asked where they come from, and not of errors that know it', async t => {
+t.test('a call site is computed for warnings and above only, and not for errors that have one', async t => {
   const logs = new LogTrace(performance.now())
   let asked = 0
   const locate = () => {
@@ -71,7 +71,7 @@ t.test('only of warnings and above it is asked where they come from, and not of 
   t.equal(asked, 50, 'a flood has few origins')
 })
 
-t.test('a call site is the innermost code of the application, relative to the project', async t => {
+t.test('a call site is the innermost application code, relative to the project', async t => {
   const { stackTraceLimit } = Error
   const site = findCallSite(process.cwd())
   t.match(site, { file: /^tests\/.+\/log-trace\.test\.[tj]s$/, line: Number })
@@ -84,17 +84,17 @@ t.test('a call site is the innermost code of the application, relative to the pr
   t.equal(behindArray?.file, site?.file, 'the engine is no application')
 })
 
-t.test('without source maps a call site is that of the compiled code, named like its source', async t => {
+t.test('without source maps a call site is a place in the compiled code', async t => {
   process.setSourceMapsEnabled(false)
   t.teardown(() => process.setSourceMapsEnabled(true))
   t.equal(findCallSite(process.cwd())?.file, 'tests/bundles/profiler/record/log-trace.test.js')
 })
 
-t.test('code outside of the project is not the application’s', async t => {
+t.test('code outside of the project is not application code', async t => {
   t.equal(findCallSite('/somewhere/else'), undefined)
 })
 
-t.test('there is no call site where all code belongs to what the application is built upon', async t => {
+t.test('without application code on the stack there is no call site', async t => {
   let site: unknown = 'not asked yet'
   void Promise.resolve(process.cwd())
     .then(findCallSite)
@@ -105,7 +105,7 @@ t.test('there is no call site where all code belongs to what the application is 
   t.equal(site, undefined)
 })
 
-t.test('a record that alone is too long is cut short, wherever it stands', async t => {
+t.test('a single log message that is too long is cut, in any position', async t => {
   const logs = new LogTrace(performance.now())
   const context = { text: 'x'.repeat(300_000) }
   logs.add(createRecord({ context }), nowhere)

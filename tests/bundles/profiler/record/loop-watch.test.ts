@@ -7,7 +7,7 @@ import { createRequest } from '#kernel/testing/event-factories.ts'
 import { toil } from '#tests/bundles/profiler/insight/findings/flawed-bundle.ts'
 import { until } from '#tests/support/until.ts'
 
-/** A pass of a main request that has begun to do something. */
+/** A trace of a main request that has begun work. */
 function begin(token: string): Trace {
   const trace = new Trace(token, createRequest(), undefined)
   trace.usage = startUsage([])
@@ -19,12 +19,12 @@ function blocksOf({ usage }: Trace): UsageTrace['blocks'] {
   return usage?.blocks ?? []
 }
 
-/** Those that are not of a machine which was busy with something else. */
+/** The blocks that are not caused by other work of the machine. */
 function ownBlocksOf(trace: Trace): UsageTrace['blocks'] {
   return blocksOf(trace).filter(({ cpu }) => cpu >= 90)
 }
 
-t.test('who is active first after the event loop was blocked was at work', async t => {
+t.test('the first active request after a block of the event loop was at work', async t => {
   const open = [begin('aaaaaa'), begin('bbbbbb')]
   const [culprit, victim] = open as [Trace, Trace]
   const sub = new Trace('cccccc', createRequest(), culprit)
@@ -37,7 +37,7 @@ t.test('who is active first after the event loop was blocked was at work', async
   watch.start()
   await sleep(30)
   toil(150)
-  // Of a sub-request too it is the main request that is named.
+  // For a sub-request the main request is named.
   sub.events.now()
   victim.events.now()
   const late = begin('eeeeee')
@@ -51,7 +51,7 @@ t.test('who is active first after the event loop was blocked was at work', async
   for (const trace of [over, late]) t.strictSame(ownBlocksOf(trace), [], trace.token)
 })
 
-t.test('nobody is named when the first to be active has just begun, or nobody is', async t => {
+t.test('no request is named if the first active request has just begun, or if none is active', async t => {
   const open = [begin('aaaaaa')]
   const [waiting] = open as [Trace]
   const watch = new LoopWatch(() => open)
@@ -66,7 +66,7 @@ t.test('nobody is named when the first to be active has just begun, or nobody is
   t.strictSame(names, ['', ''])
 })
 
-t.test('a time in which requests only wait is none, and a machine that sleeps burns no CPU time', async t => {
+t.test('waiting is not a block; the block of a suspended machine has little CPU time', async t => {
   const open = [begin('aaaaaa')]
   const [waiting] = open as [Trace]
   const watch = new LoopWatch(() => open)
@@ -82,12 +82,12 @@ t.test('a time in which requests only wait is none, and a machine that sleeps bu
   waiting.events.now()
   await sleep(60)
   const asleep = blocksOf(waiting).filter(({ duration }) => duration > 150)
-  // A busy machine may put it to sleep once more.
+  // A busy machine may suspend the process again.
   t.ok(asleep.length >= 1)
   t.ok(asleep.every(({ cpu, duration }) => cpu < duration / 2))
 })
 
-t.test('it ends when no request is in flight, and begins again with the next', async t => {
+t.test('the watch ends when no request is in flight, and begins again with the next request', async t => {
   const open = [begin('aaaaaa')]
   let looks = 0
   const watch = new LoopWatch(() => {
@@ -107,7 +107,7 @@ t.test('it ends when no request is in flight, and begins again with the next', a
   t.ok(looks > before)
 })
 
-t.test('after twenty blocks no more are noted', async t => {
+t.test('at most twenty blocks are recorded', async t => {
   const { usage } = begin('aaaaaa')
   for (let count = 0; count < 25; count++) usage?.addBlock(0, 100, 100, '')
   t.equal(usage?.blocks.length, 20)

@@ -13,7 +13,7 @@ import { serveKernel } from '#tests/support/test-server.ts'
 const count = 200
 const markers = Array.from({ length: count }, (_, index) => `marker-${index}-${(index * 7919).toString(36)}`)
 
-/** A server that others fetch from; it answers after a while of its own choice. */
+/** A server for HTTP client calls; it answers after a varying delay. */
 async function startUpstream(t: Test): Promise<string> {
   const server = createServer(async (request, response) => {
     await sleep(Number(request.url?.length) % 5)
@@ -25,7 +25,7 @@ async function startUpstream(t: Test): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** Does a bit of everything under the marker in the path, with pauses between, and fails in every fourth request. */
+/** Uses each traced feature with the marker in the path, with pauses between; every fourth request fails. */
 function createTaskBundle(upstream: string): Bundle {
   return {
     name: 'task',
@@ -50,7 +50,7 @@ function createTaskBundle(upstream: string): Bundle {
   }
 }
 
-t.test('of 200 overlapping requests no record holds anything of another', async t => {
+t.test('with 200 overlapping requests, no profile contains data of another request', async t => {
   const kernel = await createProfiledKernel(t, {
     bundles: [createTaskBundle(await startUpstream(t))],
     directory: createProject(t.testdir(), { 'templates/task/page.hbs': '<p>{{marker}}</p>' }),
@@ -75,7 +75,7 @@ t.test('of 200 overlapping requests no record holds anything of another', async 
     const texts = (await Promise.all(kept)).map(profile => JSON.stringify(profile))
     t.equal(texts.length, Number(marker.split('-')[1]) % 4 === 0 ? 2 : 1)
     const found = texts.flatMap(text => text.match(/marker-\d+-\w+/g) ?? [])
-    t.ok(found.length > 8, `${marker} is told in many places: ${found.length}`)
+    t.ok(found.length > 8, `${marker} is found in many places: ${found.length}`)
     t.strictSame([...new Set(found)], [marker])
   }
   t.equal((await storage.search({ limit: 1000 })).total, count + count / 4)

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { t } from 'tap'
 import { readProcessUsage, sharedLifetime } from '#bundles/profiler/record/usage-trace.ts'
 
-/** Wants readings, so many in each millisecond, and gives them. */
+/** Returns readings, with the given number in each millisecond. */
 async function want(rate: number, milliseconds: number): Promise<ReturnType<typeof readProcessUsage>[]> {
   const readings = []
   const begin = performance.now()
@@ -13,7 +13,7 @@ async function want(rate: number, milliseconds: number): Promise<ReturnType<type
   return readings
 }
 
-t.test('who asks seldom gets a reading of now, and under load one that others share', async t => {
+t.test('a rare caller gets a current reading; under load, callers share a reading', async t => {
   await want(0.05, 250)
   const seldom = await want(0.05, 200)
   t.equal(new Set(seldom).size, seldom.length)

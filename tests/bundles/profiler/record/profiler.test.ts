@@ -33,10 +33,10 @@ import { createRecorder } from '#tests/support/recording-logger.ts'
 import { openConnection, serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 
-/** A gate that every client passes. */
+/** A gate that allows each client. */
 const openGate = { allows: () => true }
 
-/** Something to wait for, and what lets the waiting end. */
+/** A promise, and the function that resolves it. */
 function createGate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = () => {}
   const opened = new Promise<void>(resolve => {
@@ -45,11 +45,11 @@ function createGate(): { readonly opened: Promise<void>; readonly open: () => vo
   return { opened, open: () => open() }
 }
 
-/** A server that records, behind a socket. */
+/** A server with a profiler, on a socket. */
 async function startRecording(t: Test, init: ProfiledInit) {
   const kernel = await createProfiledKernel(t, init)
   const { storage } = kernel
-  /** The profile of the only request, when it is as is wanted. */
+  /** Waits until the profile of the only request fulfils a condition. */
   async function only(isWanted: (profile: Profile) => boolean = () => true): Promise<Profile> {
     for (let attempt = 0; attempt < 1000; attempt++) {
       const { summaries } = await storage.search({ limit: 10 })
@@ -67,7 +67,7 @@ function messagesOf({ data }: Profile): unknown[] {
   return Object(data.exception).exceptions?.map(({ message }: { message: string }) => message)
 }
 
-t.test('a sub-request that outlives its request is unfinished, and amended when it ends', async t => {
+t.test('a sub-request that outlives its request is unfinished, and updated when it ends', async t => {
   const gate = createGate()
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
@@ -91,7 +91,7 @@ t.test('a sub-request that outlives its request is unfinished, and amended when 
   t.hasStrict(after.summary, { status: 200, parent: main.summary.token })
 })
 
-t.test('a sub-request that begins when its request is over is recorded, and its parent knows of it', async t => {
+t.test('a sub-request that begins after its request is recorded, and linked from its parent', async t => {
   const gate = createGate()
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
@@ -113,7 +113,7 @@ t.test('a sub-request that begins when its request is over is recorded, and its 
   })
 })
 
-t.test("one of the profiler's own pages is in nobody's way while its body is still read", async t => {
+t.test('a page of the profiler in progress does not count as a concurrent request', async t => {
   const gate = createGate()
   const routed = 12
   const { client, profileOf } = await createProfiledKernel(t, {
@@ -157,7 +157,7 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
     '/waits': async () => {
       arrived.open()
       await gate.opened
-      return Response.text('for nobody')
+      return Response.text('for no client')
     },
   }
   const { only, port } = await startRecording(t, { handlers })
@@ -165,7 +165,7 @@ t.test('a request whose client leaves before the answer is aborted', async t => 
   socket.write('GET /waits HTTP/1.1\r\nHost: localhost\r\n\r\n')
   await arrived.opened
   socket.destroy()
-  // It takes some turns of the event loop rather than some time.
+  // It takes some turns of the event loop, not a fixed time.
   for (let turn = 0; turn < 10; turn++) await new Promise(resolve => setTimeout(resolve, 5))
   gate.open()
   t.hasStrict((await only()).summary, { outcome: 'aborted', status: 200, route: '/waits' })
@@ -181,7 +181,7 @@ t.test('a request whose client leaves in the middle of a large page is aborted',
   t.strictSame([summary.outcome, summary.status, summary.route], ['aborted', 200, '/large'])
 })
 
-t.test('what listeners of kernel.terminate log, behind a server, is in the profile', async t => {
+t.test('log messages of listeners of kernel.terminate are in the profile', async t => {
   const { only, url } = await startRecording(t, {
     register({ dispatcher, logger }) {
       dispatcher.on(TerminateEvent, async () => {
@@ -197,7 +197,7 @@ t.test('what listeners of kernel.terminate log, behind a server, is in the profi
   t.strictSame(messages.slice(-2), ['At once.', 'A little later.'])
 })
 
-t.test('a record is amended eight times, at most, and never when the client has left', async t => {
+t.test('a profile is updated at most eight times, and never after the client has left', async t => {
   const { profiler } = createBareProfiler(trace => ({
     summary: summarize(trace, new Redactor()),
     data: {},
@@ -252,7 +252,7 @@ t.test('a stream whose client leaves is aborted', async t => {
   t.match((await only()).summary, { outcome: 'aborted', route: '/endless' })
 })
 
-t.test('a stream that fails is recorded with its error, and with the log line that says so', async t => {
+t.test('a stream that fails is recorded with its error, and with its log message', async t => {
   const { only, raw } = await startRecording(t, {})
   await raw('GET /stream-fails HTTP/1.1\r\nHost: localhost\r\n\r\n')
   const profile = await only()
@@ -266,7 +266,7 @@ t.test('a stream that fails is recorded with its error, and with the log line th
   })
 })
 
-t.test('a stream of what cannot be sent is recorded with an error that says so', async t => {
+t.test('a stream of invalid content is recorded with its error', async t => {
   const declared = { headers: { 'content-length': '3' } }
   const handlers = { '/longer': () => Response.stream(Readable.from(['ab', 'cd']), declared) }
   const { only, raw } = await startRecording(t, { handlers })
@@ -287,7 +287,7 @@ for (const kind of ['a generator', 'a web stream', 'a compressed stream']) {
         await new Promise(resolve => setTimeout(resolve, 2))
         logger?.info('Part {part}.', { part })
         if (part > 2) await (await fetch(`${base}/empty`)).text()
-        // More than a client takes at once: the next part waits until it has.
+        // More than the buffers hold: the next part waits until the client reads.
         yield 'x'.repeat(part === 3 ? 8e6 : 1000)
       }
     }
@@ -345,7 +345,7 @@ t.test('a stream that fails before its first chunk is a request that fails', asy
   )
 })
 
-/** Tells the newest profiler what node would tell it; told to all, it would be a failure of this test. */
+/** Calls only the newest monitor: a call of all monitors would fail this test. */
 function crash(error: Error): void {
   process.listeners('uncaughtExceptionMonitor').at(-1)?.(error, 'uncaughtException')
 }
@@ -357,7 +357,7 @@ async function* endless() {
   }
 }
 
-t.test('a listener that fails once is told like any other error', async t => {
+t.test('an error of a listener that fails once is recorded like any other error', async t => {
   for (const type of [ResponseEvent, FinishRequestEvent]) {
     const { client, profileOf } = await createProfiledKernel(t, {
       register({ dispatcher }) {
@@ -374,7 +374,7 @@ t.test('a listener that fails once is told like any other error', async t => {
   }
 })
 
-t.test('a listener that fails always, also on the error page, costs no profile', async t => {
+t.test('with a listener that always fails, also on the error page, the profile is still recorded', async t => {
   for (const type of [ResponseEvent, FinishRequestEvent, TerminateEvent]) {
     const { client, storage } = await createProfiledKernel(t, {
       register({ dispatcher }) {
@@ -401,7 +401,7 @@ t.test('a listener that fails always, also on the error page, costs no profile',
   }
 })
 
-t.test('an error inside the error controller is told beside the one that it was to answer', async t => {
+t.test('an error in the error controller is recorded beside the original error', async t => {
   const { app, client, storage } = await createProfiledKernel(t)
   const fail = () => {
     throw new Error('the error page is broken')
@@ -418,7 +418,7 @@ t.test('an error inside the error controller is told beside the one that it was 
   t.hasStrict((await waitForProfile(storage, String(profile.children[0]))).summary, { controller: 'broken', status: 0 })
 })
 
-t.test('a request that is not recorded has no sub-requests that are', async t => {
+t.test('sub-requests of an unrecorded request are not recorded', async t => {
   const { client, storage } = await createProfiledKernel(t, { ignoredPaths: ['/embed'] })
   t.equal((await client.get('/embed')).headers.get('x-debug-token'), null)
   t.equal((await storage.search({ limit: 10 })).total, 0)
@@ -427,7 +427,7 @@ t.test('a request that is not recorded has no sub-requests that are', async t =>
   t.equal((await storage.search({ limit: 10 })).total, 1)
 })
 
-t.test('where only exceptions are wanted, only they are kept', async t => {
+t.test('with the policy for exceptions only, only exceptions are stored', async t => {
   const { client, storage } = await createProfiledKernel(t, {
     onlyExceptions: true,
     handlers: {
@@ -443,7 +443,7 @@ t.test('where only exceptions are wanted, only they are kept', async t => {
   t.equal((await storage.search({ limit: 10 })).total, 2)
 })
 
-t.test('a crash is recorded before the process ends, with the one whose work has failed', async t => {
+t.test('a crash is recorded before the process ends, with the failed request', async t => {
   const gate = createGate()
   const arrived = createGate()
   const handlers = {
@@ -492,32 +492,29 @@ t.test('a crash is recorded before the process ends, with the one whose work has
   const response = await waiting
   await turns()
   const { summary } = await profileOf(response)
-  t.hasStrict(summary, { outcome: 'complete', status: 200 }, 'should somebody have kept the process, all is as it was')
+  t.hasStrict(summary, { outcome: 'complete', status: 200 }, 'if the process continues, the request is complete')
   t.hasStrict((await waitForProfile(storage, String(late))).summary, { outcome: 'complete', status: 200 })
 })
 
-t.test(
-  'a crash outside of any request is recorded for all that is in flight, and a closed profiler records none',
-  async t => {
-    const { client, close, storage } = await createProfiledKernel(t, {
-      handlers: {
-        '/crashes': () => {
-          crash(new Error('elsewhere'))
-          return new Response()
-        },
+t.test('a crash outside of requests is recorded for all requests in flight, and not by a closed profiler', async t => {
+  const { client, close, storage } = await createProfiledKernel(t, {
+    handlers: {
+      '/crashes': () => {
+        crash(new Error('elsewhere'))
+        return new Response()
       },
-      ignoredPaths: ['/text'],
-    })
-    await client.get('/crashes')
-    crash(new Error('elsewhere'))
-    t.equal((await storage.search({ limit: 9 })).total, 1)
-    const count = process.listenerCount('uncaughtExceptionMonitor')
-    await close()
-    t.equal(process.listenerCount('uncaughtExceptionMonitor'), count - 1)
-  },
-)
+    },
+    ignoredPaths: ['/text'],
+  })
+  await client.get('/crashes')
+  crash(new Error('elsewhere'))
+  t.equal((await storage.search({ limit: 9 })).total, 1)
+  const count = process.listenerCount('uncaughtExceptionMonitor')
+  await close()
+  t.equal(process.listenerCount('uncaughtExceptionMonitor'), count - 1)
+})
 
-/** A profiler on its own, whose collector is told by the test. */
+/** A profiler without an application, with the collector of the test. */
 function createBareProfiler(
   collect: (trace: Trace) => CollectedData,
   storage = new MemoryProfileStorage(),
@@ -538,7 +535,7 @@ function createBareProfiler(
   return { profiler, storage, records }
 }
 
-t.test('what is collected late of a request that is not over does not replace what is known when it is', async t => {
+t.test('late data of an unfinished request does not replace the data of the finished request', async t => {
   const gate = createGate()
   const { profiler, storage } = createBareProfiler(trace => {
     const isOver = trace.duration !== undefined
@@ -559,7 +556,7 @@ t.test('what is collected late of a request that is not over does not replace wh
   t.hasStrict(profile, { summary: { outcome: 'complete' }, data: { isOver: true } })
 })
 
-t.test('profiles are kept in var/profiler, and what is wrong there is logged', async t => {
+t.test('profiles are stored in var/profiler, and problems there are logged', async t => {
   const directory = linkProject(t)
   writeFileSync(path.join(directory, 'var'), 'This is no directory.')
   const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
@@ -571,7 +568,7 @@ t.test('profiles are kept in var/profiler, and what is wrong there is logged', a
   t.match(Object(problem?.context.exception).message, path.join(directory, 'var/profiler'))
 })
 
-t.test('a profile that cannot be made is logged, and costs nothing else', async t => {
+t.test('a profile that cannot be made is logged, and affects nothing else', async t => {
   const { profiler, records, storage } = createBareProfiler(trace => ({
     summary: summarize(trace, new Redactor()),
     data: { big: 1n },
@@ -588,7 +585,7 @@ t.test('a profile that cannot be made is logged, and costs nothing else', async 
   t.strictSame([...profiler.unwritten], [])
 })
 
-t.test('where only exceptions are recorded, a crash is kept of the request that has caused it, and of no other', t => {
+t.test('with the policy for exceptions only, a crash is recorded only for its own request', t => {
   const { profiler, storage } = createBareProfiler(
     trace => ({ summary: summarize(trace, new Redactor()), data: {}, failures: {}, pending: undefined }),
     undefined,

@@ -9,10 +9,10 @@ import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
 
-/** A gate that every client passes. */
+/** A gate that allows each client. */
 const openGate = { allows: () => true }
 
-t.test('a token is six hexadecimal digits that nobody has', async t => {
+t.test('a token is six unused hexadecimal digits', async t => {
   t.match(
     drawToken(() => false),
     /^[0-9a-f]{6}$/,
@@ -27,7 +27,7 @@ t.test('a token is six hexadecimal digits that nobody has', async t => {
   )
 })
 
-t.test('when every token is taken, none is drawn for ever (cc-token-exhaust)', async t => {
+t.test('when each token is taken, drawing ends (cc-token-exhaust)', async t => {
   let draws = 0
   const draw = () => {
     draws++
@@ -71,7 +71,7 @@ t.test('a client that may not see debug output cannot hide its requests', async 
   t.strictSame(mains.map(({ url }) => url).sort(), ['http://evil.test/other-host', 'http://localhost/from-outside'])
 })
 
-t.test('a collector that fails, at once or later, costs its own data only', async t => {
+t.test('a collector that fails, synchronous or not, loses only its own data', async t => {
   const trace = new Trace('abcdef', createRequest(), undefined)
   const collectors = [
     { name: 'plain', collect: () => ({ a: 1 }) },
@@ -92,7 +92,7 @@ t.test('a collector that fails, at once or later, costs its own data only', asyn
   t.equal(collectData(trace, collectors.slice(0, 2), new Redactor()).pending, undefined)
 })
 
-t.test('who asks for a profile in the making waits until it is kept, or a while', async t => {
+t.test('a search for an unfinished profile waits until it is stored, with a time limit', async t => {
   const tokens = new PendingTokens()
   await tokens.wait('aaaaaa', 60_000)
   tokens.add('aaaaaa')

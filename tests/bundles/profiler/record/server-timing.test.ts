@@ -3,7 +3,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
-/** The metrics of a header: their durations in milliseconds, and what the first one says. */
+/** The metrics of a header: their durations in milliseconds, and the description of the first. */
 function parse(header: string | null): { names: string[]; token: string | undefined; of: (name: string) => number } {
   const metrics = String(header).split(', ')
   const durations = new Map(
@@ -13,7 +13,7 @@ function parse(header: string | null): { names: string[]; token: string | undefi
   return { names: [...durations.keys()], token, of: name => durations.get(name) ?? Number.NaN }
 }
 
-t.test('a response says where its time went, and names its record', async t => {
+t.test('a response has its timings, and the token of its profile', async t => {
   const kernel = await createProfiledKernel(t, {
     handlers: {
       '/works': async ({ headers }) => {
@@ -34,7 +34,7 @@ t.test('a response says where its time went, and names its record', async t => {
   t.ok(Math.abs(of('total') - of('kernel') - of('ctrl')) < 0.01)
 })
 
-t.test('the time of a page has that of its partials in it, once', async t => {
+t.test('the time of a page contains the time of its partials once', async t => {
   const { client, profileOf } = await createProfiledKernel(t)
   const response = await client.get('/star-photo-booth')
   const { data } = await profileOf(response)
@@ -45,7 +45,7 @@ t.test('the time of a page has that of its partials in it, once', async t => {
   t.ok(Math.abs(parse(response.headers.get('server-timing')).of('tpl') - sum) < 0.002)
 })
 
-t.test('templates of sub-requests count; where there was no controller, there is no time of it', async t => {
+t.test('templates of sub-requests count; without a controller there is no time for it', async t => {
   const { client } = await createProfiledKernel(t)
   const page = parse((await client.get('/star-photo-booth')).headers.get('server-timing'))
   t.strictSame(page.names, ['profile', 'total', 'kernel', 'ctrl', 'tpl'])
@@ -56,7 +56,7 @@ t.test('templates of sub-requests count; where there was no controller, there is
   t.match(parse((await client.get('/redir')).headers.get('server-timing')).token, /^[0-9a-f]{6}$/)
 })
 
-t.test('a call that is not over counts until now', async t => {
+t.test('a call in progress counts until now', async t => {
   const held: (() => void)[] = []
   let arrive = () => {}
   const arrived = new Promise<void>(resolve => (arrive = resolve))
@@ -84,7 +84,7 @@ t.test('a call that is not over counts until now', async t => {
   t.strictSame(await Promise.all(calls), ['late'])
 })
 
-t.test('who may see no debug output is told nothing', async t => {
+t.test('a client that may not see debug output gets no timings', async t => {
   const { client } = await createProfiledKernel(t)
   const init = { headers: { 'x-forwarded-for': '127.0.0.1' } }
   t.equal((await client.get('/star-photo-booth', init)).headers.get('server-timing'), null)

@@ -6,18 +6,18 @@ import { Redactor } from '#lib/redact/redactor.ts'
 
 const collector = createTimeCollector(new Redactor({ API_KEY: 'a-long-api-key' }))
 
-function createPass(): Trace {
+function createTrace(): Trace {
   return new Trace('0a1b2c', createRequest(), undefined)
 }
 
-t.test('a stopwatch that nobody has asked for tells nothing, and is not made', async t => {
-  const trace = createPass()
+t.test('an unused stopwatch is not created, and records nothing', async t => {
+  const trace = createTrace()
   t.equal(collector.collect(trace), undefined)
   t.equal(trace.request.requestedStopwatch, undefined)
 })
 
-t.test('times are whole microseconds since the pass began', async t => {
-  const trace = createPass()
+t.test('times are whole microseconds since the trace began', async t => {
+  const trace = createTrace()
   const { stopwatch } = trace.request
   const before = performance.now()
   stopwatch.start('work', 'batch')
@@ -31,8 +31,8 @@ t.test('times are whole microseconds since the pass began', async t => {
   t.equal(measured[0]?.duration, duration)
 })
 
-t.test('many names and many periods are cut and counted; long names and secrets are not kept', async t => {
-  const trace = createPass()
+t.test('names and periods beyond the limits are counted; long names and secrets are not kept', async t => {
+  const trace = createTrace()
   const { stopwatch } = trace.request
   for (let started = 0; started < 60; started++) stopwatch.start('a-long-api-key')()
   for (let named = 0; named < 210; named++) stopwatch.start(`${named} ${'x'.repeat(500)}`)

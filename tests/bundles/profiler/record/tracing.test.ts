@@ -16,7 +16,7 @@ interface TraceData {
 }
 
 function spansOf({ profile }: StoredProfile): readonly SpanRow[] {
-  // What the collector of this name has told.
+  // The collector of this name returns this type.
   return (profile.data.events as TraceData).spans
 }
 
@@ -24,7 +24,7 @@ function namesOf(subject: StoredProfile): string[] {
   return spansOf(subject).map(([, name]) => name)
 }
 
-t.test('a page is told from its first event to the last, each with its listeners', async t => {
+t.test('a page is recorded from its first event to its last, each with its listeners', async t => {
   const { client, storedOf } = await createProfiledKernel(t)
   const response = await client.get('/star-photo-booth')
   const subject = await storedOf(response)
@@ -44,7 +44,7 @@ t.test('a page is told from its first event to the last, each with its listeners
   t.strictSame(robots?.[6], ['set header x-robots-tag'])
 })
 
-t.test('a failed request shows where its error page was made, which has a tree of its own', async t => {
+t.test('a failed request shows where its error page was made; the error page has its own tree', async t => {
   const { client, storedOf, show } = await createProfiledKernel(t)
   const { headers } = await client.get('/nope')
   const main = await storedOf({ headers })
@@ -99,7 +99,7 @@ t.test('a failed request shows where its error page was made, which has a tree o
   t.match(await show(timePanel, sub), main.profile.summary.token, 'it leads to the main request')
 })
 
-t.test('events of bundles have their place, in the request that they were dispatched in', async t => {
+t.test('events of bundles are in the request in which they were dispatched', async t => {
   const { client, storedOf } = await createProfiledKernel(t)
   const [, { headers }] = await Promise.all([client.get('/slow/3'), client.get('/events')])
   const subject = await storedOf({ headers })
@@ -137,7 +137,7 @@ t.test('a listener that throws is marked, and its request goes on with the excep
   profile.threw('Error', 'at the end').dispatched(FinishRequestEvent, 2).called('thrower', 2)
 })
 
-t.test('requests that are handled at once do not mix up their events, logs and measurements', async t => {
+t.test('concurrent requests have separate events, logs and measurements', async t => {
   const { client, expectProfile } = await createProfiledKernel(t, {
     register({ dispatcher, logger, routes }) {
       routes.add({
@@ -189,7 +189,7 @@ t.test('measurements of a sub-request are in its own profile', async t => {
   t.hasStrict(sub.profile.data.time, { measured: [{ name: 'left running', isRunning: true }] })
 })
 
-t.test('what happens outside of any request is nobody’s', async t => {
+t.test('events and logs outside of requests belong to no request', async t => {
   class Happening extends Event {
     static readonly eventName = 'happening'
   }
@@ -197,7 +197,7 @@ t.test('what happens outside of any request is nobody’s', async t => {
   let heard = 0
   app.dispatcher.on(Happening, () => {
     heard++
-    app.logger.error('Nobody is asking.')
+    app.logger.error('Outside of a request.')
   })
   await app.dispatcher.dispatch(new Happening())
   t.equal(heard, 1)

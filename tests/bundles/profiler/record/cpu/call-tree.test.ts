@@ -42,7 +42,7 @@ function summarize(profile: Profiler.Profile): CpuData {
   return summarizeSamples({ profile, startup: 1.5, others: 0, isCut: false }, services)
 }
 
-t.test('a sample stands for the time until the next one; waiting is no work', async t => {
+t.test('a sample stands for the time until the next sample; waiting is not work', async t => {
   const profile = createProfile(
     [
       [0, '(root)'],
@@ -75,7 +75,7 @@ t.test('a sample stands for the time until the next one; waiting is no work', as
   ])
 })
 
-t.test('a function that calls itself has not taken more time than there was', async t => {
+t.test('the time of a recursive function counts once', async t => {
   const profile = createProfile(
     [
       [0, '(root)'],
@@ -95,7 +95,7 @@ t.test('a function that calls itself has not taken more time than there was', as
   t.hasStrict(walk, { name: 'walk', self: 300, total: 400 })
 })
 
-t.test('calls of one function by another are one, whatever V8 has kept apart', async t => {
+t.test('equal calls by the same caller are merged, even if V8 has separate nodes', async t => {
   const profile = createProfile(
     [
       [0, '(root)'],
@@ -118,7 +118,7 @@ t.test('calls of one function by another are one, whatever V8 has kept apart', a
   )
 })
 
-t.test('of many calls the longest are kept, with all that have led to them', async t => {
+t.test('the longest of many calls are kept, with all their callers', async t => {
   const nodes: Node[] = [
     [0, '(root)'],
     [1, 'main'],
@@ -138,7 +138,7 @@ t.test('of many calls the longest are kept, with all that have led to them', asy
   }
 })
 
-t.test('of the hottest functions the sources are kept', async t => {
+t.test('the sources of the hottest functions are kept', async t => {
   const names = Array.from({ length: 9 }, (_, index) => `f${index}`)
   const profile = createProfile(
     [[0, '(root)'], ...names.map((name): Node => [1, name])],
@@ -160,7 +160,7 @@ t.test('of the hottest functions the sources are kept', async t => {
   t.hasStrict(excerpts[0], { file: 'tests/fixtures/busy-bundle.ts', line: 14, start: 9 })
 })
 
-t.test('no samples, or none that V8 explains, are an empty tree', async t => {
+t.test('without valid samples the tree is empty', async t => {
   for (const profile of [
     { nodes: [], startTime: 0, endTime: 0 },
     { nodes: [], startTime: 0, endTime: 0, samples: [7, 8], timeDeltas: [1] },

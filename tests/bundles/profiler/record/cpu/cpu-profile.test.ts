@@ -29,7 +29,7 @@ async function open(t: Test, init: Parameters<typeof createProfiledKernel>[1] = 
   return { ...kernel, armFile, arm, cpuOf }
 }
 
-/** The line of the fixture that holds a text. */
+/** The line of the fixture that contains a text. */
 function lineOf(text: string): number {
   return (
     readFileSync('tests/fixtures/busy-bundle.ts', 'utf8')
@@ -38,52 +38,46 @@ function lineOf(text: string): number {
   )
 }
 
-t.test(
-  'in a server that is warm, the next request of a route is sampled and names the guilty function first',
-  async t => {
-    const directory = t.testdir()
-    // Not counted for coverage, which sampling resets.
-    const parameters = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, directory]
-    const child = spawn('env', parameters, { env: { ...process.env, APP_ENV: 'dev' } })
-    const site = new SiteProcess(t, child)
-    const url = await site.url()
-    // V8 has compiled the function into its caller by now.
-    for (let turn = 0; turn < 20; turn++) await (await fetch(`${url}/warm`)).text()
-    new ArmFile(path.join(directory, 'armed.json')).write(createArming({ route: 'primes' }, Date.now()))
-    const page = async () => textOf(await (await fetch(`${url}/_profiler/cpu`)).text())
-    await until(async () => (await page()).includes('Waiting for the next request of the route'))
-    await (await fetch(`${url}/quiet`)).text()
-    const tokens: (string | null)[] = []
-    for (let turn = 0; turn < 2; turn++) {
-      const response = await fetch(`${url}/primes`)
-      await response.text()
-      tokens.push(response.headers.get('x-debug-token'))
-    }
-    t.match(await page(), `No CPU profile scheduled. Last sampled request: ${tokens[0]}`)
-    const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
-    const cpu = readCpu(toProfile(await read(`${tokens[0]}.json`)))
-    const [guilty] = cpu?.functions ?? []
-    t.hasStrict(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
-    t.equal(guilty?.line, lineOf('export function countPrimes'), 'where it was written')
-    t.ok(
-      [lineOf('for (let divisor'), lineOf('% divisor')].includes(Number(guilty?.hot)),
-      'its inner loop is the hottest',
-    )
-    t.ok(Number(guilty?.self) > 0.5 * Number(cpu?.busy))
-    const [call] = cpu?.calls.filter(({ called }) => called === guilty) ?? []
-    t.equal(call?.caller?.called.name, 'controller', 'called by the controller')
-    const { records } = await read('search.json?limit=100')
-    const sampled = []
-    for (const { token } of records) if ((await read(`${token}.json`)).data.cpu) sampled.push(token)
-    t.strictSame(sampled, [tokens[0]], 'once, and nobody else')
-    child.kill('SIGTERM')
-    t.equal(await site.end(), 0)
-  },
-)
+t.test('in a warm server, the next request of a route is sampled; its slowest function is the first', async t => {
+  const directory = t.testdir()
+  // Without coverage: sampling resets its counters.
+  const parameters = ['-u', 'NODE_OPTIONS', process.execPath, '--enable-source-maps', program, directory]
+  const child = spawn('env', parameters, { env: { ...process.env, APP_ENV: 'dev' } })
+  const site = new SiteProcess(t, child)
+  const url = await site.url()
+  // V8 has compiled the function into its caller by now.
+  for (let turn = 0; turn < 20; turn++) await (await fetch(`${url}/warm`)).text()
+  new ArmFile(path.join(directory, 'armed.json')).write(createArming({ route: 'primes' }, Date.now()))
+  const page = async () => textOf(await (await fetch(`${url}/_profiler/cpu`)).text())
+  await until(async () => (await page()).includes('Waiting for the next request of the route'))
+  await (await fetch(`${url}/quiet`)).text()
+  const tokens: (string | null)[] = []
+  for (let turn = 0; turn < 2; turn++) {
+    const response = await fetch(`${url}/primes`)
+    await response.text()
+    tokens.push(response.headers.get('x-debug-token'))
+  }
+  t.match(await page(), `No CPU profile scheduled. Last sampled request: ${tokens[0]}`)
+  const read = async (address: string) => JSON.parse(await (await fetch(`${url}/_profiler/${address}`)).text())
+  const cpu = readCpu(toProfile(await read(`${tokens[0]}.json`)))
+  const [guilty] = cpu?.functions ?? []
+  t.hasStrict(guilty, { name: 'countPrimes', file: 'tests/fixtures/busy-bundle.ts', origin: 'application' })
+  t.equal(guilty?.line, lineOf('export function countPrimes'), 'where it was written')
+  t.ok([lineOf('for (let divisor'), lineOf('% divisor')].includes(Number(guilty?.hot)), 'its inner loop is the hottest')
+  t.ok(Number(guilty?.self) > 0.5 * Number(cpu?.busy))
+  const [call] = cpu?.calls.filter(({ called }) => called === guilty) ?? []
+  t.equal(call?.caller?.called.name, 'controller', 'called by the controller')
+  const { records } = await read('search.json?limit=100')
+  const sampled = []
+  for (const { token } of records) if ((await read(`${token}.json`)).data.cpu) sampled.push(token)
+  t.strictSame(sampled, [tokens[0]], 'once, and no other request')
+  child.kill('SIGTERM')
+  t.equal(await site.end(), 0)
+})
 
-t.test('it is told what is waited for, and what came of it', async t => {
+t.test('the page shows the awaited request, and the result', async t => {
   const { arm, client, cpuOf, profileOf } = await open(t)
-  t.equal(await cpuOf('/primes'), undefined, 'nothing is sampled that nobody has asked for')
+  t.equal(await cpuOf('/primes'), undefined, 'without arming, nothing is sampled')
   const answer = await arm({ route: 'primes' })
   t.equal(answer.status, 303)
   t.equal(answer.headers.get('location'), '/_profiler/cpu')
@@ -101,7 +95,7 @@ t.test('it is told what is waited for, and what came of it', async t => {
   t.match(plainEquals(text), `href="/_profiler/${profile.summary.token}?panel=cpu"`)
 })
 
-t.test('the record shows it: as a flame graph, hot spots with their source, as Markdown and JSON', async t => {
+t.test('a CPU profile has a flame graph, hot spots with their source, Markdown and JSON', async t => {
   const { arm, client } = await open(t, { variables: { EDITOR_URL: 'vscode' } })
   await arm({ route: 'primes' })
   const token = (await client.get('/primes')).headers.get('x-debug-token')
@@ -120,7 +114,7 @@ t.test('the record shows it: as a flame graph, hot spots with their source, as M
   t.strictSame(Object.keys(data), ['cpu'])
 })
 
-t.test('a request is named by its method and path as well, also when no route takes it', async t => {
+t.test('a request can also be selected by its method and path, even without a route', async t => {
   const { arm, client, cpuOf, profileOf } = await open(t)
   t.equal((await arm({ path: '/nowhere?page=2' })).status, 303)
   t.match(toText((await client.get('/_profiler/cpu')).text), 'Waiting for the next GET /nowhere.')
@@ -131,10 +125,10 @@ t.test('a request is named by its method and path as well, also when no route ta
   t.match(answer.text, '<option selected>GET</option>')
 })
 
-t.test('time in which a request has only waited is told apart', async t => {
+t.test('time in which a request only waited is separate', async t => {
   const { arm, cpuOf } = await open(t)
   const measured: number[] = []
-  // On a machine that is very busy V8 may not get to look while the request waits.
+  // On a very busy machine V8 may take no sample while the request waits.
   while (measured.length < 10 && !measured.some(idle => idle > 20_000)) {
     await arm({ path: '/later' })
     measured.push(Number((await cpuOf('/later'))?.idle))
@@ -142,7 +136,7 @@ t.test('time in which a request has only waited is told apart', async t => {
   t.ok(Number(measured.at(-1)) > 20_000, `${measured} microseconds`)
 })
 
-t.test('requests beside it are in the same samples, and are counted', async t => {
+t.test('concurrent requests are in the same samples, and are counted', async t => {
   let open_: () => void = () => undefined
   const gate = new Promise<void>(resolve => {
     open_ = resolve
@@ -165,7 +159,7 @@ t.test('requests beside it are in the same samples, and are counted', async t =>
   t.match(textOf(text), '3 concurrent requests: the samples include their work.')
 })
 
-t.test('what was asked for can be taken back', async t => {
+t.test('arming can be cancelled', async t => {
   const { arm, armFile, client, cpuOf } = await open(t)
   await arm({ route: 'quiet' })
   t.ok(existsSync(armFile))
@@ -175,7 +169,7 @@ t.test('what was asked for can be taken back', async t => {
   t.equal(await cpuOf('/quiet'), undefined)
 })
 
-t.test('what cannot come is refused, with a reason', async t => {
+t.test('an impossible target is refused, with a reason', async t => {
   const { arm, armFile } = await open(t)
   for (const [form, reason] of [
     [{ route: 'nope' }, 'There is no route "nope".'],
@@ -200,7 +194,7 @@ t.test('a page of the profiler is no longer sampled once it is routed', async t 
   t.ok(await cpuOf('/primes'), 'the sampler is free again')
 })
 
-t.test('other sites can neither arm nor look', async t => {
+t.test('other sites can neither arm nor see the page', async t => {
   const { armFile, client } = await open(t)
   const form = { route: 'quiet' }
   for (const headers of [{}, { origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
@@ -211,7 +205,7 @@ t.test('other sites can neither arm nor look', async t => {
   t.notOk(existsSync(armFile))
 })
 
-t.test('a server heeds what another process asks for; of several servers one gets the request', async t => {
+t.test('a server follows the arming of another process; one of several servers samples the request', async t => {
   const armFile = path.join(t.testdir(), 'var/armed.json')
   const first = await open(t, { armFile })
   const second = await open(t, { armFile })
@@ -238,7 +232,7 @@ t.test('a server heeds what another process asks for; of several servers one get
   t.pass('it is taken back, too')
 })
 
-t.test('what is asked for before a server runs is heeded when it does', async t => {
+t.test('an arming from before the start of a server takes effect at its start', async t => {
   const kernel = await open(t)
   writeFileSync(kernel.armFile, JSON.stringify(createArming({ route: 'quiet' }, Date.now())))
   const { url } = await serveKernel(t, kernel)
@@ -248,13 +242,13 @@ t.test('what is asked for before a server runs is heeded when it does', async t 
   t.ok((await waitForProfile(kernel.storage, response.headers.get('x-debug-token'))).data.cpu)
 })
 
-t.test('what is no link is not offered as one', async t => {
+t.test('a target without a link is shown as text', async t => {
   const kernel = await open(t)
   const page = async () => (await kernel.client.get('/_profiler/cpu')).text
   await kernel.arm({ path: '/quiet', method: 'POST' })
   t.match(await page(), 'Waiting for the next POST /quiet.')
   t.notMatch(await page(), 'Open it')
-  // Of another application in the same directory, say.
+  // For example, of another application in the same directory.
   new ArmFile(kernel.armFile).write(createArming({ route: 'elsewhere' }, Date.now()))
   await serveKernel(t, kernel)
   t.match(await page(), 'elsewhere')
@@ -262,7 +256,7 @@ t.test('what is no link is not offered as one', async t => {
 })
 
 t.test('secrets in names of functions are masked', async t => {
-  // V8 does not always know the name of a method whose key is computed.
+  // V8 does not always know the name of a method with a computed key.
   const work = {
     'call password=hunter2hunter2'() {
       let sum = 0
@@ -283,7 +277,7 @@ t.test('secrets in names of functions are masked', async t => {
   t.notMatch(text, '"name":"call password=hunter2')
 })
 
-t.test('a sub-request points to the request that was sampled with it', async t => {
+t.test('a sub-request refers to the request that was sampled with it', async t => {
   const { arm, client, storage } = await open(t)
   await arm({ path: '/embed' })
   const token = (await client.get('/embed')).headers.get('x-debug-token')
@@ -292,7 +286,7 @@ t.test('a sub-request points to the request that was sampled with it', async t =
   t.match(plainEquals(text), `<a href="/_profiler/${token}?panel=cpu">see the main request</a>`)
 })
 
-t.test('the directory of the file that says what is sampled is for its owner alone', async t => {
+t.test('only its owner can access the directory of the arm file', async t => {
   const directory = path.join(t.testdir(), 'var')
   const before = process.umask(0)
   t.teardown(() => process.umask(before))

@@ -31,26 +31,26 @@ function create(t: Test, armFile = path.join(t.testdir(), 'armed.json')) {
 
 const target = { method: 'GET', path: '/asked' }
 
-t.test('requests are looked at only from arming until the sampled one is over', async t => {
+t.test('requests are inspected only from arming until the sampled request ends', async t => {
   const { cpu, begin, starts } = create(t)
   t.equal(starts.length, 0)
   cpu.arm(target)
   t.equal(starts.length, 1)
   cpu.arm({ method: 'GET', path: '/other' })
   t.equal(starts.length, 1)
-  t.equal(begin('/asked'), undefined, 'what was asked for first is not waited for any more')
+  t.equal(begin('/asked'), undefined, 'the first target is replaced')
   const recording = begin('/other', 2)
   t.ok(recording)
   t.equal(starts.length, 1)
   t.equal(begin('/other'), undefined)
   const sampled = recording?.stop()
   t.hasStrict(sampled, { others: 3, isCut: false })
-  t.equal(recording?.stop(), sampled, 'the same, whenever it is asked for')
+  t.equal(recording?.stop(), sampled, 'a second stop returns the same result')
   t.equal(starts.length, 0)
   t.equal(cpu.last, 'abc123')
 })
 
-t.test('nobody is sampled for ever', async t => {
+t.test('sampling has a time limit', async t => {
   const { cpu, begin, starts } = create(t)
   cpu.arm(target)
   const recording = begin('/asked')
@@ -59,7 +59,7 @@ t.test('nobody is sampled for ever', async t => {
   t.hasStrict(recording?.stop(), { isCut: true })
 })
 
-t.test('one at a time: who is asked for meanwhile waits until the sampled request is over', async t => {
+t.test('one at a time: the next target waits until the sampled request ends', async t => {
   const { cpu, begin, starts } = create(t)
   cpu.arm(target)
   const recording = begin('/asked')
@@ -70,7 +70,7 @@ t.test('one at a time: who is asked for meanwhile waits until the sampled reques
   t.ok(begin('/asked'))
 })
 
-t.test('when the server ends sampling does, too', async t => {
+t.test('sampling ends with the server', async t => {
   const { cpu, begin, starts } = create(t)
   cpu.arm(target)
   begin('/asked')
@@ -79,7 +79,7 @@ t.test('when the server ends sampling does, too', async t => {
   cpu.close()
 })
 
-t.test('a request that another process has got is not sampled', async t => {
+t.test('a request that another process has sampled is not sampled again', async t => {
   const { cpu, file, begin, starts } = create(t)
   cpu.arm(target)
   t.ok(file.remove())
@@ -88,13 +88,13 @@ t.test('a request that another process has got is not sampled', async t => {
   t.equal(starts.length, 0)
 })
 
-t.test('requests that are refused are not waited for', async t => {
+t.test('refused requests are not sampled', async t => {
   const { cpu, begin } = create(t)
   cpu.arm({ method: 'GET', path: '/%zz' })
   t.equal(begin('/%zz'), undefined)
 })
 
-t.test('it is not waited for long', async t => {
+t.test('an arming expires', async t => {
   const { armFile, cpu, file, starts } = create(t)
   cpu.listen()
   t.teardown(() => cpu.close())
@@ -105,7 +105,7 @@ t.test('it is not waited for long', async t => {
   t.equal(starts.length, 0)
 })
 
-t.test('what has expired, or is none of ours, arms nothing', async t => {
+t.test('an expired or invalid file arms nothing', async t => {
   const { armFile, cpu } = create(t)
   for (const text of [
     '',
@@ -123,7 +123,7 @@ t.test('what has expired, or is none of ours, arms nothing', async t => {
   t.strictSame(parseArming('{"target":{"route":"x"},"until":5}'), { target: { route: 'x' }, until: 5 })
 })
 
-t.test('where nothing can be watched the log says what does not work', async t => {
+t.test('a directory that cannot be watched is logged with the consequence', async t => {
   const folder = t.testdir({ file: 'no folder' })
   const { cpu, records } = create(t, path.join(folder, 'file/below/armed.json'))
   cpu.listen()
@@ -131,13 +131,13 @@ t.test('where nothing can be watched the log says what does not work', async t =
   t.throws(() => cpu.arm(target))
 })
 
-t.test('a file that cannot be removed does not keep anybody from being sampled', async t => {
+t.test('a file that cannot be removed does not prevent sampling', async t => {
   const armFile = path.join(t.testdir(), 'armed.json')
   mkdirSync(armFile)
   t.ok(new ArmFile(armFile).remove())
 })
 
-t.test('a sampler that was not started has seen nothing', async t => {
+t.test('a sampler that was not started has no nodes', async t => {
   const sampler = new CpuSampler({ keepsCode: true })
   t.strictSame(sampler.stop().nodes, [])
   sampler.start()
@@ -145,11 +145,11 @@ t.test('a sampler that was not started has seen nothing', async t => {
   t.strictSame(sampler.stop().nodes, [])
 })
 
-t.test('code that was compiled before is discarded, unless told else', async t => {
+t.test('by default, code that was compiled before is discarded', async t => {
   const postedBy = (options: CpuSamplerOptions) => {
     const posted: string[] = []
     const session = { post: (method: string) => void posted.push(method) }
-    // Only what the sampler calls of a session.
+    // A session has only the methods that the sampler calls.
     const sampler = new CpuSampler({ ...options, connect: () => session as Session })
     sampler.start()
     sampler.start()
