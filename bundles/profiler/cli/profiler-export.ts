@@ -44,10 +44,10 @@ export function createProfilerExport(services: CommandServices): ConsoleCommand 
         output.error(missing(token))
         return exitCodes.failure
       }
-      const { writeRecord } = await import('../web/export-profile.ts')
+      const { formatProfile } = await import('../web/export-profile.ts')
       const findings = inspector.inspect(found.profile)
       const record = { ...found, findings, ...(await findRelatives(storage, found.profile)) }
-      const text = await writeRecord(kind, record, services)
+      const text = await formatProfile(kind, record, services)
       if (out === undefined) {
         output.write(text)
         return exitCodes.success

@@ -99,10 +99,10 @@ export async function findPrevious(
     limit: similarLimit,
     sort: { field: 'time', direction: 'descending' },
   })
-  return summaries.find(other => other.token !== token && asksForSame(other, summary))
+  return summaries.find(other => other.token !== token && isSameRequest(other, summary))
 }
 
-function asksForSame(one: ProfileSummary, other: ProfileSummary): boolean {
+function isSameRequest(one: ProfileSummary, other: ProfileSummary): boolean {
   const keys = [one, other].map(({ controller, method, parent, route, url }) => {
     const target = route === null ? withoutQuery(url) : ''
     // Sub-requests often have the URL of their main request, so the controller distinguishes them.

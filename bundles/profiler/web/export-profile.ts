@@ -18,13 +18,13 @@ import type { Assets } from './assets.ts'
 import type { ProfilePanel } from './panels/panel.ts'
 import { hasContent, renderPanel } from './panels/render-panel.ts'
 
-/** Writes a record as the text of a file. */
-export function writeRecord(
+/** Formats a profile as the text of a file. */
+export function formatProfile(
   kind: ExportKind | DataForm,
-  record: ShownProfile,
+  shown: ShownProfile,
   services: HtmlFileServices,
 ): string | Promise<string> {
-  const { profile } = record
+  const { profile } = shown
   switch (kind) {
     case 'har':
       return formatJson(toHar(profile))
@@ -33,15 +33,15 @@ export function writeRecord(
     case 'fetch':
       return toFetch(profile)
     case 'html':
-      return toHtmlFile(record, services)
+      return toHtmlFile(shown, services)
     case 'json':
-      return formatJson(toJson(record))
+      return formatJson(toJson(shown))
     case 'md':
-      return toMarkdown(record)
+      return toMarkdown(shown)
   }
 }
 
-/** What a file is made with. */
+/** The services that an HTML file needs. */
 export interface HtmlFileServices {
   readonly view: View
   readonly logger: Logger
@@ -53,7 +53,8 @@ export interface HtmlFileServices {
 
 /**
  * Creates one HTML file of a profile, with all its panels and the stylesheet. It can be stored or sent. It has no
- * scripts and loads nothing; its links lead within it. A policy of its own (by the hash of the stylesheet) sees to that.
+ * scripts and loads nothing; its links lead within it. Its content security policy, with the hash of the stylesheet,
+ * ensures that.
  * Control characters are written as escapes.
  */
 export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServices): Promise<string> {
@@ -85,19 +86,22 @@ export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServic
   return escapeUnseen(detachLinks(html, token))
 }
 
-/** A file may be written to a terminal. A reference would not do: HTML reads those of C1 as other characters. */
+/**
+ * Escapes control characters, because a file may be written to a terminal. HTML references would not do: HTML reads
+ * references to C1 characters as other characters.
+ */
 function escapeUnseen(html: string): string {
   return html.replace(/[^\P{Cc}\n\t]|[\p{Bidi_Control}\u2028\u2029]/gu, escapeControls)
 }
 
-/** Of the text as the parser of a browser will see it. */
+/** Hashes a stylesheet for the content security policy. */
 function hashOf(style: string): string {
   return `sha256-${createHash('sha256').update(style).digest('base64')}`
 }
 
 /**
- * Takes a page of a record off its server: links to its panels lead to the same in the page, those to other sites stay,
- * and what else led somewhere leads nowhere. The page is of templates, in which every recorded quote is escaped.
+ * Makes the links of a page independent of the server: links to its panels lead to the sections of the page, links to
+ * other sites stay, and other links are removed. The templates of the page escape every recorded quote.
  */
 export function detachLinks(html: string, token: string): string {
   return html.replace(/\s(?:href|action|formaction)="([^"]*)"/g, (attribute, value: string) => {
@@ -110,7 +114,7 @@ export function detachLinks(html: string, token: string): string {
   })
 }
 
-/** Names what can be asked for of a record: the panels, and collectors whose panels are not known here. */
+/** Lists the names of the parts of a profile: the panels, and the collectors of its data that have no panel here. */
 export function listPanels(panels: readonly Pick<ProfilePanel, 'name'>[], { data }: Pick<Profile, 'data'>): string[] {
   return [...new Set([...panels.map(({ name }) => name), ...Object.keys(data)])]
 }

@@ -8,7 +8,7 @@ import { toSpan } from '../../export/markdown-text.ts'
 import { findLatest } from '../../insight/latest.ts'
 import { parseListRequest, searchList } from '../../insight/list-request.ts'
 import type { DataForm, ExportKind } from '../../profile/links.ts'
-import { listPanels, writeRecord } from '../export-profile.ts'
+import { formatProfile, listPanels } from '../export-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
 import { findProfile, type ProfileServices, renderMissing } from './find-profile.ts'
@@ -100,7 +100,7 @@ export async function exportProfile(
     'content-type': type,
     'content-disposition': `attachment; filename="profile-${found.profile.summary.token}.${extension}"`,
   }
-  return protect(new Response(await writeRecord(kind, found, app), { headers }))
+  return protect(new Response(await formatProfile(kind, found, app), { headers }))
 }
 
 /** Answers with data. */

@@ -103,10 +103,10 @@ function describeRelatives(found: ShownProfile & Relatives, panel: string | unde
   const { children, summary } = profile
   const neighbour = (summary: ProfileSummary | undefined) =>
     summary === undefined ? false : { ...toSummaryView(summary), link: profileLink(summary.token, panel) }
-  const view = (token: string, found: ProfileSummary | undefined) => ({
+  const view = (token: string, summary: ProfileSummary | undefined) => ({
     token,
     link: profileLink(token),
-    found: found === undefined ? false : toSummaryView(found),
+    found: summary === undefined ? false : toSummaryView(summary),
   })
   return {
     parent: summary.parent === null ? false : view(summary.parent, found.parent),

@@ -6,7 +6,7 @@ import { replayAttribute } from '../../record/recording-policy.ts'
 import type { Trace } from '../../record/trace.ts'
 
 /** Milliseconds: browsers follow a redirect at once. A later request has another reason. */
-const patience = 5000
+const lifetime = 5000
 
 const expectedLimit = 100
 const chainLimit = 10
@@ -38,7 +38,7 @@ export class RecentRedirects implements CollectorOf<'redirects'> {
     const redirect = { token: trace.token, status, method: request.method, url: this.#redactor.text(request.url) }
     const target = new URL(location, request.url)
     target.hash = ''
-    const until = Date.now() + patience
+    const until = Date.now() + lifetime
     this.#expected.set(keyOf(trace, target.href), { chain: [...chain, redirect].slice(-chainLimit), until })
     const [oldest] = this.#expected.keys()
     if (this.#expected.size > expectedLimit && oldest !== undefined) this.#expected.delete(oldest)

@@ -42,7 +42,7 @@ export function toToolbarView(shown: ShownProfile): ViewModel {
     target: summary.target,
     home,
     items: itemMakers.flatMap(make => make(shown, summary) ?? []),
-    record: toRecordItem(shown, summary),
+    record: toProfileItem(shown, summary),
   }
 }
 
@@ -220,7 +220,7 @@ function toMemoryItem({ profile }: ShownProfile, { memory, token }: SummaryView)
 }
 
 /** The last item: the profile itself and its application. */
-function toRecordItem({ profile }: ShownProfile, { link, time, token }: SummaryView): ToolbarItem {
+function toProfileItem({ profile }: ShownProfile, { link, time, token }: SummaryView): ToolbarItem {
   const { config, server } = profile.process
   const { environment = '', isDebug = false } = config ?? {}
   const { node = '', sinfonietta = '' } = server?.versions ?? {}
