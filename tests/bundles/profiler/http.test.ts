@@ -486,7 +486,7 @@ t.test('without calls the panel says so; calls that went well are only counted i
   t.same(panel.badge?.(one), { text: '1', level: 'plain' })
 })
 
-t.test('records of any shape show something', async t => {
+t.test('profiles of any shape can be shown', async t => {
   const kernel = await createProfiledKernel(t)
   const calls = [1, null, { caller: 7, start: 'x' }, { start: 5, end: 1, status: {} }]
   for (const http of [1, null, [], { calls: {} }, { calls }]) {

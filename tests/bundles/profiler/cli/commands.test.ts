@@ -116,7 +116,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(known.sort(), searchParameters.toSorted())
 })
 
-t.test('profiler:list tells page by page', async t => {
+t.test('profiler:list has pages', async t => {
   const { stderr, stdout } = await run('profiler:list --limit 2 --page 2')
   t.strictSame(tokensOf(stdout), ['00000c', '00000b'])
   t.equal(stderr, '3–4 of 5; --page and --limit show the others.\n')
@@ -126,7 +126,7 @@ t.test('profiler:list tells page by page', async t => {
   t.strictSame(records, [{ ...createProfile({}, records[0]).summary, isPinned: false }])
 })
 
-t.test('profiler:list takes nothing that it does not understand', async t => {
+t.test('profiler:list refuses invalid options', async t => {
   const cases: [line: string, message: string][] = [
     ['--from yesterday', '--from must be a date such as 2026-11-20, or seconds since 1970, not "yesterday".'],
     ['--until 2026-02-30', '--until must be a date'],
@@ -142,16 +142,16 @@ t.test('profiler:list takes nothing that it does not understand', async t => {
   }
 })
 
-t.test('profiler:list --follow tells of new records until there is an end', async t => {
+t.test('profiler:list --follow shows new profiles until it is interrupted', async t => {
   const storage = createStorage()
   const user = new AbortController()
-  let isTold = false
+  let hasStarted = false
   const { code, stdout } = await run('profiler:list --limit 2 --status 404 --follow', storage, {
     signal: user.signal,
     onOutput(text) {
       if (text.includes('00001b')) user.abort()
-      if (isTold) return
-      isTold = true
+      if (hasStarted) return
+      hasStarted = true
       setImmediate(() => {
         storage.append(createRecord({ token: '00001a', status: 200 }), '{}')
         storage.append(createRecord({ token: '00001b', status: 404, url: 'http://localhost/new' }), '{}')
@@ -169,7 +169,7 @@ t.test('profiler:list --follow tells of new records until there is an end', asyn
   )
 })
 
-t.test('profiler:stats tells of each route', async t => {
+t.test('profiler:stats shows each route', async t => {
   const { code, stdout } = await run('profiler:stats')
   t.equal(code, 0)
   const lines = stdout.split('\n')
@@ -183,7 +183,7 @@ t.test('profiler:stats tells of each route', async t => {
   t.equal(JSON.parse((await run('profiler:stats --url shop --json')).stdout).requests, 2)
 })
 
-t.test('percentiles are values that there were', async t => {
+t.test('percentiles are measured values', async t => {
   const summaries = Array.from(
     { length: 200 },
     (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
@@ -212,7 +212,7 @@ t.test('profiler:purge asks before it deletes', async t => {
   t.equal(no.code, 1)
   t.match(no.stderr, /^Delete 4 profiles, .*\? \[y\/N\] Nothing was deleted\.\n$/)
   t.equal((await storage.usage()).profiles, 5)
-  t.equal((await run('profiler:purge', storage)).code, 64, 'nobody can be asked')
+  t.equal((await run('profiler:purge', storage)).code, 64, 'without a terminal there is no answer')
   const yes = await run('profiler:purge --yes', storage)
   t.equal(yes.code, 0)
   t.equal(yes.stdout, '4 profiles deleted. 1 profile stays.\n')
@@ -222,13 +222,13 @@ t.test('profiler:purge asks before it deletes', async t => {
   t.equal((await run('profiler:purge', storage, { answer: 'y\n' })).stdout, '1 profile deleted.\n')
 })
 
-t.test('profiler:purge tells of several that stay', async t => {
+t.test('profiler:purge shows the number of kept profiles', async t => {
   const storage = createStorage()
   for (const token of ['00000a', '00000b']) await storage.pin(token, true)
   t.equal((await run('profiler:purge --yes', storage)).stdout, '3 profiles deleted. 2 profiles stay.\n')
 })
 
-t.test('profiler:compare tells what is different', async t => {
+t.test('profiler:compare shows the differences', async t => {
   const { code, stdout } = await run('profiler:compare 00000a 00000b')
   t.equal(code, 0)
   t.match(
@@ -257,7 +257,7 @@ t.test('profiler:compare tells what is different', async t => {
   }
 })
 
-t.test('nothing in a record reaches the terminal', async t => {
+t.test('control characters in a profile do not reach the terminal', async t => {
   for (const command of [
     'list',
     'list --json',

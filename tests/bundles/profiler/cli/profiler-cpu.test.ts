@@ -10,7 +10,7 @@ import { createRecord } from '#tests/support/create-profile.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { until } from '#tests/support/until.ts'
 
-/** Somebody deletes a record before anybody has read it. */
+/** A store in which one profile is deleted before it is read. */
 class HastyStorage extends MemoryProfileStorage {
   override async find(token: string) {
     return token === 'cccccc' ? undefined : super.find(token)
@@ -36,7 +36,7 @@ const cpu = {
   ],
 }
 
-t.test('it arms the servers of the project, tells what is waited for, and takes it back', async t => {
+t.test('the command arms the servers of the project, shows the awaited request, and cancels it', async t => {
   const { armFile, run } = open(t)
   t.strictSame(await run(''), { code: 0, stdout: 'No CPU profile scheduled.\n', stderr: '' })
   const armed = await run('primes')
@@ -55,7 +55,7 @@ t.test('it arms the servers of the project, tells what is waited for, and takes 
   t.equal((await run('--json')).stdout, 'null\n')
 })
 
-t.test('what cannot come is a mistake', async t => {
+t.test('an impossible target is a usage error', async t => {
   const { armFile, run } = open(t)
   for (const [line, reason] of [
     ['nope', 'There is no route "nope".'],
@@ -68,7 +68,7 @@ t.test('what cannot come is a mistake', async t => {
   t.notOk(existsSync(armFile))
 })
 
-t.test('it waits for the request, and lists its hot spots', async t => {
+t.test('the command waits for the request, and lists its hot spots', async t => {
   const { armFile, run, storage } = open(t)
   const waiting = run('primes --wait')
   await until(() => existsSync(armFile))
@@ -93,7 +93,7 @@ t.test('it waits for the request, and lists its hot spots', async t => {
   )
 })
 
-t.test('whoever waits in vain is told so', async t => {
+t.test('a wait without a request ends with a message', async t => {
   const { armFile, run } = open(t)
   const ended = await run('primes --wait', { signal: AbortSignal.abort() })
   t.equal(ended.code, 1)

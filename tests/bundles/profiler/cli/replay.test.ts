@@ -14,17 +14,17 @@ import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { turns } from '#tests/support/turns.ts'
 
-/** An application that sends what it was told, by a version of its code. */
+/** An application that returns parts of the request, and the version of its code. */
 function createApplication(word: string): Bundle {
   return {
     name: 'application',
     register({ logger, routes }) {
       routes.add({
-        name: 'told',
-        path: '/told',
+        name: 'sent',
+        path: '/sent',
         controller: async request => {
-          logger.info('Somebody asks.')
-          const session = request.cookies.get('session') ?? 'nobody'
+          logger.info('Request received.')
+          const session = request.cookies.get('session') ?? 'absent'
           const key = request.headers.get('authorization') ?? 'none'
           return Response.text([word, session, key, await request.body.text()].join(), {
             headers: { 'x-word': word },
@@ -44,7 +44,7 @@ function replay(storage: ProfileStorage, line: string, word = 'old', init: RunIn
   return runInTerminal(`profiler:replay ${line}`, { load: async () => bundlesOf(storage, word), ...init })
 }
 
-/** What a server has recorded; the others are of a method, and what it was sent. */
+/** Sends requests to a server, and returns its profiles. */
 async function record(...requests: Parameters<Awaited<ReturnType<typeof createTestKernel>>['client']['request']>[]) {
   const storage = new MemoryProfileStorage()
   const { client, close } = await createTestKernel({ bundles: bundlesOf(storage, 'old') })
@@ -59,12 +59,12 @@ async function record(...requests: Parameters<Awaited<ReturnType<typeof createTe
 
 const json = (text: string) => JSON.parse(text)
 
-t.test('what has not changed replays the same, page by page, in another process as it were', async t => {
+t.test('without changes, each page has the same result when it is replayed', async t => {
   for (const target of [
     '/star-photo-booth',
     '/partnership',
     '/nowhere',
-    '/told',
+    '/sent',
     '/embed',
     '/boom',
     '/redir',
@@ -78,8 +78,8 @@ t.test('what has not changed replays the same, page by page, in another process 
   }
 })
 
-t.test('after a change of the code it tells what has changed, and fails', async t => {
-  const { storage, tokens } = await record(['GET', '/told'])
+t.test('after a change of the code, the command shows the changes, and fails', async t => {
+  const { storage, tokens } = await record(['GET', '/sent'])
   const { code, stderr, stdout } = await replay(storage, 'latest', 'new-word')
   t.equal(code, 1)
   t.equal(stderr, '')
@@ -90,19 +90,19 @@ t.test('after a change of the code it tells what has changed, and fails', async 
   t.equal(json(asJson.stdout).first.token, tokens[0], 'replays are left out')
   t.hasStrict(json(asJson.stdout), {
     verdict: { isSame: false, title: '2 changes' },
-    second: { route: 'told' },
+    second: { route: 'sent' },
   })
   t.match((await replay(storage, 'latest --md', 'old')).stdout, /^Only timings changed/)
 })
 
-t.test('it asks before it changes something, and for what was never stored', async t => {
+t.test('the command asks before a change, and for values that are not stored', async t => {
   const headers = { cookie: 'session=s3cret', authorization: 'Basic abc' }
-  const { storage, tokens } = await record(['POST', '/told', { headers, form: { name: 'Ada', password: 'hunter2' } }])
+  const { storage, tokens } = await record(['POST', '/sent', { headers, form: { name: 'Ada', password: 'hunter2' } }])
   const [token = ''] = tokens
-  const nobody = await replay(storage, token)
-  t.equal(nobody.code, 64)
-  t.match(nobody.stderr, 'POST may change data. This runs the request for real.')
-  t.match(nobody.stderr, 'Send POST /told? There is no terminal to answer this: add --yes.')
+  const unattended = await replay(storage, token)
+  t.equal(unattended.code, 64)
+  t.match(unattended.stderr, 'POST may change data. This runs the request for real.')
+  t.match(unattended.stderr, 'Send POST /sent? There is no terminal to answer this: add --yes.')
   const no = await replay(storage, token, 'old', { answer: 'n\n' })
   t.equal(no.code, 1)
   t.match(no.stderr, 'Nothing was sent.')
@@ -132,9 +132,9 @@ t.test('it asks before it changes something, and for what was never stored', asy
   t.match(wrong.stderr, 'The header "cookie" cannot be sent')
 })
 
-t.test('what is not sent as it was is told', async t => {
+t.test('changed parts of the request are reported', async t => {
   const headers = { 'x-forwarded-for': '10.0.0.1' }
-  const { storage } = await record(['GET', '/told?token=abc', { headers }])
+  const { storage } = await record(['GET', '/sent?token=abc', { headers }])
   const { stderr } = await replay(storage, 'latest')
   t.match(
     stderr,
@@ -142,7 +142,7 @@ t.test('what is not sent as it was is told', async t => {
   )
 })
 
-t.test('it says why it cannot', async t => {
+t.test('an impossible replay has a reason', async t => {
   const { storage } = await record(['GET', '/nowhere'])
   const { summaries } = await storage.search({ limit: 9 })
   const [main, sub] = summaries
@@ -153,9 +153,9 @@ t.test('it says why it cannot', async t => {
   storage.append(createRecord({ token: '00000a', url: 'no url' }), '{}')
   t.match((await replay(storage, '00000a')).stderr, /^The recorded URL is not valid\.\n$/)
   const data = { request: { isDebugAllowed: true } }
-  storage.append(createRecord({ token: '00000b', url: 'http://localhost/told', data }), '{}')
+  storage.append(createRecord({ token: '00000b', url: 'http://localhost/sent', data }), '{}')
   storage.append = () => undefined
-  t.match((await replay(storage, '00000b')).stderr, /^There is no profile "(?!00000b)/, 'a full disk, say')
+  t.match((await replay(storage, '00000b')).stderr, /^There is no profile "(?!00000b)/, 'for example, on a full disk')
   storage.has = () => true
   t.match((await replay(storage, '00000b')).stderr, 'The replay has a response, but no profile.')
 })

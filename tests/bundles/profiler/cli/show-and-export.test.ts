@@ -57,7 +57,7 @@ async function ask(target: string): Promise<string> {
   return status === 200 ? text : `${status}`
 }
 
-t.test('profiler:show tells all of a record, or all of one panel', async t => {
+t.test('profiler:show shows a whole profile, or one panel', async t => {
   const { code, stderr, stdout } = await run('profiler:show 00000a')
   t.equal(code, 0)
   t.match(stdout, /^# 200 OK: `GET http:\/\/localhost\/shop\?page=1`\n\n- Token: `00000a`\n- Time: /)
@@ -76,7 +76,7 @@ t.test('profiler:show tells all of a record, or all of one panel', async t => {
   t.ok((await run('profiler:show 00000c', { width: 60 })).stdout.startsWith('\u001b[1m# No response: '))
 })
 
-t.test('as JSON and Markdown it is what the addresses of the web give', async t => {
+t.test('JSON and Markdown equal those of the web', async t => {
   for (const panel of ['', 'request', 'logger', 'mail', 'config']) {
     const [option, query] = panel === '' ? ['', ''] : [`--panel ${panel}`, `?panel=${panel}`]
     const json = JSON.parse((await run(`profiler:show 00000a ${option} --json`)).stdout)
@@ -85,7 +85,7 @@ t.test('as JSON and Markdown it is what the addresses of the web give', async t 
   }
 })
 
-t.test('profiler:show says what is not there', async t => {
+t.test('profiler:show names missing profiles and panels', async t => {
   const unknown = await run('profiler:show 00000a --panel nope')
   t.equal(unknown.code, 1)
   t.match(unknown.stderr, /^The profile has no panel "nope"\. It has request, time, .*, mail\.\n$/)
@@ -101,7 +101,7 @@ t.test('profiler:show says what is not there', async t => {
   }
 })
 
-t.test('shells are told which records and panels there are', async t => {
+t.test('tokens and panels are suggested to the shell', async t => {
   const complete = async (...words: string[]) =>
     (await runInTerminal(['__complete', ...words], { load: async () => createBundles(createStorage()) })).stdout
   t.match(
@@ -112,7 +112,7 @@ t.test('shells are told which records and panels there are', async t => {
   t.match(await complete('profiler:export', '00000a', '--h'), /^--har\t.*\n--html\t/)
 })
 
-t.test('profiler:export writes what the exports of the web are', async t => {
+t.test('profiler:export writes the same exports as the web', async t => {
   for (const kind of ['har', 'curl', 'fetch', 'html', 'json']) {
     const { code, stderr, stdout } = await run(`profiler:export 00000a --${kind}`)
     t.equal(code, 0)
@@ -124,7 +124,7 @@ t.test('profiler:export writes what the exports of the web are', async t => {
   t.notMatch((await run('profiler:export latest --html', { width: 80 })).stdout, /[^\P{Cc}\n]/u, 'a terminal is safe')
 })
 
-t.test('no export contains a character that a terminal obeys, wherever it is written to', async t => {
+t.test('no export contains a control character of terminals, for any target', async t => {
   const text = `a\u001b]0;title\u0007\u009b2J\r\u007f\u202e\u2066\u200f\u061c\u2028\u2029b`
   const form = [[text, text]]
   const storage = createStorage()
@@ -149,7 +149,7 @@ t.test('no export contains a character that a terminal obeys, wherever it is wri
   t.match(await storeOf('html'), 'a\\u001b]0;title\\u0007\\u009b2J\\r\\u007f\\u202e')
 })
 
-t.test('profiler:export wants to know what it is to be', async t => {
+t.test('profiler:export needs exactly one format', async t => {
   const choice = 'one of --har, --curl, --fetch, --html, --json, --md.'
   const cases: [options: string, message: string][] = [
     ['', `The format is missing: add ${choice}\n`],
@@ -166,7 +166,7 @@ t.test('profiler:export wants to know what it is to be', async t => {
   }
 })
 
-t.test('a file is for its owner, and takes no place of another unless it is told to', async t => {
+t.test('a file is readable by its owner only, and by default replaces no other file', async t => {
   const folder = t.testdir()
   const file = path.join(folder, 'page.har')
   const write = (options: string) => run(`profiler:export 00000a ${options}`)

@@ -25,7 +25,7 @@ import { type FileSystem, nodeFileSystem, readLines, type Span } from '#bundles/
 import { abandon, createDirectory, createFileStorage, listFiles } from './file-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
-/** Five profiles that a process has left which is gone, and the two files they stand in. */
+/** Five profiles of a process that has ended, and their two files. */
 async function leaveSegment(t: Test, records = createRecords(5)) {
   const { storage, directory } = createFileStorage(t)
   for (const record of records) storage.append(record, facts)
@@ -35,7 +35,7 @@ async function leaveSegment(t: Test, records = createRecords(5)) {
   return { directory, data, index }
 }
 
-/** The profiles that a new process finds, the oldest first: in the list, and one by one. */
+/** The profiles that a new process finds, oldest first: in the list, and one by one. */
 async function findAll(t: Test, directory: string, fileSystem = nodeFileSystem) {
   const { storage } = createFileStorage(t, { directory, fileSystem })
   const { summaries } = await storage.search({ limit: 1000 })
@@ -54,7 +54,7 @@ async function findAll(t: Test, directory: string, fileSystem = nodeFileSystem) 
 
 const all = [0, 1, 2, 3, 4].map(tokenOf)
 
-/** A test for each way to change an index; lines that are missing there are read from the segment itself. */
+/** A test for each change of an index; lines that are missing in it are read from the segment. */
 function testIndexes(claim: string, changes: Readonly<Record<string, (index: string) => void>>): void {
   for (const [name, change] of Object.entries(changes)) {
     t.test(`${name}: ${claim}`, async t => {
@@ -67,7 +67,7 @@ function testIndexes(claim: string, changes: Readonly<Record<string, (index: str
   }
 }
 
-/** Changes the text of a file; as Latin-1, so that bytes stay what they are. */
+/** Changes the text of a file; as Latin-1, so that other bytes do not change. */
 function change(file: string, replace: (text: string) => string): void {
   writeFileSync(file, replace(readFileSync(file, 'latin1')), 'latin1')
 }
@@ -113,7 +113,7 @@ testIndexes('an index that was changed harmlessly is read', {
   'empty lines': index => change(index, text => text.replaceAll('\n', '\n\n')),
 })
 
-t.test('ix-bad-utf8: bytes that are no text are shown as U+FFFD', async t => {
+t.test('ix-bad-utf8: invalid UTF-8 is shown as U+FFFD', async t => {
   const { directory, index } = await leaveSegment(t)
   change(index, text => text.replace('localhost', 'local\xff\xfehost'))
   const { listed, readable } = await findAll(t, directory)
@@ -121,7 +121,7 @@ t.test('ix-bad-utf8: bytes that are no text are shown as U+FFFD', async t => {
   t.strictSame(readable, all)
 })
 
-t.test('ix-url-html, ix-url-js, ix-url-formula: whatever a URL says is only text', async t => {
+t.test('ix-url-html, ix-url-js, ix-url-formula: any URL is only text', async t => {
   const urls = ['<script>alert(1)</script>', 'javascript:alert(1)', '=cmd|x', 'a\nb', '\u2028"']
   const { directory } = await leaveSegment(
     t,
@@ -135,21 +135,24 @@ t.test('ix-url-html, ix-url-js, ix-url-formula: whatever a URL says is only text
   t.strictSame(readable, all)
 })
 
-t.test('ix-time-future: a profile of the year 9999 is listed, and no other profile is removed for it', async t => {
-  const { directory, index } = await leaveSegment(t)
-  const future = Date.UTC(9999, 0)
-  changeLines((line, number) =>
-    number === 2 ? line.replace(/"kept":\d+/, `"kept":${future}`).replace(/"time":\d+/, `"time":${future}`) : line,
-  )(index)
-  const { storage } = createFileStorage(t, { directory })
-  storage.append(createRecord({ token: '00000a' }), facts)
-  await storage.flush()
-  const { summaries } = await storage.search({ limit: 10 })
-  t.strictSame(tokensOf({ summaries }).sort(), [...all, '00000a'])
-  t.equal(summaries.find(({ token }) => token === tokenOf(2))?.time, future)
-})
+t.test(
+  'ix-time-future: a profile of the year 9999 is listed, and no other profile is removed because of it',
+  async t => {
+    const { directory, index } = await leaveSegment(t)
+    const future = Date.UTC(9999, 0)
+    changeLines((line, number) =>
+      number === 2 ? line.replace(/"kept":\d+/, `"kept":${future}`).replace(/"time":\d+/, `"time":${future}`) : line,
+    )(index)
+    const { storage } = createFileStorage(t, { directory })
+    storage.append(createRecord({ token: '00000a' }), facts)
+    await storage.flush()
+    const { summaries } = await storage.search({ limit: 10 })
+    t.strictSame(tokensOf({ summaries }).sort(), [...all, '00000a'])
+    t.equal(summaries.find(({ token }) => token === tokenOf(2))?.time, future)
+  },
+)
 
-t.test('ix-dup-token: a line that is repeated is one row, and the last version of a profile counts', async t => {
+t.test('ix-dup-token: a repeated line is one row, and the last version of a profile counts', async t => {
   const repeated = await leaveSegment(t)
   change(repeated.index, text => text.repeat(3))
   t.strictSame((await findAll(t, repeated.directory)).tokens, all)
@@ -193,7 +196,7 @@ t.test(
   },
 )
 
-t.test('pf-other-token: a profile that is gone after it was listed is not found', async t => {
+t.test('pf-other-token: a profile that was removed after it was listed is not found', async t => {
   const { directory, data } = await leaveSegment(t)
   const { storage } = createFileStorage(t, { directory })
   await storage.search({ limit: 1 })
@@ -214,7 +217,7 @@ t.test('pf-other-token: a profile that is gone after it was listed is not found'
   t.equal(await storage.find('000003'), undefined)
 })
 
-t.test('facts that are not where the index says cost only themselves', async t => {
+t.test('facts at a wrong place in the index lose only the facts', async t => {
   const places = ['[0,999999]', '[3,10]', '[0,5000000]']
   for (const place of places) {
     const { directory, index } = await leaveSegment(t)
@@ -224,7 +227,7 @@ t.test('facts that are not where the index says cost only themselves', async t =
   }
 })
 
-t.test('lines are read as they would be from the whole text, however small the pieces', async _t => {
+t.test('lines are read as from the whole text, with pieces of any size', async _t => {
   const line = fc.array(fc.constantFrom('a', 'ä', '😀', '\r', '\0')).map(characters => characters.join(''))
   await fc.assert(
     fc.asyncProperty(
@@ -236,7 +239,7 @@ t.test('lines are read as they would be from the whole text, however small the p
       async (lines, from, longest, most, missing) => {
         const bytes = Buffer.from(lines.join('\n'))
         const until = bytes.length + from
-        // As of a file that was cut after it was measured.
+        // Like a file that was cut after its size was read.
         const there = missing % 5 === 0 ? bytes.subarray(0, missing % 11) : bytes
         const file = {
           async read(into: Buffer, offset: number, length: number, position: number) {
@@ -262,30 +265,33 @@ t.test('lines are read as they would be from the whole text, however small the p
   )
 })
 
-t.test('ix-is-dir, ix-fifo, ix-is-symlink, ix-symlink-outside: an index that is no file is none', async t => {
-  const victim = path.join(createDirectory(t), 'victim')
-  const replacements: Readonly<Record<string, (index: string) => void>> = {
-    'ix-is-dir': index => mkdirSync(index),
-    'ix-fifo': index => t.equal(spawnSync('mkfifo', [index]).status, 0),
-    'ix-is-symlink': index => symlinkSync('/dev/full', index),
-    'ix-symlink-outside': index => symlinkSync(victim, index),
-  }
-  for (const [name, replace] of Object.entries(replacements)) {
-    const { directory, index } = await leaveSegment(t)
-    copyFileSync(index, victim)
-    const before = readFileSync(victim, 'utf8')
-    unlinkSync(index)
-    replace(index)
-    t.strictSame((await findAll(t, directory)).readable, all, name)
-    // With limits of nearly nothing, the segment is removed, and not what the link leads to.
-    const { storage } = createFileStorage(t, { directory, limits: { count: 20 } })
-    for (const record of createRecords(50, 100)) storage.append(record, facts)
-    await storage.flush()
-    t.equal(readFileSync(victim, 'utf8'), before)
-  }
-})
+t.test(
+  'ix-is-dir, ix-fifo, ix-is-symlink, ix-symlink-outside: an index that is not a regular file is ignored',
+  async t => {
+    const victim = path.join(createDirectory(t), 'victim')
+    const replacements: Readonly<Record<string, (index: string) => void>> = {
+      'ix-is-dir': index => mkdirSync(index),
+      'ix-fifo': index => t.equal(spawnSync('mkfifo', [index]).status, 0),
+      'ix-is-symlink': index => symlinkSync('/dev/full', index),
+      'ix-symlink-outside': index => symlinkSync(victim, index),
+    }
+    for (const [name, replace] of Object.entries(replacements)) {
+      const { directory, index } = await leaveSegment(t)
+      copyFileSync(index, victim)
+      const before = readFileSync(victim, 'utf8')
+      unlinkSync(index)
+      replace(index)
+      t.strictSame((await findAll(t, directory)).readable, all, name)
+      // With very low limits the segment is removed, and the target of the link is not.
+      const { storage } = createFileStorage(t, { directory, limits: { count: 20 } })
+      for (const record of createRecords(50, 100)) storage.append(record, facts)
+      await storage.flush()
+      t.equal(readFileSync(victim, 'utf8'), before)
+    }
+  },
+)
 
-t.test('pf-symlink, pf-hardlink, pf-dir: a segment that is no file of the store shows nothing', async t => {
+t.test('pf-symlink, pf-hardlink, pf-dir: a segment that is not a regular file of the store is ignored', async t => {
   const secret = path.join(createDirectory(t), 'secret')
   writeFileSync(secret, 'root:x:0:0\n{"token":"abcdef"}\n')
   const replacements: Readonly<Record<string, (data: string) => void>> = {
@@ -324,7 +330,7 @@ t.test(
   },
 )
 
-t.test('files that are not the store’s are left alone', async t => {
+t.test('files that do not belong to the store are not changed', async t => {
   const { directory, data } = await leaveSegment(t)
   const foreign = ['README', 'x.jsonl', '.index', `${path.basename(data)}.tmp`, '0000000000000001-0-00000000.jsonl']
   for (const file of foreign) copyFileSync(data, path.join(directory, file))
@@ -408,7 +414,7 @@ t.test(
   },
 )
 
-t.test('pf-trunc-every: no beginning of a profile is one', async t => {
+t.test('pf-trunc-every: a truncated profile is not a profile', async t => {
   const { text } = createRecord({ token: '000001' }, { data: { probe: 'x'.repeat(3_500) } })
   t.ok(parseProfile(text))
   let found = 0
@@ -487,7 +493,7 @@ t.test(
   },
 )
 
-t.test('pf-proto, pf-tostring, pf-tohtml, pf-html-everywhere: values are what they are and change nothing', async t => {
+t.test('pf-proto, pf-tostring, pf-tohtml, pf-html-everywhere: values are only data', async t => {
   const data =
     '{"__proto__":{"polluted":1},"constructor":{"prototype":{"x":1}},"a":{"toString":"x"},"b":{"toHTML":"<b>"}}'
   const text = createRecord({ token: '000001', url: '"><img src=x onerror=alert(1)>{{7*7}}' }).text
@@ -498,14 +504,14 @@ t.test('pf-proto, pf-tostring, pf-tohtml, pf-html-everywhere: values are what th
   t.equal(parseProfile(`{"__proto__":${text}}`), undefined)
 })
 
-t.test('pf-self-parent, pf-cycle, pf-children-10k: what belongs to what is not judged', async t => {
+t.test('pf-self-parent, pf-cycle, pf-children-10k: relations between profiles are not checked', async t => {
   const children = [...Array.from({ length: 10_000 }, (_, index) => tokenOf(index)), '000001']
   const profile = parseProfile(createRecord({ token: '000001', parent: '000001' }, { children }).text)
   t.strictSame(profile?.children, children)
   t.equal(profile?.summary.parent, '000001')
 })
 
-t.test('pf-deep, pf-wide: what is nested too deep or is too long is damaged', async t => {
+t.test('pf-deep, pf-wide: too deep or too long data is damaged', async t => {
   const nest = (depth: number) =>
     createRecord({}, { data: { deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) } }).text
   t.ok(parseProfile(nest(90)))

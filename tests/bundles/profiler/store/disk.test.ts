@@ -35,7 +35,7 @@ async function readable(storage: FileProfileStorage): Promise<number[]> {
   return found
 }
 
-t.test('se-modes: everything is for the owner alone, whatever the umask is', async t => {
+t.test('se-modes: only the owner has access, with any umask', async t => {
   for (const umask of process.getuid?.() === 0 ? [0, 0o077, 0o777] : [0, 0o077]) {
     const parent = createDirectory(t)
     mkdirSync(path.join(parent, 'var'))
@@ -57,7 +57,7 @@ t.test('se-modes: everything is for the owner alone, whatever the umask is', asy
   }
 })
 
-t.test('nothing is made before the first profile', async t => {
+t.test('no file is created before the first profile', async t => {
   const { storage, directory } = createFileStorage(t)
   await storage.search({ limit: 10 })
   t.equal(await storage.find('000001'), undefined)
@@ -68,36 +68,39 @@ t.test('nothing is made before the first profile', async t => {
   t.notOk(existsSync(directory))
 })
 
-t.test('fs-enospc-recover: a disk that fails drops profiles, says so once, and is tried again', async t => {
-  const codes = { open: 'EMFILE', mkdir: 'EROFS', write: 'ENOSPC', stat: 'EIO' } as const
-  for (const [name, code] of Object.entries(codes)) {
-    let isFailing = true
-    const { storage, directory, problems } = createFileStorage(t, {
-      fileSystem: createDisk({
-        before(operation) {
-          if (isFailing && operation.name === name) throw createError(code)
-        },
-      }),
-    })
-    await append(storage, 20)
-    await append(storage, 20, 20)
-    const { dropped, problem, profiles } = await storage.usage()
-    t.strictSame({ dropped, profiles }, { dropped: 40, profiles: 0 }, code)
-    t.match(problem, code)
-    t.hasStrict(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
-    t.equal(problems.length, 1)
-    t.equal(storage.has(tokenOf(3)), false)
-    isFailing = false
-    const [left = []] = [existsSync(directory) ? readdirSync(directory) : []]
-    t.strictSame(left, [], 'nothing is left behind')
+t.test(
+  'fs-enospc-recover: with a failing disk profiles are dropped and reported once, and writing is retried',
+  async t => {
+    const codes = { open: 'EMFILE', mkdir: 'EROFS', write: 'ENOSPC', stat: 'EIO' } as const
+    for (const [name, code] of Object.entries(codes)) {
+      let isFailing = true
+      const { storage, directory, problems } = createFileStorage(t, {
+        fileSystem: createDisk({
+          before(operation) {
+            if (isFailing && operation.name === name) throw createError(code)
+          },
+        }),
+      })
+      await append(storage, 20)
+      await append(storage, 20, 20)
+      const { dropped, problem, profiles } = await storage.usage()
+      t.strictSame({ dropped, profiles }, { dropped: 40, profiles: 0 }, code)
+      t.match(problem, code)
+      t.hasStrict(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
+      t.equal(problems.length, 1)
+      t.equal(storage.has(tokenOf(3)), false)
+      isFailing = false
+      const [left = []] = [existsSync(directory) ? readdirSync(directory) : []]
+      t.strictSame(left, [], 'nothing is left behind')
 
-    await append(storage, 20, 100)
-    t.equal((await storage.usage()).dropped, 40)
-    t.equal((await readable(createFileStorage(t, { directory }).storage)).length, 20)
-  }
-})
+      await append(storage, 20, 100)
+      t.equal((await storage.usage()).dropped, 40)
+      t.equal((await readable(createFileStorage(t, { directory }).storage)).length, 20)
+    }
+  },
+)
 
-t.test('what the disk does not take is found as not stored, until it does', async t => {
+t.test('unwritten profiles are found as not stored, until they are written', async t => {
   let isFailing = false
   const before = ({ name }: Operation) => {
     if (isFailing && name === 'write') throw createError('ENOSPC')
@@ -121,7 +124,7 @@ t.test('what the disk does not take is found as not stored, until it does', asyn
   t.strictSame(await search(), [['000003', '000001'], undefined])
 })
 
-t.test('what is not written yet can be read while the disk is not tried again', async t => {
+t.test('unwritten profiles can be read while no retry is due', async t => {
   let isFailing = true
   const before = ({ name }: Operation) => {
     if (isFailing && name === 'write') throw createError('ENOSPC')
@@ -264,7 +267,7 @@ t.test('a profile that is too long is dropped alone', async t => {
   t.strictSame({ dropped, problem }, { dropped: 2, problem: problems[0]?.message })
 })
 
-t.test('an amended profile that cannot be written is what it was before', async t => {
+t.test('an updated profile that cannot be written keeps its previous version', async t => {
   let isFailing = false
   const before = ({ name }: Operation) => {
     if (isFailing && name === 'write') throw createError('ENOSPC')
@@ -291,7 +294,7 @@ t.test('an amended profile that cannot be written is what it was before', async 
   t.equal((await storage.usage()).dropped, 4)
 })
 
-t.test('fs-enoent-dir: a directory that is removed is made again, with what was being written', async t => {
+t.test('fs-enoent-dir: a removed directory is created again, with the profiles in progress', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 3)
   rmSync(directory, { recursive: true })
@@ -305,7 +308,7 @@ t.test('fs-enoent-dir: a directory that is removed is made again, with what was 
   t.strictSame(await list(createFileStorage(t, { directory }).storage), [20], 'also when it was moved away')
 })
 
-t.test('fs-enotdir: a file in the place of the directory drops profiles until it is gone', async t => {
+t.test('fs-enotdir: with a file in the place of the directory, profiles are dropped until it is removed', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 3)
   rmSync(directory, { recursive: true })
@@ -356,7 +359,7 @@ t.test(
   },
 )
 
-t.test('flushNow writes what waits, what is being written, and nothing twice', async t => {
+t.test('flushNow writes queued profiles and those in progress, each once', async t => {
   const { storage, directory } = createFileStorage(t)
   storage.append(createRecord({ token: '000001' }), facts)
   storage.flushNow()
@@ -389,7 +392,7 @@ t.test('flushNow writes what waits, what is being written, and nothing twice', a
   }
 })
 
-t.test('flushNow drops what the disk does not take', async t => {
+t.test('flushNow drops profiles that the disk refuses', async t => {
   const before = ({ name }: Operation) => {
     if (name === 'writeFileSync') throw createError('ENOSPC')
   }
@@ -401,7 +404,7 @@ t.test('flushNow drops what the disk does not take', async t => {
   t.equal(storage.has('000001'), false)
 })
 
-t.test('what comes after the end is not kept', async t => {
+t.test('profiles after the end are not stored', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 1)
   await storage.close()

@@ -1,16 +1,16 @@
 import { type FileSystem, nodeFileSystem } from '#bundles/profiler/store/file-system.ts'
 
-/** A call of a function of the disk: its name, and the path of the file. */
+/** A call of a disk function: its name, and the path of the file. */
 export interface Operation {
   readonly name: string
   readonly file: string
 }
 
-/** How a disk behaves. */
+/** The faults of a disk. */
 export interface DiskBehaviour {
-  /** Called before each operation, which waits for it and fails when it throws. */
+  /** Called before each operation, which waits for its result and fails if it throws. */
   readonly before?: (operation: Operation) => void | Promise<void>
-  /** How many of these bytes it writes. */
+  /** Returns the number of bytes that are written. */
   readonly accept?: (length: number) => number
 }
 

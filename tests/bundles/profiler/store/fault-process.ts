@@ -16,10 +16,10 @@ import path from 'node:path'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecord, createRecords, facts, tokenOf } from './records.ts'
 
-// Without a folder of its own it would leave its files where it is started.
+// In a separate folder, because files would remain in the working directory.
 const [root = fail('A folder is missing.'), scenario = ''] = process.argv.slice(2)
 
-/** What is wrong, and how it is mended. */
+/** Faults of a disk, and their repair. */
 const scenarios: Readonly<Record<string, readonly [damage: () => void, mend: () => void]>> = {
   'fs-enospc': [() => writeFileSync(filler, 'x'.repeat(40_000)), () => rmSync(filler)],
   'fs-enospc-inodes': [
@@ -28,7 +28,7 @@ const scenarios: Readonly<Record<string, readonly [damage: () => void, mend: () 
       try {
         for (let number = 0; ; number++) writeFileSync(path.join(filler, `${number}`), '')
       } catch {
-        // None is left.
+        // No space is left.
       }
     },
     () => rmSync(filler, { recursive: true }),
@@ -42,12 +42,12 @@ const scenarios: Readonly<Record<string, readonly [damage: () => void, mend: () 
       try {
         for (;;) held.push(openSync('/dev/null', 'r'))
       } catch {
-        // None is left.
+        // No space is left.
       }
     },
     () => held.splice(0).forEach(closeSync),
   ],
-  // The limit stays: only small segments can be written, and are.
+  // The limit stays: only small segments can be written.
   'fs-efbig': [() => undefined, () => undefined],
   'fs-eacces-dir': [
     () => {
@@ -108,7 +108,7 @@ if (scenario === 'pf-perm') {
     problems,
     isConsistent: isConsistent && (await areAllReadable(other)),
     isRecovered: after.dropped === dropped && (await other.find('abcdef')) !== undefined,
-    // Each has two files; of those that could not be written nothing is left.
+    // Each segment has two files; segments that could not be written leave no files.
     segments: files.filter(file => file.endsWith('.jsonl')).length,
     indexes: files.filter(file => file.endsWith('.index')).length,
   })

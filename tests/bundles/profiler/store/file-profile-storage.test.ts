@@ -20,7 +20,7 @@ async function list(storage: FileProfileStorage): Promise<number[]> {
   return tokensOf(await storage.search({ limit: 100_000 })).map(token => Number.parseInt(token, 16))
 }
 
-t.test('a process finds what another one writes, whether it is still there or not', async t => {
+t.test('a process finds the profiles of another process, running or not', async t => {
   const { storage, directory } = createFileStorage(t)
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 2)
@@ -39,7 +39,7 @@ t.test('a process finds what another one writes, whether it is still there or no
   t.strictSame(await list(createFileStorage(t, { directory }).storage), [3, 2, 1, 0])
 })
 
-t.test('profiles of several processes are in the order in which they were kept', async t => {
+t.test('profiles of several processes are in the order of storing', async t => {
   let now = 1_700_000_000_000
   const { storage, directory } = createFileStorage(t, { clock: () => now })
   const { storage: other } = createFileStorage(t, { directory, clock: () => now })
@@ -53,7 +53,7 @@ t.test('profiles of several processes are in the order in which they were kept',
   t.strictSame(await list(createFileStorage(t, { directory }).storage), expected)
 })
 
-t.test('of a token that two processes have drawn, the newest is found and both are listed', async t => {
+t.test('with the same token from two processes, the newest profile is found and both are listed', async t => {
   let now = 1_700_000_000_000
   const { storage, directory } = createFileStorage(t, { clock: () => now, limits: { count: 40 } })
   const { storage: other } = createFileStorage(t, { directory, clock: () => now })
@@ -80,7 +80,7 @@ t.test('of a token that two processes have drawn, the newest is found and both a
   t.hasStrict(await storage.find('abcdef'), { profile: { summary: { status: 202 } } }, 'retention took the older one')
 })
 
-t.test('a token that another process is about to write is waited for, and only then', async t => {
+t.test('a search waits for a token that another process is about to write, and for no other', async t => {
   let looks = 0
   const fileSystem = createDisk({
     before({ file, name }) {
@@ -108,7 +108,7 @@ t.test('a token that another process is about to write is waited for, and only t
   t.equal(looks, 1, 'this is no token')
 })
 
-t.test('a pinned profile outlives retention and restarts, for every process', async t => {
+t.test('a pinned profile survives retention and restarts, for every process', async t => {
   const { storage, directory } = createFileStorage(t, { limits: { count: 40 } })
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 5)
@@ -138,10 +138,10 @@ t.test('a pinned profile outlives retention and restarts, for every process', as
     t.equal((await list(each)).at(-1), 2)
     t.equal(each.has(tokenOf(1)), false)
   }
-  t.equal(await storage.pin(tokenOf(199), false), true, 'what is not pinned can be unpinned')
+  t.equal(await storage.pin(tokenOf(199), false), true, 'a profile that is not pinned can be unpinned')
 })
 
-t.test('the copy of a pinned profile is amended with it', async t => {
+t.test('the copy of a pinned profile is updated with it', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 2)
   await storage.pin(tokenOf(1), true)
@@ -160,7 +160,7 @@ t.test('the copy of a pinned profile is amended with it', async t => {
   }
 })
 
-t.test('a copy that is damaged, or that a process was killed over, does not exist', async t => {
+t.test('a damaged or unfinished copy is ignored', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 6)
   for (let token = 0; token < 6; token++) await storage.pin(tokenOf(token), true)
@@ -208,7 +208,7 @@ t.test('a failure to pin or unpin is reported', async t => {
   t.strictSame(await list(storage), [0])
 })
 
-t.test('a listener gets what other processes write, and nothing of the past', async t => {
+t.test('a listener gets new profiles of other processes, and no earlier ones', async t => {
   const { storage, directory } = createFileStorage(t)
   await append(storage, 2)
   await pause(2)
@@ -244,7 +244,7 @@ t.test('a listener gets the profiles of other processes at the latest with the n
   t.strictSame(summaries, [tokenOf(10), tokenOf(11)])
 })
 
-t.test('a listener gets profiles also where there was no directory yet', async t => {
+t.test('a listener gets profiles even if there was no directory yet', async t => {
   const { storage, directory } = createFileStorage(t)
   const summaries: string[] = []
   storage.tail(({ token }) => summaries.push(token))
@@ -256,17 +256,17 @@ t.test('a listener gets profiles also where there was no directory yet', async t
   t.strictSame(summaries, [tokenOf(10), tokenOf(11)])
 })
 
-t.test('what another process writes at that moment is not past, although its index has no line for it yet', async t => {
+t.test('a profile that another process is writing is new, although its index has no line for it yet', async t => {
   const { directory, storage: other } = createFileStorage(t)
   await append(other, 1)
   await pause(50)
-  // The first look waits until the record is there.
+  // The first check waits until the profile is in the segment.
   const before = ({ name }: Operation) => (name === 'readdir' ? pause(50) : undefined)
   const { storage } = createFileStorage(t, { directory, fileSystem: createDisk({ before }) })
   const tokens: string[] = []
   storage.tail(({ token }) => tokens.push(token))
   const indexes = listFiles(directory, '.index')
-  // Its time, of the year 2023, says nothing of when it was kept.
+  // The time of the profile, in 2023, is independent of the time of storing.
   other.append(createRecord({ token: tokenOf(10) }), facts)
   other.flushNow()
   for (const file of listFiles(directory, '.index')) if (!indexes.includes(file)) unlinkSync(file)
@@ -274,7 +274,7 @@ t.test('what another process writes at that moment is not past, although its ind
   t.strictSame(tokens, [tokenOf(10)])
 })
 
-t.test('the directory is looked at until the last listener is removed, or the storage is closed', async t => {
+t.test('the directory is watched until the last listener is removed, or the storage is closed', async t => {
   const count = () => {
     let looks = 0
     const before = ({ file, name }: Operation) => {
@@ -292,7 +292,7 @@ t.test('the directory is looked at until the last listener is removed, or the st
   const closed = count()
   closed.storage.tail(() => undefined)
   await closed.storage.close()
-  // What was on its way is done.
+  // Checks in progress have ended.
   await list(stopped.storage)
   await list(closed.storage)
   const looks = [stopped.looks(), closed.looks()]
@@ -302,7 +302,7 @@ t.test('the directory is looked at until the last listener is removed, or the st
   t.strictSame([stopped.looks(), closed.looks()], looks)
 })
 
-t.test('cc-purge-vs-write: a purge removes what others are writing, and they go on in new segments', async t => {
+t.test('cc-purge-vs-write: a purge removes segments of other writers, which continue in new segments', async t => {
   const { storage, directory } = createFileStorage(t)
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 3)
@@ -327,7 +327,7 @@ t.test('cc-purge-vs-write: a purge removes what others are writing, and they go 
   for (const token of await list(storage)) t.ok(await storage.find(tokenOf(token)))
 })
 
-t.test('cc-two-purges, cc-purge-vs-read: purges and reads at once all succeed', async t => {
+t.test('cc-two-purges, cc-purge-vs-read: concurrent purges and reads succeed', async t => {
   const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
   const { storage: other } = createFileStorage(t, { directory })
   await append(storage, 60)
@@ -351,7 +351,7 @@ t.test('cc-read-own-write: thousands of profiles are all found at once', async t
   t.ok(await storage.find(tokenOf(2999)))
 })
 
-t.test('the index knows what a slow, obvious one knows', async _t => {
+t.test('the index equals a slow, obvious version', async _t => {
   const step = fc.record({
     token: fc.integer({ min: 0, max: 5 }),
     writer: fc.constantFrom('1-a', '2-b', '3-c'),

@@ -9,7 +9,7 @@ export interface Problem {
   readonly error: unknown
 }
 
-/** Makes a storage, in a directory of its own by default; it is closed when the test ends. */
+/** Creates a storage, by default in a new directory; it is closed when the test ends. */
 export function createFileStorage(
   t: Test,
   options: Partial<FileProfileStorageOptions> = {},
@@ -24,7 +24,7 @@ export function createFileStorage(
 
 const roots = new WeakMap<Test, string>()
 
-/** Makes an empty directory, which is removed when the test ends. */
+/** Creates an empty directory, which is removed when the test ends. */
 export function createDirectory(t: Test): string {
   const root = roots.get(t) ?? t.testdir()
   roots.set(t, root)
@@ -39,10 +39,10 @@ export function listFiles(directory: string, ending = ''): string[] {
     .map(file => path.join(directory, file))
 }
 
-/** No process has it: it is greater than any that Linux gives. */
+/** The id of no process: it is greater than the maximum of Linux. */
 export const missingPid = 999_999_999
 
-/** Makes all segments look as if they were left by processes that are gone. */
+/** Marks all segments as those of processes that have ended. */
 export function abandon(directory: string, pid: number = missingPid): void {
   for (const file of listFiles(directory)) {
     renameSync(file, path.join(directory, path.basename(file).replace(/^(\d{16})-\d+-/, `$1-${pid}-`)))

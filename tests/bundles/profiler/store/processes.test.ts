@@ -7,7 +7,7 @@ import { isRunning } from '#bundles/profiler/store/file-system.ts'
 import { createDirectory, createFileStorage, listFiles, missingPid } from './file-storage.ts'
 import { createRecord, createRecords, facts, tokenOf, tokensOf } from './records.ts'
 
-/** Tap makes every child count for coverage, which takes it a second; `env` keeps these from it. */
+/** Tap measures the coverage of each child process, which takes a second; `env` avoids that. */
 const uncounted = ['-u', 'NODE_OPTIONS']
 const script = (name: string) => path.join(import.meta.dirname, name)
 
@@ -22,7 +22,7 @@ function startWriter(t: Test, directory: string, ...rest: (string | number)[]) {
   child.stdout.on('data', chunk => {
     printed += chunk
   })
-  // A last line that was cut is none.
+  // A last line that was cut does not count.
   return { child, ended: ended(child), printed: () => printed.split('\n').slice(0, -1) }
 }
 
@@ -61,7 +61,7 @@ t.test('cc-same-token: processes that draw the same tokens overwrite nothing', a
   t.ok(await storage.find(tokenOf(77)))
 })
 
-t.test('cc-retention-race: processes that are over the limit at once come down to it', async t => {
+t.test('cc-retention-race: processes that exceed the limit at the same time return to it', async t => {
   const directory = path.join(createDirectory(t), 'profiler')
   const writers = [0, 1].map(number => startWriter(t, directory, number * 2000, 2000, 20, 'few'))
   t.strictSame(await Promise.all(writers.map(({ ended }) => ended)), [0, 0])
@@ -74,7 +74,7 @@ t.test('cc-retention-race: processes that are over the limit at once come down t
   for (const token of tokens) t.ok(await storage.find(token))
 })
 
-t.test('a process ends by itself once everything is written', async t => {
+t.test('a process ends by itself after the last write', async t => {
   const directory = path.join(createDirectory(t), 'profiler')
   t.equal(await startWriter(t, directory, 0, 50, 10, 'leave').ended, 0)
   const { storage } = createFileStorage(t, { directory })
@@ -113,13 +113,13 @@ t.test(
   },
 )
 
-t.test('a process runs, is gone, or belongs to another user', async t => {
+t.test('a process runs, has ended, or belongs to another user', async t => {
   t.equal(isRunning(process.pid), true)
   t.equal(isRunning(missingPid), false)
   t.equal(isRunning(1), true)
 })
 
-/** Runs the other script, after commands of a shell that make its disk what it should be. */
+/** Runs the other script, after shell commands that prepare its disk. */
 function runFault(t: Test, scenario: string, commands: string, program: readonly string[] = []) {
   const directory = createDirectory(t)
   const run = `${commands}; exec "$NODE" ${script('fault-process.js')} "$ROOT" ${scenario}`
@@ -169,6 +169,6 @@ for (const [scenario, [code, commands, skip, program]] of Object.entries(faults)
   })
 }
 
-t.test('pf-perm: what cannot be read does not exist', { skip: withoutRoot }, async t => {
+t.test('pf-perm: an unreadable profile is not found', { skip: withoutRoot }, async t => {
   t.strictSame(runFault(t, 'pf-perm', withinReach), { total: 0, isFound: false })
 })

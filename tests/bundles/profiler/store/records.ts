@@ -1,10 +1,10 @@
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 
-/** The facts that tests give unless they say else. */
+/** The default facts of tests. */
 export const facts = '{"environment":{"node":"20"}}'
 
-/** A summary as a profiler makes it, but for what is said. */
+/** A typical summary, with the given fields. */
 export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSummary {
   return {
     token: '000000',
@@ -30,7 +30,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
   }
 }
 
-/** A record of a profile with this summary, but for what is said of the profile. */
+/** A typical profile as it is stored, with the given fields of the summary and of the profile. */
 export function createRecord(fields: Partial<ProfileSummary> = {}, rest: Partial<Profile> = {}): SerializedProfile {
   const summary = createSummary(fields)
   const profile = { schemaVersion, summary, children: [], data: { probe: { text: 'ä€😀' } }, failures: {}, ...rest }
@@ -42,7 +42,7 @@ export function tokenOf(number: number): string {
   return number.toString(16).padStart(6, '0')
 }
 
-/** Records with the tokens of these numbers, one after the other. */
+/** Stored profiles with consecutive tokens from a number. */
 export function createRecords(count: number, first = 0): SerializedProfile[] {
   return Array.from({ length: count }, (_, index) => createRecord({ token: tokenOf(first + index) }))
 }

@@ -21,25 +21,28 @@ async function list(storage: FileProfileStorage): Promise<number[]> {
 
 const sizeOf = (directory: string) => listFiles(directory).reduce((sum, file) => sum + statSync(file).size, 0)
 
-t.test('the count is kept: the oldest segments go, whole, and the newest profiles stay', async t => {
-  const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
-  await append(storage, 91)
-  t.equal((await list(storage)).length, 91)
-  for (let first = 91; first < 500; first += 9) {
-    await append(storage, 9, first)
-    const tokens = await list(storage)
-    t.ok(tokens.length <= 100 && tokens.length >= 90, `${tokens.length}`)
-    t.strictSame(
-      tokens,
-      Array.from(tokens, (_, index) => first + 8 - index),
-    )
-  }
-  t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
-  t.equal(storage.has(tokenOf(1)), false)
-  t.equal(await storage.find(tokenOf(1)), undefined)
-})
+t.test(
+  'the limit of profiles holds: the oldest segments are removed as a whole, and the newest profiles stay',
+  async t => {
+    const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
+    await append(storage, 91)
+    t.equal((await list(storage)).length, 91)
+    for (let first = 91; first < 500; first += 9) {
+      await append(storage, 9, first)
+      const tokens = await list(storage)
+      t.ok(tokens.length <= 100 && tokens.length >= 90, `${tokens.length}`)
+      t.strictSame(
+        tokens,
+        Array.from(tokens, (_, index) => first + 8 - index),
+      )
+    }
+    t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
+    t.equal(storage.has(tokenOf(1)), false)
+    t.equal(await storage.find(tokenOf(1)), undefined)
+  },
+)
 
-t.test('the bytes are kept, of both files together', async t => {
+t.test('the limit of bytes holds, for both files together', async t => {
   const { storage, directory } = createFileStorage(t, { limits: { bytes: 200_000 } })
   for (let first = 0; first < 2000; first += 50) {
     await append(storage, 50, first)
@@ -52,7 +55,7 @@ t.test('the bytes are kept, of both files together', async t => {
   for (const token of (await list(storage)).slice(-5)) t.ok(await storage.find(tokenOf(token)))
 })
 
-t.test('the age is kept when the next segment begins; a hundred profiles stay', async t => {
+t.test('the limit of age is checked when the next segment begins; a hundred profiles stay', async t => {
   let now = 1_700_000_000_000
   const { storage } = createFileStorage(t, { limits: { age: 20 * hour }, clock: () => now })
   await append(storage, 50)
@@ -93,7 +96,7 @@ t.test('tm-fwd-1y, tm-back-1h: a clock that jumps removes little, and does not c
   t.strictSame(await list(other), [300, ...tokens], 'not even in another process, once it has looked')
 })
 
-t.test('tm-same-ms, tm-dst: order is that of keeping; times are milliseconds since 1970', async t => {
+t.test('tm-same-ms, tm-dst: profiles are in the order of storing; times are milliseconds since 1970', async t => {
   const { storage, directory } = createFileStorage(t, { clock: () => 1_700_000_000_000.5 })
   await append(storage, 1000)
   const expected = Array.from({ length: 1000 }, (_, index) => 999 - index)
@@ -105,7 +108,7 @@ t.test('tm-same-ms, tm-dst: order is that of keeping; times are milliseconds sin
   t.match(readFileSync(index, 'utf8'), /^\{"kept":1700000000000,.*"time":1700000000000,/)
 })
 
-t.test('df-scanner: a flood leaves no more than the limits, on the disk and in memory', async t => {
+t.test('df-scanner: with many profiles the limits hold, on the disk and in memory', async t => {
   const limits = { bytes: 300_000, count: 300 }
   const { storage, directory } = createFileStorage(t, { limits })
   for (let first = 0; first < 10_000; first += 500) await append(storage, 500, first)
@@ -119,7 +122,7 @@ t.test('df-scanner: a flood leaves no more than the limits, on the disk and in m
   t.equal(known, profiles, 'nothing else is remembered')
 })
 
-t.test('what is larger than a segment has one of its own', async t => {
+t.test('a profile larger than a segment has its own segment', async t => {
   const { storage, directory } = createFileStorage(t, { segmentBytes: 2000 })
   const long = createRecord({ token: 'abcdef' }, { data: { text: 'x'.repeat(5000) } })
   for (const record of [...createRecords(2), long, ...createRecords(1, 5)]) storage.append(record, facts)
@@ -129,7 +132,7 @@ t.test('what is larger than a segment has one of its own', async t => {
   t.strictSame(await list(storage), [5, 0xabcdef, 1, 0])
 })
 
-t.test('a segment ends after its time', async t => {
+t.test('a segment ends after its maximum age', async t => {
   let now = 1_700_000_000_000
   const { storage, directory } = createFileStorage(t, { segmentAge: 1000, clock: () => now })
   for (const [step, segments] of [
@@ -145,7 +148,7 @@ t.test('a segment ends after its time', async t => {
   }
 })
 
-t.test('segments of other processes are removed when these are gone, or have not written for long', async t => {
+t.test('segments of other processes are removed if the process has ended, or has not written for long', async t => {
   const limits = { count: 100 }
   const left = async (t: Test) => {
     const { storage, directory } = createFileStorage(t, { limits })
@@ -171,7 +174,7 @@ t.test('segments of other processes are removed when these are gone, or have not
   t.equal(third.has(tokenOf(0)), false, 'it would begin a new segment if it wrote again')
 })
 
-t.test('the oldest go first, and as many as there must', async t => {
+t.test('the oldest are removed first, and only as many as necessary', async t => {
   const limits = { bytes: 100, count: 50, age: 1000 }
   const segment = (newest: number, bytes = 10, profiles = 5) => ({ newest, bytes, profiles })
   const newestOf = (closed: SegmentUsage[], inUse: SegmentUsage[] = [], room = { bytes: 0, profiles: 0 }, now = 100) =>
@@ -199,7 +202,7 @@ t.test('the oldest go first, and as many as there must', async t => {
   t.strictSame(expired(1000), [])
 })
 
-t.test('half a removal, which a process was killed in, is completed', async t => {
+t.test('an incomplete removal of a killed process is completed', async t => {
   const limits = { count: 20 }
   const { storage, directory } = createFileStorage(t, { limits })
   await append(storage, 5)
@@ -215,7 +218,7 @@ t.test('half a removal, which a process was killed in, is completed', async t =>
   t.equal(listFiles(directory, '.jsonl').length, listFiles(directory, '.index').length)
 })
 
-t.test('a segment that cannot be removed stays, which is reported once, and writing goes on', async t => {
+t.test('a segment that cannot be removed stays and is reported once, and writing continues', async t => {
   const fileSystem = createDisk({
     before({ name }) {
       if (name === 'unlink') throw createError('EACCES')

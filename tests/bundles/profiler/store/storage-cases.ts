@@ -2,10 +2,10 @@ import type { Test } from 'tap'
 import type { ProfileQuery, ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
 
-/** Makes an empty storage. */
+/** Creates an empty storage. */
 export type CreateStorage = (t: Test) => ProfileStorage
 
-/** What every storage must do; each implementation runs these. */
+/** The tests of each implementation of a storage. */
 export const storageCases: Record<string, (t: Test, createStorage: CreateStorage) => Promise<void>> = {
   'what was appended is found at once, and when it was written': async (t, createStorage) => {
     const storage = createStorage(t)
@@ -64,7 +64,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: 'later' } }), facts)
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
     storage.append(createRecord({ token: tokenOf(7) }), facts)
-    t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'what is not known is appended')
+    t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'an unknown profile is appended')
   },
 
   'the newest come first, in pages': async (t, createStorage) => {

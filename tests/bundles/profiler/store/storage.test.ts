@@ -14,7 +14,7 @@ for (const [claim, testCase] of Object.entries(storageCases)) {
   t.test(`file: ${claim}`, async t => {
     const { storage } = createFileStorage(t)
     await testCase(t, () => storage)
-    // Its directory is removed now: nothing may still be on its way there.
+    // Its directory is removed next: no write may be in progress.
     await storage.flush()
   })
 }

@@ -1,4 +1,4 @@
-// A process that keeps profiles; it is started by processes.test.ts with: directory, first token, count, group, mode.
+// A process that stores profiles; it is started by processes.test.ts with: directory, first token, count, group, mode.
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { createRecords, facts } from './records.ts'
 
@@ -10,7 +10,7 @@ const storage = new FileProfileStorage({
   limits: { count: mode === 'few' ? 200 : 1_000_000, bytes: 1_000_000_000 },
 })
 
-/** A group at a time; its tokens are printed when it is safe. */
+/** Writes one group at a time, and prints its tokens when it is stored. */
 for (let next = 0; next < Number(count); next += Number(group)) {
   const records = createRecords(Math.min(Number(group), Number(count) - next), Number(first) + next)
   for (const record of records) storage.append(record, facts)
@@ -18,5 +18,5 @@ for (let next = 0; next < Number(count); next += Number(group)) {
   await storage.flush()
   process.stdout.write(records.map(({ summary }) => `${summary.token}\n`).join(''))
 }
-// Otherwise it ends as soon as nothing keeps it.
+// Otherwise the process ends when its event loop is empty.
 if (mode === 'close' || mode === 'few') await storage.close()

@@ -14,7 +14,7 @@ import { serveKernel } from '#tests/support/test-server.ts'
 const token = 'd00001'
 const other = 'd00002'
 
-/** What is stored of a request and of its process. */
+/** The stored data of a request and of its process. */
 interface Stored {
   readonly data: Json
   readonly process: Json
@@ -23,7 +23,7 @@ interface Stored {
 /** Where a value is: names and indexes from the root. */
 type Path = readonly (string | number)[]
 
-/** Everything that is stored of requests that use all parts of the profiler, as one profile. */
+/** The stored data of requests that use all parts of the profiler, in one profile. */
 async function createExhibition(t: Test) {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle], variables: { PROFILER_MCP: '1' } })
   const { url } = await serveKernel(t, kernel)
@@ -68,13 +68,13 @@ function replace(tree: Json, [name, ...rest]: Path, value: Json): Json {
   return { ...tree, [name]: replace(old, rest, value) }
 }
 
-t.test('whatever is damaged in a profile: every page, export and tool answers', async t => {
+t.test('with any damage in a profile, every page, export and tool answers', async t => {
   const { agent, kernel, profile, stored } = await createExhibition(t)
   const { client, records, storage } = kernel
   const keep = (token: string, { data, process }: Stored) => {
     const { children, failures, schemaVersion } = profile as Profile
     const summary = { ...profile.summary, token }
-    // Only the frame of a profile is as it was.
+    // Only the frame of a profile is unchanged.
     const document = { schemaVersion, summary, children, failures, data } as ProfileDocument
     storage.append({ summary, text: JSON.stringify(document) }, JSON.stringify(process))
   }
@@ -100,7 +100,7 @@ t.test('whatever is damaged in a profile: every page, export and tool answers', 
     return Object.fromEntries(Object.entries(given).filter(([name]) => name in properties))
   }
 
-  /** Everything that does not answer as it should, one line each. */
+  /** The wrong answers, one line each. */
   async function findOffenders(): Promise<string[]> {
     const offenders: string[] = []
     const logged = records.length

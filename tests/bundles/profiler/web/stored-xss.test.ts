@@ -14,16 +14,16 @@ import { serveKernel } from '#tests/support/test-server.ts'
 /** Pages by their paths. */
 type Pages = ReadonlyMap<string, string>
 
-/** A store that holds what is put there, and the pages that show it. */
+/** A store with the profiles of the test, and the pages that show them. */
 interface Exhibition {
-  /** Three records and the facts of their process: all that was recorded of requests that had much to tell. */
+  /** Three profiles of requests with much data, and the facts of their process. */
   readonly original: Json
-  /** Every page that shows something of a record, or of none. */
+  /** Every page, with or without a profile. */
   readonly paths: readonly string[]
   show(records: Json, paths?: readonly string[]): Promise<Pages>
 }
 
-/** How many pages are looked at for each place: the lists, and a record with its most important panels. */
+/** The number of pages for each place: the lists, and a profile with its most important panels. */
 const pagesEnough = 9
 
 const mainToken = 'a00001'
@@ -43,7 +43,7 @@ async function createExhibition(t: Test): Promise<Exhibition> {
     mergeTrees({ summary, children }, profile)
   const original: Json = {
     main: rename(profiles.reduce(mergeTrees), { token: mainToken, time: 3, exception: 'SomeError' }, [childToken]),
-    // What the longer lists of others have hidden in the first.
+    // Parts that the longer lists of the other profiles hide in the first one.
     child: rename(first, { token: childToken, time: 2, parent: mainToken, controller: 'some_controller' }),
     older: rename(first, { token: olderToken, time: 1 }),
     facts: toJson(stored[0]?.profile.processData),
@@ -80,7 +80,7 @@ async function createExhibition(t: Test): Promise<Exhibition> {
     ...ofRecord,
     ...ofRecord.map(link => link.replace(mainToken, childToken)),
   ]
-  // The first look at everything changes what is counted.
+  // The first requests of all pages change the counters.
   await show(original, paths)
   return { original, paths, show: (records, some = paths) => show(records, some) }
 }
@@ -89,7 +89,7 @@ function toJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value))
 }
 
-/** How a text takes the place of another one. */
+/** Replaces a text by another one. */
 const manners = {
   after: (text: string, value: string | number) => `${value}${text}`,
   instead: (text: string) => text,
@@ -101,12 +101,12 @@ function plant(tree: Json, places: ReadonlySet<Place>, manner: Manner, text: str
   return changeTree(tree, (value, place) => (places.has(anyRecord(place)) ? manners[manner](text, value) : undefined))
 }
 
-/** A place in whichever record. */
+/** A place in one of the profiles. */
 function anyRecord(place: Place): Place {
   return place.replace(/^(\{?)(?:main|child|older)\./, '$1')
 }
 
-/** The skeleton of a page. The words of a source are told apart by spans, and every text has others. */
+/** The tags of a page. Those in source code are omitted: highlighting depends on the text. */
 function shapeOf(html: string): string[] {
   return skeletonOf(
     html.replace(/<pre class="source"[\s\S]*?<\/pre>/g, source => source.replace(/<\/?span[^>]*>/g, '')),
@@ -121,7 +121,7 @@ function isSame(one: Pages, other: Pages): boolean {
   return [...one].every(([path, html]) => shapeOf(html).join() === shapeOf(String(other.get(path))).join())
 }
 
-/** What of pages could run a script or lead to somewhere else, though it should not. */
+/** The parts of pages that could run a script or lead to another site. */
 function findDangers(pages: Pages): string[] {
   return [...pages].flatMap(([path, html]) =>
     parseTags(html).flatMap(({ attributes, name }) => {
@@ -130,7 +130,7 @@ function findDangers(pages: Pages): string[] {
         if (/^on|^style$|^srcdoc$/.test(key) || value.toLowerCase() === 'refresh') return [`${path}: ${name} ${key}`]
         if (!/^(?:href|src|action|formaction|xlink:href|data|poster|ping|srcset|background)$/.test(key)) return []
         const { origin, protocol } = new URL(unescapeHtml(value), 'http://localhost/_profiler/')
-        // The address of a request may be anywhere, and nothing is told to who is there.
+        // The URL of a request may be on any site, and the link sends no referrer.
         const isMeant = name === 'a' && rel.includes('noreferrer') && /^https?:$/.test(protocol)
         return isMeant || origin === 'http://localhost' ? [] : [`${path}: ${name} ${key}=${value}`]
       })
@@ -138,7 +138,7 @@ function findDangers(pages: Pages): string[] {
   )
 }
 
-t.test('tags are read as a browser reads them, also those that are badly written', async t => {
+t.test('tags are parsed as by a browser, also malformed ones', async t => {
   const shapes = (html: string) => parseTags(html).map(({ attributes, name }) => [name, ...attributes.flat()].join(' '))
   t.strictSame(shapes('<p title="a>b"><svg/onload=x>'), ['p title a>b', 'svg onload x'])
   t.strictSame(shapes('1 < 2 <!-- <b> --><!--> <B X=1 y z="</p>'), ['<', '!--', '!--', 'b x 1 y  z </p>'])
@@ -146,14 +146,14 @@ t.test('tags are read as a browser reads them, also those that are badly written
   t.equal(unescapeHtml('&lt;b&gt; &amp;&nope;'), '<b> &&nope;')
 })
 
-t.test('whatever stands in a record, the tags of no page are others', async t => {
+t.test('texts in a profile do not change the tags of any page', async t => {
   const { original, paths, show } = await createExhibition(t)
   const places = new Map([...listPlaces(original)].map(([place, kind]) => [anyRecord(place), kind]))
   const before = await show(original)
   const expected = skeletons(before)
   t.strictSame(findDangers(before), [])
 
-  // Which pages a part of the records appears on; of what is on all of them the first are enough.
+  // The pages that show a part of the profiles; for parts on all pages the first are enough.
   const sectionOf = (place: Place) => place.replace(/[{}]/g, '').split('.').slice(0, 2).join('.')
   const pathsOf = new Map<string, string[]>()
   for (const section of new Set([...places.keys()].map(sectionOf))) {
@@ -163,7 +163,7 @@ t.test('whatever stands in a record, the tags of no page are others', async t =>
     pathsOf.set(section, (found.length > 0 ? found : paths).slice(0, pagesEnough))
   }
 
-  // What stands in a place may decide what a page shows: there, hostile texts are tried one place at a time.
+  // Some texts decide what a page shows: in these places, hostile texts are tried one by one.
   const isFree = async (records: Json, some: readonly string[]) => {
     for (const path of some) {
       const [html] = (await show(records, [path])).values()
@@ -183,7 +183,7 @@ t.test('whatever stands in a record, the tags of no page are others', async t =>
         continue
       }
       deciding++
-      // The names of fields are not what anybody sends.
+      // Clients do not send the names of fields.
       if (kind === 'key') continue
       const armed = await show(plant(original, alone, manner, hostile), some)
       const tame = await show(plant(original, alone, manner, disarm(hostile)), some)
@@ -200,7 +200,7 @@ t.test('whatever stands in a record, the tags of no page are others', async t =>
       assert.deepStrictEqual(findDangers(armed), [])
       const found = skeletons(armed)
       if (isDeepStrictEqual(found, expected)) continue
-      // A text may mean something by itself: that it is two cookies, for example.
+      // A text may have a meaning: for example, two cookies.
       const tame = await show(plant(original, free[manner], manner, disarm(text)))
       assert.deepStrictEqual(found, skeletons(tame), `${manner} ${encodeURIComponent(text.toWellFormed())}`)
     }
@@ -214,19 +214,19 @@ t.test('whatever stands in a record, the tags of no page are others', async t =>
   t.pass('mutations of them')
 })
 
-/** Of a text, what a request line can hold: no blanks, nothing that is not ASCII. */
+/** The part of a text that is valid in a request line: ASCII without blanks. */
 const inTarget = (text: string) => text.replace(/[^!-~]/g, '').replaceAll('#', '')
 
-/** Of a text, what a header can hold. */
+/** The part of a text that is valid in a header. */
 const inHeader = (text: string) => text.replace(/[^ -~]/g, '').trim()
 
-t.test('whatever a client sends, the tags of no page are others', async t => {
+t.test('texts from a client do not change the tags of any page', async t => {
   const kernel = await createProfiledKernel(t)
   const { client, storage } = kernel
   const { raw } = await serveKernel(t, kernel)
   const off = { headers: { 'x-profiler': 'off' } }
 
-  /** All that is said of a request, page by page. */
+  /** All pages about a request. */
   const ask = async (target: string, text: string, accept: string) => {
     await storage.purge()
     const [word, query] = [inHeader(text), encodeURIComponent(text.toWellFormed())]
@@ -250,7 +250,7 @@ t.test('whatever a client sends, the tags of no page are others', async t => {
     return { head, pages }
   }
 
-  // How long something took decides what a page shows first, so tags are looked at without their order.
+  // Durations decide the order of a page, so tags are compared without their order.
   const known = new Map<string, Set<string>>()
   const toTargets = [inTarget, (text: string) => encodeURIComponent(text.toWellFormed())]
   for (const text of hostileTexts.map(disarm)) {

@@ -38,7 +38,7 @@ async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefin
   return event.response?.body?.toString()
 }
 
-t.test('a developer is shown the routes, with a link to those that can be visited', async t => {
+t.test('a developer sees the routes, with links to the routes that can be visited', async t => {
   const event = createExceptionEvent(noRoute, { request: createRequest('/') })
   t.equal(
     await welcome(t, event),
@@ -48,7 +48,7 @@ t.test('a developer is shown the routes, with a link to those that can be visite
   t.ok(event.isPropagationStopped)
 })
 
-t.test('any other path, error or client is left to the error page', async t => {
+t.test('another path, error or client gets the error page', async t => {
   const elsewhere = createExceptionEvent(noRoute, { request: createRequest('/nope') })
   const failure = createExceptionEvent(new Error('lost'), { request: createRequest('/') })
   const stranger = createExceptionEvent(noRoute, { request: createRequest('/', { headers: { host: 'evil.test' } }) })
@@ -57,7 +57,7 @@ t.test('any other path, error or client is left to the error page', async t => {
 
 const foreign = { headers: { host: 'evil.example' } }
 
-t.test('the page for / welcomes a developer and lists the routes; nobody else learns of them', async t => {
+t.test('the page for / welcomes a developer and lists the routes; other clients do not see them', async t => {
   const { client } = await createProfiledKernel(t)
   const welcome = await client.get('/')
   t.equal(welcome.status, 404)

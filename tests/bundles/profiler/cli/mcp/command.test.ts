@@ -32,7 +32,7 @@ const call = (id: number, name: string, given: object) => ({
   params: { name, arguments: given },
 })
 
-t.test('all that was asked before stdin ended is answered, and stdout has nothing else', async t => {
+t.test('all requests before the end of stdin are answered, and stdout contains only answers', async t => {
   const { code, stderr, stdout } = await run([
     { jsonrpc: '2.0', id: 1, method: 'tools/list' },
     'no JSON',
@@ -52,17 +52,17 @@ t.test('all that was asked before stdin ended is answered, and stdout has nothin
   t.match(textOf(3), 'There is no profile "ffffff"')
 })
 
-t.test('Ctrl-C ends it as well', async t => {
+t.test('Ctrl-C also ends the command', async t => {
   const { code, stdout } = await run([], { signal: AbortSignal.abort() })
   t.equal(code, 0)
   t.equal(stdout, '')
 })
 
-t.test('where there is no profiler there is no such command', async t => {
+t.test('without the profiler the command does not exist', async t => {
   t.equal((await runInTerminal('mcp', { load: async () => [frameworkBundle] })).code, 64)
 })
 
-t.test('the package is loaded when an agent asks: other imports are for types only', async t => {
+t.test('the package is loaded at the first request: other imports are types only', async t => {
   const folder = 'bundles/profiler/cli/mcp'
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.ts'))
   t.ok(sources.length > 3)

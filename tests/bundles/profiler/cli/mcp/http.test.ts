@@ -23,12 +23,12 @@ const variables = {
   ADMIN_STATUS_TOKEN: `${canary}-status-token`,
 }
 
-/** Secrets wherever a request has a place for one; the message has them as they are and by their names. */
+/** Secrets in each part of a request; the message contains them by value and by name. */
 const handlers = {
   async '/sell'(request: Request) {
     await request.body.json()
     await request.session.set('api_key', `${canary}-session`)
-    throw new TypeError(`Nobody buys at ${variables.DATABASE_URL} with password=${canary}-message`)
+    throw new TypeError(`No sale at ${variables.DATABASE_URL} with password=${canary}-message`)
   },
   '/fine': () => Response.text('fine', { headers: { 'set-cookie': `id=${canary}-cookie` } }),
 }
@@ -53,7 +53,7 @@ async function serve(t: Test, init: ProfiledInit = {}) {
   return { kernel, url, connect }
 }
 
-t.test('an agent lists the tools, finds the last 500 and reads its exception with source', async t => {
+t.test('a coding agent lists the tools, finds the last 500 and reads its exception with source', async t => {
   const { connect, kernel, url } = await serve(t, { directory: process.cwd() })
   t.equal((await fetch(`${url}/sell`, sale)).status, 500)
   const { ask, client } = await connect()
@@ -74,7 +74,7 @@ t.test('an agent lists the tools, finds the last 500 and reads its exception wit
   t.equal(kernel.records.filter(({ level }) => level === 'error').length, 0)
 })
 
-t.test('no answer has a secret in it', async t => {
+t.test('no answer contains a secret', async t => {
   const { connect, url } = await serve(t)
   await fetch(`${url}/sell?token=${canary}-query`, sale)
   await fetch(`${url}/sell?api_key=${canary}-query`, sale)
@@ -103,7 +103,7 @@ t.test('no answer has a secret in it', async t => {
   for (const answer of answers) t.strictSame([...answer.matchAll(/.{40}(?:canary-|7q2x).*/g)].map(String), [])
 })
 
-/** Asks as programs do that say nothing of where they come from. */
+/** Sends a request like a program, without headers about its origin. */
 function post({ client }: ProfiledKernel, init: ClientRequestInit = {}) {
   return client.post(path, {
     ...(init.body === undefined && { json: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }),
@@ -112,7 +112,7 @@ function post({ client }: ProfiledKernel, init: ClientRequestInit = {}) {
   })
 }
 
-t.test('it is off unless it is turned on, and says so', async t => {
+t.test('MCP is off by default, with a message', async t => {
   const kernel = await createProfiledKernel(t)
   for (const method of ['GET', 'POST', 'DELETE']) {
     const { status, text } = await kernel.client.request(method, path, { headers: { accept: 'application/json' } })
@@ -123,7 +123,7 @@ t.test('it is off unless it is turned on, and says so', async t => {
   t.equal((await kernel.storage.usage()).profiles, 0)
 })
 
-t.test('who may not see the profiler is told that there is nothing', async t => {
+t.test('a client without access gets a 404', async t => {
   const kernel = await createProfiledKernel(t, { variables })
   t.equal((await post(kernel)).status, 200)
   t.equal((await post(kernel, { headers: { origin: 'http://localhost' } })).status, 200)
@@ -148,7 +148,7 @@ t.test('who may not see the profiler is told that there is nothing', async t => 
   t.equal((await post(hidden)).status, 404)
 })
 
-t.test('messages are JSON, one at a time, of a bounded length; nothing of it is recorded', async t => {
+t.test('messages are JSON, one at a time, of limited length; these requests are not recorded', async t => {
   const kernel = await createProfiledKernel(t, { variables })
   const { headers, status, text } = await post(kernel)
   t.equal(status, 200)
@@ -157,9 +157,9 @@ t.test('messages are JSON, one at a time, of a bounded length; nothing of it is 
   t.notOk(headers.has('x-debug-token') || headers.has('mcp-session-id') || headers.has('access-control-allow-origin'))
   t.ok(JSON.parse(text).result.tools.length > 5)
 
-  const told = await post(kernel, { json: { jsonrpc: '2.0', method: 'notifications/initialized' } })
-  t.equal(told.status, 202)
-  t.equal(told.text, '')
+  const accepted = await post(kernel, { json: { jsonrpc: '2.0', method: 'notifications/initialized' } })
+  t.equal(accepted.status, 202)
+  t.equal(accepted.text, '')
   const long = { jsonrpc: '2.0', id: 1, method: 'x'.repeat(64 * 1024) }
   const refused: [status: number, init: ClientRequestInit][] = [
     [413, { json: long }],
@@ -180,7 +180,7 @@ t.test('messages are JSON, one at a time, of a bounded length; nothing of it is 
   t.equal((await kernel.storage.usage()).profiles, 0)
 })
 
-t.test('without the package it says what to install; a tool that fails is logged', async t => {
+t.test('without the package, the answer names the package to install; a tool that fails is logged', async t => {
   const { app, close, records } = await createTestKernel({ bundles: [] })
   t.teardown(close)
   // A store whose search fails.
@@ -218,7 +218,7 @@ t.test('without the package it says what to install; a tool that fails is logged
   )
 })
 
-t.test('where it is allowed, an agent has safe requests replayed', async t => {
+t.test('with the setting, a coding agent can replay safe requests', async t => {
   const { connect, url } = await serve(t, { variables: { ...variables, PROFILER_MCP_REPLAY: '1' } })
   const tokenOf = async (path: string, init?: RequestInit) =>
     String((await fetch(url + path, init)).headers.get('x-debug-token'))
@@ -238,7 +238,7 @@ t.test('where it is allowed, an agent has safe requests replayed', async t => {
   t.equal(text.match(/^- /gm)?.length, 1, 'nothing was sent')
 })
 
-t.test('where it is not, there is no such tool', async t => {
+t.test('without the setting there is no replay tool', async t => {
   const { connect } = await serve(t)
   const { client } = await connect()
   const { tools } = await client.listTools()

@@ -68,7 +68,7 @@ async function createToolset(t: Test, init: readonly RecordInit[] = records, mor
 
 const tokensOf = (text: string) => [...text.matchAll(/^- `(00000\w)`/gm)].map(([, token]) => token)
 
-t.test('every tool says what it is for and what it takes, and only reads', async t => {
+t.test('every tool has a description and a schema, and only reads', async t => {
   const { tools } = await createToolset(t)
   for (const { annotations, description = '', inputSchema, name, title = '' } of tools) {
     t.match(name, /^[a-z_]+$/)
@@ -101,7 +101,7 @@ t.test('find_profiles has every filter of the console and the web', async t => {
   t.hasStrict(JSON.parse(await ask('find_profiles', { limit: 5, format: 'json' })), { total: 5, links: { next: null } })
 })
 
-t.test('a record is read as Markdown or as JSON, and says which panels it has', async t => {
+t.test('a profile is read as Markdown or as JSON, with the list of its panels', async t => {
   const { ask, awaited, call } = await createToolset(t)
   const [markdown = '', panels] = await call('read_profile', { token: '00000c' })
   t.match(markdown, '# 500 Internal Server Error')
@@ -124,7 +124,7 @@ t.test('a panel is read as Markdown or as JSON', async t => {
   t.strictSame(json.data, { demo: { a: 1 } })
 })
 
-t.test('the last exception is that of the last failure, or of the last of a status', async t => {
+t.test('the last exception is from the last failure, or from the last failure with a status', async t => {
   const { ask } = await createToolset(t)
   const failure = await ask('last_exception')
   t.match(failure, 'Token: `00000c`')
@@ -142,7 +142,7 @@ t.test('the last exception is that of the last failure, or of the last of a stat
   t.match(await crashed.ask('last_exception'), 'Token: `00000f`')
 })
 
-t.test('two records are compared: one that is named, or the one before that asked for the same', async t => {
+t.test('two profiles are compared: a named one, or the previous one of the same request', async t => {
   const { ask } = await createToolset(t)
   const before = await ask('compare_profiles', { token: '00000b' })
   t.match(before, '- A: 00000a')
@@ -175,7 +175,7 @@ t.test('statistics count main requests by route', async t => {
   t.equal(json.routes.length, 1)
 })
 
-t.test('all mistakes of a question are named at once, with what would be right', async t => {
+t.test('all invalid arguments are named at once, with valid values', async t => {
   const { ask } = await createToolset(t)
   const cases: [tool: string, given: Record<string, unknown>, messages: readonly string[]][] = [
     [
@@ -221,7 +221,7 @@ t.test('all mistakes of a question are named at once, with what would be right',
   await t.rejects(none.ask('read_profile', { token: 'latest' }), { message: /find_profiles lists/ })
 })
 
-t.test('an answer is not longer than was asked for, and says apart from it that it was cut', async t => {
+t.test('an answer has at most the requested length; a separate part notes that it was cut', async t => {
   const long = Array.from({ length: 300 }, (_, index) => ({ level: 'info', message: `Line ${index} of 😀😀😀` }))
   const { call } = await createToolset(t, [
     { token: '00000a', data: { logger: { records: long }, emoji: '😀'.repeat(500) } },
@@ -241,7 +241,7 @@ t.test('an answer is not longer than was asked for, and says apart from it that 
   t.equal(notes, '')
 })
 
-t.test('a replay that is not possible says why', async t => {
+t.test('an impossible replay has a reason', async t => {
   const problem = 'It was not answered in time.'
   const { ask } = await createToolset(t, records, { replayer: { replay: async () => ({ problem }) } })
   await t.rejects(ask('replay_request', { token: '00000a' }), { message: problem })

@@ -26,13 +26,13 @@ function subRequestOf(request: Request): Request {
 
 const markdown = { headers: { accept: 'text/markdown' } }
 
-/** The steps of the way, as the Markdown tells them. */
+/** The steps to the error, as in the Markdown. */
 function wayOf(text: string): string[] {
   const [, steps = ''] = /## Path to the error\n\n([\s\S]*?)\n\n/.exec(`${text}\n`) ?? []
   return steps.split('\n').map(step => step.slice(2))
 }
 
-t.test('a 500 tells what happened, where and why', async t => {
+t.test('a 500 shows the error, its place and its causes', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: { '/broken': fail },
     variables: { EDITOR_URL: 'vscode' },
@@ -81,7 +81,7 @@ t.test('a 405 names the methods', async t => {
   t.match((await client.get('/post-only', markdown)).text, 'Allowed methods: POST')
 })
 
-t.test('the way to the error leads through events, listeners, controllers and sub-requests', async t => {
+t.test('the steps to the error are events, listeners, controllers and sub-requests', async t => {
   const { client } = await createProfiledKernel(t, {
     register({ dispatcher, kernel, routes }) {
       dispatcher.on(OrderPlaced, function listenToOrders() {
@@ -103,7 +103,7 @@ t.test('the way to the error leads through events, listeners, controllers and su
       routes.add({ name: 'decorated', path: '/decorated', controller: () => Response.text('plain') })
       routes.add({ name: 'forwards', path: '/forwards', controller: request => kernel.forward(request, fail) })
       routes.add({ name: 'embeds', path: '/embeds', controller: () => 'embed' })
-      routes.add({ name: 'lost', path: '/lost', controller: request => kernel.forward(request, 'nobody') })
+      routes.add({ name: 'lost', path: '/lost', controller: request => kernel.forward(request, 'unknown') })
       routes.add({
         name: 'needs',
         path: '/needs',
@@ -160,7 +160,7 @@ t.test('the way to the error leads through events, listeners, controllers and su
   t.strictSame((await way('/lost')).slice(-2), ['event: kernel.request', 'controller: finding the controller'])
 })
 
-t.test('a request that is not recorded has the page, without what nobody has seen', async t => {
+t.test('an unrecorded request has the page, without recorded data', async t => {
   const { client } = await createProfiledKernel(t, { handlers: { '/broken': fail } })
   const quiet = { headers: { 'x-profiler': 'off' } }
   const { headers, text } = await client.get('/broken', quiet)
@@ -177,7 +177,7 @@ t.test('a request that is not recorded has the page, without what nobody has see
   t.match(toText(inner.text), 'request GET')
 })
 
-t.test('an error that was replaced late is told with the first one', async t => {
+t.test('an error that was replaced late is shown with the first one', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: { '/broken': fail },
     register({ dispatcher }) {
@@ -192,7 +192,7 @@ t.test('an error that was replaced late is told with the first one', async t => 
   t.match(toText(text), /Error outer .*Thrown later HttpError HTTP_ERROR HTTP 418 replaced/)
 })
 
-t.test('errors without a message are named; long ones are no headline; logs have an end', async t => {
+t.test('errors without a message are named; long messages are not headlines; logs are limited', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: {
       '/blank': () => {
@@ -215,7 +215,7 @@ t.test('errors without a message are named; long ones are no headline; logs have
   t.match(toText((await client.get('/talk')).text), /The profile has 22 earlier log messages/)
 })
 
-t.test('everything about a hostile request and error is text', async t => {
+t.test('all parts of a hostile request and error are text', async t => {
   const evil = '--><img src=x onerror=alert(1)></body><script>alert(1)</script>'
   const throwing = (message: string) => () => {
     throw Object.assign(new Error(message, { cause: new Error(message) }), { name: message, code: message })
@@ -230,7 +230,7 @@ t.test('everything about a hostile request and error is text', async t => {
   t.match(text, evil, 'text needs no escaping')
 })
 
-t.test('code that contains fences stays within its own', async t => {
+t.test('code with fences stays in its own fence', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: {
       '/fenced': () => {
@@ -241,7 +241,7 @@ t.test('code that contains fences stays within its own', async t => {
   t.match((await client.get('/fenced', markdown)).text, /\n(`{5,})ts\n[\s\S]*\n\1\n/)
 })
 
-t.test('the error controller may be asked by whoever has no request to answer', async t => {
+t.test('the error controller can be called without a request in progress', async t => {
   const { app } = await createProfiledKernel(t)
   const request = createRequest('/direct')
   request.attributes.set('_controller', 'error_controller')
@@ -249,14 +249,14 @@ t.test('the error controller may be asked by whoever has no request to answer', 
   t.match(String((await app.kernel.handle(request)).body), '<title>asked for (500')
 })
 
-t.test('problem details stay as they are', async t => {
+t.test('problem details are not changed', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers, json } = await client.get('/teapot', { headers: { accept: 'application/json' } })
   t.equal(headers.get('content-type'), 'application/problem+json')
   t.hasStrict(json(), { status: 418, detail: 'short and stout' })
 })
 
-t.test('strangers get the page of production, in any form', async t => {
+t.test('clients without access get the error page of production, in any format', async t => {
   const { client } = await createProfiledKernel(t)
   const { text } = await client.get('/boom', { headers: { host: 'evil.example' } })
   t.match(text, 'An Error Occurred')
@@ -265,7 +265,7 @@ t.test('strangers get the page of production, in any form', async t => {
   t.equal(plain.text, '# 500 Internal Server Error\n')
 })
 
-t.test('where the page fails, the answer stays as it was', async t => {
+t.test('if the error page fails, the default error page is sent', async t => {
   const { prototype } = ExceptionCollector
   const { collect } = prototype
   t.teardown(() => Object.assign(prototype, { collect }))
@@ -280,7 +280,7 @@ t.test('where the page fails, the answer stays as it was', async t => {
   t.match(text, '## Error\n\nBoom')
 })
 
-t.test('what a client sends cannot write headings of its own into the Markdown', async t => {
+t.test('the message of an error cannot add headings to the Markdown', async t => {
   const { client } = await createProfiledKernel(t, {
     handlers: {
       '/quoted': () => {

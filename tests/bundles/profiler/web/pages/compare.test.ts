@@ -5,7 +5,7 @@ import { createProfile, createRecord, type RecordInit } from '#tests/support/cre
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-t.test('two records stand side by side, the differences first', async t => {
+t.test('two profiles are side by side, the differences first', async t => {
   const { client } = await createProfiledKernel(t)
   const tokenOf = async (path: string) => String((await client.get(path)).headers.get('x-debug-token'))
   const missing = await tokenOf('/missing-x?a=1')
@@ -35,7 +35,7 @@ t.test('two records stand side by side, the differences first', async t => {
   t.match(text, /Request differs: URL \(/)
 })
 
-t.test('a difference of times has its percent, and a bar when it is more than noise', async t => {
+t.test('a difference of times has its percentage, and a bar if it is more than noise', async t => {
   const measured = (...times: number[]) => ({
     time: { measured: times.map((duration, at) => ({ name: `m${at}`, duration: duration * 1000 })) },
   })
@@ -54,7 +54,7 @@ t.test('a difference of times has its percent, and a bar when it is more than no
   ])
 })
 
-t.test('of the same record nothing differs', async t => {
+t.test('a profile does not differ from itself', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   const text = textOf((await client.get(`/_profiler/compare?a=${token}&b=${token}`)).text)
@@ -63,7 +63,7 @@ t.test('of the same record nothing differs', async t => {
   t.notMatch(text, /\d differences?\b/)
 })
 
-t.test('two that were selected are compared, the older one first; one or three are not', async t => {
+t.test('two selected profiles are compared, the older first; one or three are not', async t => {
   const { client, storage } = await createProfiledKernel(t)
   for (const token of ['00000a', '00000b', '00000c']) storage.append(createRecord({ token }), '{}')
   const show = async (query: string) => {
@@ -78,7 +78,7 @@ t.test('two that were selected are compared, the older one first; one or three a
   }
 })
 
-t.test('what is not there is named', async t => {
+t.test('missing profiles are named', async t => {
   const { client, storage } = await createProfiledKernel(t)
   storage.append(createRecord({ token: '00000a' }), '{}')
   for (const [query, names] of [
@@ -94,7 +94,7 @@ t.test('what is not there is named', async t => {
   }
 })
 
-t.test('a record is compared with the one before it that asked for the same', async t => {
+t.test('a profile is compared with the previous profile of the same request', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
   keep({ token: '000001', time: 1000, route: 'a' })
@@ -121,7 +121,7 @@ t.test('a record is compared with the one before it that asked for the same', as
   t.match(plainEquals((await client.get('/_profiler/000004')).text), 'href="/_profiler/compare?b=000004"')
 })
 
-t.test('parameters have their own names, whatever fields of a summary are called', async t => {
+t.test('parameters have their own names, independent of the fields of a summary', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const query = ['ip', 'calls', 'constructor', '__proto__'].map(name => [name, '1'])
   storage.append(createRecord({ token: '000001' }), '{}')
@@ -130,7 +130,7 @@ t.test('parameters have their own names, whatever fields of a summary are called
   for (const name of ['ip', 'calls', 'constructor', '__proto__']) t.match(textOf(text), `${name} only in B 1`)
 })
 
-t.test('nothing that records say becomes markup, and damaged ones are compared as far as they can be read', async t => {
+t.test('texts of profiles never become markup, and damaged profiles are compared as far as possible', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const show = async (text: string) => {
     const pairs = [[text, text]]
@@ -164,7 +164,7 @@ t.test('nothing that records say becomes markup, and damaged ones are compared a
   t.strictSame(skeletonOf(nasty), skeletonOf(tame))
 })
 
-t.test('what was done more than once says how often', async t => {
+t.test('repeated items have their number', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const log = { level: 'info', channel: 'app', message: 'Once more.' }
   const events = {

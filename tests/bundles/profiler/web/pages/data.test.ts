@@ -10,7 +10,7 @@ import { turns } from '#tests/support/turns.ts'
 
 const tokenOf = ({ headers }: { headers: { get(name: string): string | null } }) => String(headers.get('x-debug-token'))
 
-t.test('records and lists are there as JSON and Markdown, sealed off like the pages, and leave no record', async t => {
+t.test('profiles and lists exist as JSON and Markdown, protected like the pages, and are not recorded', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/missing-x'))
   await turns()
@@ -41,7 +41,7 @@ t.test('records and lists are there as JSON and Markdown, sealed off like the pa
   t.equal((await storage.usage()).profiles, profiles)
 })
 
-t.test('who may not see the pages gets nothing of it', async t => {
+t.test('a client without access to the pages gets no data', async t => {
   const { client } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/missing-x'))
   const refused = [{ 'sec-fetch-site': 'cross-site' }, { 'x-forwarded-for': '9.9.9.9' }, { host: 'elsewhere.test' }]
@@ -59,7 +59,7 @@ t.test('who may not see the pages gets nothing of it', async t => {
   }
 })
 
-t.test('the addresses of pages answer in the form that is preferred', async t => {
+t.test('the URLs of pages answer in the preferred format', async t => {
   const { client } = await createProfiledKernel(t)
   const token = tokenOf(await client.get('/star-photo-booth'))
   for (const path of [`/_profiler/${token}`, '/_profiler/latest', '/_profiler/empty/search/results?limit=1']) {
@@ -77,7 +77,7 @@ t.test('the addresses of pages answer in the form that is preferred', async t =>
   }
 })
 
-t.test('the list has every filter of the pages, and leads on', async t => {
+t.test('the list has every filter of the pages, and links to the next page', async t => {
   const { client } = await createProfiledKernel(t)
   for (const path of ['/star-photo-booth', '/partnership', '/text', '/json']) await client.get(path)
   const search = async (query: string) => JSON.parse((await client.get(`/_profiler/search.json?${query}`)).text)
@@ -117,7 +117,7 @@ t.test('the list has every filter of the pages, and leads on', async t => {
   t.match((await client.get(first.links.html)).text, '3 results found')
 })
 
-t.test('what is not there is said in the form that was asked for', async t => {
+t.test('errors have the requested format', async t => {
   const { client } = await createProfiledKernel(t)
   const ask = async (path: string, headers = {}) => {
     const { headers: answered, status, text } = await client.get(`/_profiler/${path}`, { headers })
@@ -143,7 +143,7 @@ t.test('what is not there is said in the form that was asked for', async t => {
   t.equal((await client.get(`/_profiler/${token}.json?panel=response`)).status, 200, 'a collector without a panel')
 })
 
-t.test('the page of a record leads to its exports, and all are files of a safe name', async t => {
+t.test('the page of a profile links to its exports, which are files with safe names', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
   const [{ token } = { token: '' }] = await askRichly(url)
@@ -166,7 +166,7 @@ t.test('the page of a record leads to its exports, and all are files of a safe n
   }
 })
 
-t.test('links of a page that has left its server lead within it, to other sites, or nowhere', async t => {
+t.test('links in an exported page stay in it, lead to other sites, or are removed', async t => {
   const link = (href: string) => detachLinks(`<a class="x" href="${href}">`, 'abc123').slice(12, -1)
   t.equal(link('#a-1'), ' href="#a-1"')
   t.equal(link('http://a/'), ' href="http://a/"')
@@ -184,7 +184,7 @@ t.test('links of a page that has left its server lead within it, to other sites,
   }
 })
 
-t.test('the HTML file has all panels, loads nothing, runs nothing and leads nowhere', async t => {
+t.test('the HTML file has all panels, loads nothing, runs nothing, and has no link to the server', async t => {
   const kernel = await createProfiledKernel(t, { bundles: [richBundle] })
   const { url } = await serveKernel(t, kernel)
   for (const { token } of await askRichly(url)) {
@@ -194,7 +194,7 @@ t.test('the HTML file has all panels, loads nothing, runs nothing and leads nowh
     t.strictSame(
       ids.filter((id, index) => ids.indexOf(id) !== index),
       [],
-      'no id stands twice',
+      'no id is repeated',
     )
     for (const panel of ['request', 'time', 'events', 'logger', 'router']) t.ok(ids.includes(`panel-${panel}`), panel)
     t.notOk(tags.some(({ name }) => /^(?:script|link|img|iframe|object|embed|base)$/.test(name)))

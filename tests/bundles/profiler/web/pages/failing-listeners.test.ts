@@ -40,26 +40,29 @@ for (const type of lifecycle) {
   })
 }
 
-t.test('listeners of the application can neither answer nor change own pages, and see no others less', async t => {
-  const seen: string[] = []
-  const { client } = await createProfiledKernel(t, {
-    register({ dispatcher }) {
-      dispatcher.on(RequestEvent, event => void seen.push(event.request.path), 1000)
-      dispatcher.on(RequestEvent, event => event.respond(Response.redirect('/login')), 999)
-      dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-site', 'own'))
-    },
-  })
-  const own = await client.get('/_profiler/empty/search/results?limit=10')
-  t.equal(own.status, 200)
-  t.equal(own.headers.get('x-site'), null)
-  for (const path of ['/login', '/_profiler/a/b/c/d', '/_profilers']) {
-    const { headers, status } = await client.get(path)
-    t.strictSame([status, headers.get('x-site')], [302, 'own'], path)
-  }
-  t.strictSame(seen, ['/login', '/_profiler/a/b/c/d', '/_profilers'])
-})
+t.test(
+  'listeners of the application cannot answer or change pages of the profiler, and see all other requests',
+  async t => {
+    const seen: string[] = []
+    const { client } = await createProfiledKernel(t, {
+      register({ dispatcher }) {
+        dispatcher.on(RequestEvent, event => void seen.push(event.request.path), 1000)
+        dispatcher.on(RequestEvent, event => event.respond(Response.redirect('/login')), 999)
+        dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-site', 'own'))
+      },
+    })
+    const own = await client.get('/_profiler/empty/search/results?limit=10')
+    t.equal(own.status, 200)
+    t.equal(own.headers.get('x-site'), null)
+    for (const path of ['/login', '/_profiler/a/b/c/d', '/_profilers']) {
+      const { headers, status } = await client.get(path)
+      t.strictSame([status, headers.get('x-site')], [302, 'own'], path)
+    }
+    t.strictSame(seen, ['/login', '/_profiler/a/b/c/d', '/_profilers'])
+  },
+)
 
-t.test('for clients that may not see the profiler its addresses are those of the application', async t => {
+t.test('for clients without access, the URLs of the profiler belong to the application', async t => {
   const seen: string[] = []
   const { createClient } = await createProfiledKernel(t, {
     register: ({ dispatcher }) => void dispatcher.on(RequestEvent, event => void seen.push(event.request.path)),
@@ -68,7 +71,7 @@ t.test('for clients that may not see the profiler its addresses are those of the
   t.strictSame(seen.slice(0, 1), ['/_profiler/'])
 })
 
-t.test('the last resort leads to the profile, where the client may see it', async t => {
+t.test('the last-resort error page links to the profile, if the client has access', async t => {
   const { client, createClient, profileOf } = await createProfiledKernel(t, {
     handlers: { '/broken': () => Promise.reject(new Error('broken')) },
     register({ controllers }) {
@@ -92,21 +95,18 @@ t.test('the last resort leads to the profile, where the client may see it', asyn
   t.equal(unrecorded.headers.get('x-debug-token'), null)
 })
 
-t.test(
-  'the error page shows the error that it answers; the profile has those of skipped listeners as well',
-  async t => {
-    const { client, profileOf } = await createProfiledKernel(t, {
-      handlers: { '/broken': () => Promise.reject(new Error('broken')) },
-      register({ dispatcher }) {
-        const fail = () => {
-          throw new Error('skipped')
-        }
-        dispatcher.on(ExceptionEvent, fail)
-      },
-    })
-    const failed = await client.get('/broken')
-    t.match(failed.text, '<title>broken (500 Internal Server Error)</title>')
-    const { data } = await profileOf(failed)
-    t.match(data.exception, { exceptions: [{ message: 'broken' }, { message: 'skipped' }] })
-  },
-)
+t.test('the error page shows its error; the profile also has the errors of skipped listeners', async t => {
+  const { client, profileOf } = await createProfiledKernel(t, {
+    handlers: { '/broken': () => Promise.reject(new Error('broken')) },
+    register({ dispatcher }) {
+      const fail = () => {
+        throw new Error('skipped')
+      }
+      dispatcher.on(ExceptionEvent, fail)
+    },
+  })
+  const failed = await client.get('/broken')
+  t.match(failed.text, '<title>broken (500 Internal Server Error)</title>')
+  const { data } = await profileOf(failed)
+  t.match(data.exception, { exceptions: [{ message: 'broken' }, { message: 'skipped' }] })
+})

@@ -11,7 +11,7 @@ const origin = 'http://localhost:8000'
 const evil = 'http://evil.example'
 
 const table: readonly Row[] = [
-  // Programs say nothing: they may read.
+  // Programs without these headers may read.
   [true, 'GET', {}],
   [true, 'HEAD', {}],
   [false, 'POST', {}],
@@ -26,10 +26,10 @@ const table: readonly Row[] = [
   // The address bar.
   [true, 'GET', { 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
   [true, 'POST', { 'sec-fetch-site': 'none' }],
-  // Links of other sites.
+  // Links on other sites.
   [true, 'GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
   [true, 'GET', { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'navigate' }],
-  // Everything else of theirs.
+  // All other requests from other sites.
   [false, 'HEAD', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }],
   [false, 'POST', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
   [false, 'GET', { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }],
@@ -39,7 +39,7 @@ const table: readonly Row[] = [
   [false, 'GET', { 'sec-fetch-site': 'cross-site' }],
   [false, 'GET', { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'cors' }],
   [false, 'POST', { 'sec-fetch-site': 'same-site' }],
-  // Origins that are not ours, whatever else is said.
+  // Other origins, with any other headers.
   [false, 'GET', { origin: evil }],
   [false, 'GET', { origin: 'null' }],
   [false, 'GET', { origin: '' }],
@@ -48,20 +48,20 @@ const table: readonly Row[] = [
   [false, 'POST', { origin: evil, 'sec-fetch-site': 'same-origin' }],
   [false, 'POST', { origin: 'null', 'sec-fetch-site': 'same-origin' }],
   [false, 'GET', { origin: evil, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }],
-  // Contradictions, and words that nobody knows.
+  // Contradictions, and unknown values.
   [false, 'POST', { origin, 'sec-fetch-site': 'cross-site' }],
   [false, 'GET', { 'sec-fetch-site': 'Same-Origin' }],
   [false, 'GET', { 'sec-fetch-site': 'other-site', 'sec-fetch-mode': 'navigate' }],
 ]
 
-t.test('other sites may link to the profiler, and nothing else', async t => {
+t.test('other sites may only link to the profiler', async t => {
   for (const [accepted, method, headers] of table) {
     const claim = `${method} ${JSON.stringify(headers)} is ${accepted ? 'accepted' : 'refused'}`
     t.equal(acceptsFetch({ method, headers: new Headers(headers), origin }), accepted, claim)
   }
 })
 
-/** What is answered, without what differs between any two requests. */
+/** The response, without the parts that differ between any two requests. */
 interface Answer {
   readonly status: number
   readonly headers: Record<string, string>
@@ -92,7 +92,7 @@ async function ask(
   return { status, headers: Object.fromEntries(fields), body: masked(String(body)) }
 }
 
-/** Every kind of path, for a token that is known and an asset that is there. */
+/** Every kind of path, for a known token and an existing asset. */
 async function pathsOf({ client }: ProfiledKernel): Promise<string[]> {
   const { headers } = await client.get('/star-photo-booth')
   const token = headers.get('x-debug-token')
@@ -120,11 +120,11 @@ async function refuses(
     const refused = await ask(kernel, path, headers, init)
     const unknown = await ask(kernel, path.replace('_profiler', 'nowhere__'), headers, init)
     t.equal(refused.status, 404, path)
-    t.strictSame(refused, unknown, `${path} is as if it were not there`)
+    t.strictSame(refused, unknown, `${path} equals an unknown path`)
   }
 }
 
-t.test('who is not let in gets the 404 of any unknown path, byte for byte', async t => {
+t.test('a client without access gets the 404 of an unknown path, byte for byte', async t => {
   const kernel = await createProfiledKernel(t)
   await refuses(t, kernel, { 'x-forwarded-for': '127.0.0.1' })
   await refuses(t, kernel, { forwarded: 'for=127.0.0.1' })
@@ -134,7 +134,7 @@ t.test('who is not let in gets the 404 of any unknown path, byte for byte', asyn
   await refuses(t, kernel, {}, { httpVersion: '1.0' })
 })
 
-t.test('without debug nobody is let in', async t => {
+t.test('without debug, no client has access', async t => {
   const kernel = await createProfiledKernel(t, { variables: { APP_DEBUG: '0' } })
   t.equal((await kernel.client.get('/star-photo-booth')).status, 200)
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/latest', '/_profiler/empty/search/results']) {
@@ -142,9 +142,9 @@ t.test('without debug nobody is let in', async t => {
   }
 })
 
-t.test('so do other sites, whatever they send', async t => {
+t.test('requests from other sites get the same 404, with any content', async t => {
   const kernel = await createProfiledKernel(t)
-  // The page of a developer lists the routes whose names are nearest: those of two paths are never the same.
+  // HTML would not be equal: for a developer, it lists the nearest routes of each path.
   const accept = 'application/json'
   await refuses(t, kernel, { accept, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' })
   await refuses(t, kernel, { accept, origin: evil })
@@ -160,5 +160,5 @@ t.test('so do other sites, whatever they send', async t => {
     }
   }
   await turns()
-  t.ok((await storage.usage()).profiles > before.profiles, 'nothing was deleted, and the attempts are on record')
+  t.ok((await storage.usage()).profiles > before.profiles, 'nothing was deleted, and the attempts are recorded')
 })

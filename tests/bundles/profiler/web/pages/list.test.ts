@@ -31,7 +31,7 @@ function tokensOf(html: string): string[] {
   return [...html.matchAll(/<td class="token"><a[^>]*>([^<]*)</g)].map(([, token]) => String(token))
 }
 
-t.test('a moment is given in seconds, or as an ISO date as long as one likes', async t => {
+t.test('a time is given in seconds, or as an ISO date of any precision', async t => {
   const iso = (text: string, edge: 'first' | 'last') => {
     const moment = parseMoment(text, edge)
     return moment === undefined ? undefined : new Date(moment).toISOString()
@@ -57,7 +57,7 @@ t.test('a moment is given in seconds, or as an ISO date as long as one likes', a
   for (const text of none) t.equal(parseMoment(text, 'first'), undefined, text)
 })
 
-t.test('a search that says nothing is for the ten latest requests', async t => {
+t.test('a search without parameters lists the ten latest requests', async t => {
   const query = { filters: [], limit: 10, offset: 0 }
   const expected = { query, isPinned: false, parameters: {}, page: 1, notes: [] }
   t.strictSame(parse(''), expected)
@@ -65,7 +65,7 @@ t.test('a search that says nothing is for the ten latest requests', async t => {
   t.strictSame(parse('type=request').query, expected.query)
 })
 
-t.test('filters look for parts; the method in any case; an exclamation mark leaves out', async t => {
+t.test('filters match parts; the method is case-insensitive; an exclamation mark excludes', async t => {
   t.strictSame(parse('url=a&ip=127&method=pos&status_code=40&start=10&end=20&type=command&token=4D5').query.filters, [
     { field: 'ip', test: 'contains', value: '127' },
     { field: 'method', test: 'contains', value: 'POS' },
@@ -80,7 +80,7 @@ t.test('filters look for parts; the method in any case; an exclamation mark leav
   t.strictSame(parse('url=!').query.filters, [])
 })
 
-t.test('what cannot be understood is left out, and noted', async t => {
+t.test('invalid parameters are ignored, and noted', async t => {
   for (const [query, expected] of [
     ['limit=abc', { limit: 10, offset: 0 }],
     ['limit=0', { limit: 10, offset: 0 }],
@@ -106,7 +106,7 @@ t.test('pages and columns', async t => {
   t.strictSame(parse('sort=url&order=asc').query.sort, { field: 'url', direction: 'ascending' })
 })
 
-t.test('the form keeps what was asked for', async t => {
+t.test('the form keeps the parameters of the search', async t => {
   const form = createSearchForm(parse('ip=1&method=get&status_code=4&url=!x&start=2026-11-20&end=2026-11-20&limit=7'))
   t.hasStrict(form, { ip: '1', status: '4', address: '!x', isOpen: true, isFiltering: true })
   t.hasStrict(form, { start: '2026-11-20T00:00', end: '2026-11-20T23:59' })
@@ -125,7 +125,7 @@ t.test('the form keeps what was asked for', async t => {
   t.equal(createSearchForm(parse('end=999999999999')).end, '', 'a year that the field does not know')
 })
 
-t.test('sub-requests stand below their parents, none is added or lost', async t => {
+t.test('sub-requests are below their parents; none is added or lost', async t => {
   const make = (token: string, parent: string | null, time: number): ProfileSummary =>
     createRecord({ token, parent, time }).summary
   const group = (...summaries: ProfileSummary[]) =>
@@ -158,7 +158,7 @@ t.test('a 404 is listed with the sub-request that answered it', async t => {
   t.match(textOf(only), '2 profiles stored')
 })
 
-t.test('rows tell what is worth a look', async t => {
+t.test('rows have marks for conspicuous profiles', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const many = { errors: 2, warnings: 1, calls: 3, subRequests: 1 }
   keep(storage, { ...many, token: 'aaaaaa', exception: 'TypeError', outcome: 'aborted', status: 500, duration: 1520 })
@@ -181,7 +181,7 @@ t.test('rows tell what is worth a look', async t => {
     t.match(html, text)
 })
 
-t.test('what browsers ask for by themselves is marked, never the latest, and in no statistics', async t => {
+t.test('automatic requests of browsers are marked, are never the latest, and do not count in statistics', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const none = { route: null, status: 404, contentType: 'text/html' }
   const at = (time: number) => Date.parse('2026-11-20T23:15Z') + time
@@ -223,7 +223,7 @@ t.test('what browsers ask for by themselves is marked, never the latest, and in 
   t.equal(await findLatest(new MemoryProfileStorage()), undefined)
 })
 
-t.test('a record that is only in memory is marked', async t => {
+t.test('a profile that is only in memory is marked', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const search = storage.search.bind(storage)
   storage.search = async query => ({ ...(await search(query)), unstored: new Set(['bbbbbb']) })
@@ -244,7 +244,7 @@ t.test('a record that is only in memory is marked', async t => {
   t.match((await client.get('/_profiler/search.md')).text, /bbbbbb[^\n]*; not stored/)
 })
 
-t.test('a list that finds nothing says what is there, and how to get at it', async t => {
+t.test('an empty result shows the number of profiles, and links to results', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const fresh = textOf(await show(client))
   t.match(fresh, 'No results found')
@@ -260,7 +260,7 @@ t.test('a list that finds nothing says what is there, and how to get at it', asy
   t.match(beyond, 'rel="prev" href="?limit=1&amp;page=8"')
 })
 
-t.test('pages follow one another', async t => {
+t.test('pages link to one another', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const tokens = Array.from({ length: 25 }, (_, index) => String(100_000 + index))
   for (const token of tokens) keep(storage, { token })
@@ -277,7 +277,7 @@ t.test('pages follow one another', async t => {
   t.notMatch(last, 'rel="next"')
 })
 
-t.test('columns sort, and once more the other way round; then sub-requests stand where they belong', async t => {
+t.test('columns sort in both directions; then sub-requests are at their own place', async t => {
   const { client, storage } = await createProfiledKernel(t)
   keep(storage, { token: 'cccccc', parent: 'bbbbbb', duration: 1 })
   keep(storage, { token: 'bbbbbb', duration: 5, url: 'http://localhost/z-somewhere' })
@@ -303,7 +303,7 @@ t.test('bad parameters are noted on the page', async t => {
   t.match(html, 'The start “&lt;b&gt;” is ignored')
 })
 
-t.test('the list tells how the store does, and what was not recorded', async t => {
+t.test('the list shows the state of the store, and unrecorded requests', async t => {
   const { client, storage } = await createProfiledKernel(t)
   await client.get('/star-photo-booth', { headers: { 'x-profiler': 'off' } })
   keep(storage, { token: 'aaaaaa' })
@@ -319,35 +319,32 @@ t.test('the list tells how the store does, and what was not recorded', async t =
   t.match(textOf(await show(client)), '1 profile stored, 39115.5 GiB.')
 })
 
-t.test(
-  'a record is pinned in the list, which leads back to itself, and those that are pinned can be listed',
-  async t => {
-    const { client, storage } = await createProfiledKernel(t)
-    keep(storage, { token: 'aaaaaa', duration: 0 }, { token: 'bbbbbb', duration: 0 })
-    const html = await show(client, '?url=some&limit=5')
-    const [, link] = /formaction="([^"]*aaaaaa[^"]*)"/.exec(html) ?? []
-    t.equal(link, '/_profiler/aaaaaa/pin?list=url%3Dsome%26limit%3D5')
-    t.match(html, 'aria-label="Pin aaaaaa" aria-pressed="false"')
-    t.match(html, '<rect width="0.0"')
-    const answer = await client.post(String(link), { headers: { origin: 'http://localhost' } })
-    t.equal(answer.status, 303)
-    t.equal(answer.headers.get('location'), '/_profiler/empty/search/results?url=some&limit=5')
-    const pinned = await show(client, '?pinned=1')
-    t.strictSame(tokensOf(pinned), ['aaaaaa'])
-    t.match(pinned, 'aria-label="Unpin aaaaaa" aria-pressed="true"')
-    t.match(pinned, '/_profiler/aaaaaa/unpin?list=pinned%3D1')
-    t.match(pinned, 'name="pinned" value="1" checked')
-    t.match(pinned, 'data-live=""', 'nothing that comes is pinned')
-    t.equal(
-      (await client.get('/_profiler/search?pinned=1&route=x')).headers.get('location'),
-      '/_profiler/empty/search/results?type=request&route=x&pinned=1',
-    )
-    t.equal(
-      (await client.get('/_profiler/search?pinned=1')).headers.get('location'),
-      '/_profiler/aaaaaa/search/results?type=request&pinned=1',
-    )
-  },
-)
+t.test('a profile is pinned in the list, which is shown again; pinned profiles can be listed', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(storage, { token: 'aaaaaa', duration: 0 }, { token: 'bbbbbb', duration: 0 })
+  const html = await show(client, '?url=some&limit=5')
+  const [, link] = /formaction="([^"]*aaaaaa[^"]*)"/.exec(html) ?? []
+  t.equal(link, '/_profiler/aaaaaa/pin?list=url%3Dsome%26limit%3D5')
+  t.match(html, 'aria-label="Pin aaaaaa" aria-pressed="false"')
+  t.match(html, '<rect width="0.0"')
+  const answer = await client.post(String(link), { headers: { origin: 'http://localhost' } })
+  t.equal(answer.status, 303)
+  t.equal(answer.headers.get('location'), '/_profiler/empty/search/results?url=some&limit=5')
+  const pinned = await show(client, '?pinned=1')
+  t.strictSame(tokensOf(pinned), ['aaaaaa'])
+  t.match(pinned, 'aria-label="Unpin aaaaaa" aria-pressed="true"')
+  t.match(pinned, '/_profiler/aaaaaa/unpin?list=pinned%3D1')
+  t.match(pinned, 'name="pinned" value="1" checked')
+  t.match(pinned, 'data-live=""', 'nothing that comes is pinned')
+  t.equal(
+    (await client.get('/_profiler/search?pinned=1&route=x')).headers.get('location'),
+    '/_profiler/empty/search/results?type=request&route=x&pinned=1',
+  )
+  t.equal(
+    (await client.get('/_profiler/search?pinned=1')).headers.get('location'),
+    '/_profiler/aaaaaa/search/results?type=request&pinned=1',
+  )
+})
 
 t.test('routes are searched, and a sorted list stays sorted', async t => {
   const { client, storage } = await createProfiledKernel(t)
@@ -363,7 +360,7 @@ t.test('routes are searched, and a sorted list stays sorted', async t => {
   t.match(html, '<input name="route" value="blog"')
 })
 
-t.test('the first page is live, with its filters; others only move', async t => {
+t.test('the first page is live, with its filters; other pages are not', async t => {
   const { client } = await createProfiledKernel(t)
   t.match(await show(client, '?ip=127&limit=5'), 'data-live="/_profiler/live?ip=127&amp;limit=5"')
   t.match(await show(client, '?page=2'), 'data-live=""')

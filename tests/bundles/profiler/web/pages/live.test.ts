@@ -24,7 +24,7 @@ function create({ filters = [], heartbeat = 60_000 }: { filters?: ProfileFilter[
   return { storage, streams, stream, keep, drain }
 }
 
-/** Reads on until something is there. */
+/** Reads until a text has arrived. */
 async function readUntil(stream: Readable, wanted: string): Promise<string> {
   let text = ''
   while (!text.includes(wanted)) {
@@ -35,10 +35,10 @@ async function readUntil(stream: Readable, wanted: string): Promise<string> {
   return text
 }
 
-t.test('a stream tells of records that match its filters, several at once', async t => {
+t.test('a stream reports profiles that match its filters, several at once', async t => {
   const { keep, stream, streams } = create({ filters: [{ field: 'status', test: 'contains', value: '40' }] })
   keep('000001', 404)
-  t.equal(streams.size, 0, 'nobody reads it')
+  t.equal(streams.size, 0, 'no client reads it')
   t.equal(await readUntil(stream, '\n\n'), ': live\n\n')
   t.equal(streams.size, 1)
   for (const [token, status] of [
@@ -56,7 +56,7 @@ t.test('a stream tells of records that match its filters, several at once', asyn
   keep('000005', 404)
 })
 
-t.test('too many are not named', async t => {
+t.test('too many profiles are not named', async t => {
   const { keep, stream } = create()
   await readUntil(stream, ': live')
   for (let number = 100_000; number < 100_101; number++) keep(String(number))
@@ -66,28 +66,31 @@ t.test('too many are not named', async t => {
   stream.destroy()
 })
 
-t.test('it shows that it lives', async t => {
+t.test('a stream sends heartbeats', async t => {
   const { stream } = create({ heartbeat: 5 })
   t.match(await readUntil(stream, ':\n\n:\n\n'), /^: live\n\n(:\n\n)+$/)
   stream.destroy()
 })
 
-t.test('who is behind costs no memory, is told when it reads on, and is cut off when the server stops', async t => {
-  const { drain, keep, stream } = create({ heartbeat: 1 })
-  stream.once('data', () => stream.pause())
-  await until(() => stream.readableLength >= stream.readableHighWaterMark)
-  const full = stream.readableLength
-  keep('000001')
-  await wait(150)
-  t.equal(stream.readableLength, full, 'not even a heartbeat is added')
-  t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
-  await until(() => stream.readableLength >= stream.readableHighWaterMark)
-  drain()
-  const [error] = await once(stream, 'error')
-  t.match(error.message, 'The server stops')
-})
+t.test(
+  'a slow client uses no memory, gets the profiles when it reads, and is disconnected when the server stops',
+  async t => {
+    const { drain, keep, stream } = create({ heartbeat: 1 })
+    stream.once('data', () => stream.pause())
+    await until(() => stream.readableLength >= stream.readableHighWaterMark)
+    const full = stream.readableLength
+    keep('000001')
+    await wait(150)
+    t.equal(stream.readableLength, full, 'not even a heartbeat is added')
+    t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
+    await until(() => stream.readableLength >= stream.readableHighWaterMark)
+    drain()
+    const [error] = await once(stream, 'error')
+    t.match(error.message, 'The server stops')
+  },
+)
 
-t.test('all end when the server stops, and those that begin then', async t => {
+t.test('all streams end when the server stops, also later ones', async t => {
   const { drain, stream, streams } = create()
   await readUntil(stream, ': live')
   drain()
@@ -98,31 +101,34 @@ t.test('all end when the server stops, and those that begin then', async t => {
   t.equal(streams.size, 0)
 })
 
-t.test('the route has the filters of the list, is not recorded, and is no request that others wait beside', async t => {
-  const { app, client, panel, profileOf, storage } = await createProfiledKernel(t)
-  const { url } = await serveKernel(t, { app })
-  const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
-  t.equal(response.status, 200)
-  t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
-  t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
-  t.notOk(response.headers.has('x-debug-token'))
-  const reader = Readable.fromWeb(response.body as never)
-  await client.get('/star-photo-booth')
-  const missing = await client.get('/missing-x')
-  const told = await readUntil(reader, 'event: profiles')
-  t.match(told, String(missing.headers.get('x-debug-token')), 'the one that was not found')
-  t.match(told, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
-  t.equal(told.match(/[0-9a-f]{6}\b/g)?.length, 2)
-  t.equal((await storage.usage()).profiles, 3)
-  const profile = await profileOf(missing)
-  t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })
-  t.ok(panel('memory'))
-  reader.destroy()
-  const { body } = await app.kernel.handle(createRequest('/_profiler/live', { method: 'HEAD' }))
-  if (body instanceof Readable) body.destroy()
-})
+t.test(
+  'the route has the filters of the list, is not recorded, and does not count as a concurrent request',
+  async t => {
+    const { app, client, panel, profileOf, storage } = await createProfiledKernel(t)
+    const { url } = await serveKernel(t, { app })
+    const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
+    t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
+    t.notOk(response.headers.has('x-debug-token'))
+    const reader = Readable.fromWeb(response.body as never)
+    await client.get('/star-photo-booth')
+    const missing = await client.get('/missing-x')
+    const reported = await readUntil(reader, 'event: profiles')
+    t.match(reported, String(missing.headers.get('x-debug-token')), 'the request that was not found')
+    t.match(reported, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
+    t.equal(reported.match(/[0-9a-f]{6}\b/g)?.length, 2)
+    t.equal((await storage.usage()).profiles, 3)
+    const profile = await profileOf(missing)
+    t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })
+    t.ok(panel('memory'))
+    reader.destroy()
+    const { body } = await app.kernel.handle(createRequest('/_profiler/live', { method: 'HEAD' }))
+    if (body instanceof Readable) body.destroy()
+  },
+)
 
-t.test('who has no access gets no stream', async t => {
+t.test('a client without access gets no stream', async t => {
   const { client } = await createProfiledKernel(t)
   for (const headers of [{ 'x-forwarded-for': '127.0.0.1' }, { 'sec-fetch-site': 'cross-site' }]) {
     t.equal((await client.get('/_profiler/live', { headers })).status, 404)

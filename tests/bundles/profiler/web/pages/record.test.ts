@@ -17,7 +17,7 @@ import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
 
-/** A bundle whose collectors are those. */
+/** A bundle with these collectors. */
 function collecting(...collectors: Collector[]): Bundle {
   return { name: 'collecting', register: app => void app.collectors.push(...collectors) }
 }
@@ -33,7 +33,7 @@ function panel(name: string, changes: Partial<ProfilePanel> = {}): ProfilePanel 
   }
 }
 
-/** Shows records with panels of the test's own. */
+/** Shows profiles with panels of the test. */
 async function withPanels(
   t: Test,
   ...panels: ProfilePanel[]
@@ -59,7 +59,7 @@ async function withPanels(
   }
 }
 
-t.test('a 404 shows its summary and what it was forwarded to', async t => {
+t.test('a 404 shows its summary and its forward', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x?a=1', { headers: { host: 'localhost:8000' } })
   const main = headers.get('x-debug-token')
@@ -84,7 +84,7 @@ t.test('a 404 shows its summary and what it was forwarded to', async t => {
   t.notMatch(ofSub, 'Sub Requests')
 })
 
-t.test('a page that was answered shows route and controller; HEAD shows nothing, as ever', async t => {
+t.test('a successful page shows route and controller; HEAD has no body', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.post('/multi')).headers.get('x-debug-token')
   const failed = (await client.get(`/_profiler/${token}`)).text
@@ -99,7 +99,7 @@ t.test('a page that was answered shows route and controller; HEAD shows nothing,
   t.equal(head.text, '')
 })
 
-t.test('the latest record has an address of its own', async t => {
+t.test('the latest profile has its own URL', async t => {
   const { client } = await createProfiledKernel(t)
   const none = await client.get('/_profiler/latest')
   t.equal(none.status, 404)
@@ -111,7 +111,7 @@ t.test('the latest record has an address of its own', async t => {
   t.match(latest.text, `/_profiler/${token}/pin`)
 })
 
-t.test('a token that is not known is a 404 which says why, and where to go on', async t => {
+t.test('an unknown token is a 404 with the reason, and with links', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const { headers } = await client.get('/missing-x')
   await turns()
@@ -136,7 +136,7 @@ t.test('a token that is not known is a 404 which says why, and where to go on', 
   t.equal(slash.get('location'), 'http://localhost/_profiler/ffffff')
 })
 
-t.test('records lead to the main requests before and after them', async t => {
+t.test('profiles link to the previous and the next main request', async t => {
   const { show, storage } = await withPanels(t)
   const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
   keep({ token: '000001', time: 1000 })
@@ -155,7 +155,7 @@ t.test('records lead to the main requests before and after them', async t => {
   t.strictSame(await neighbours('000005'), ['prev 000004'])
 })
 
-t.test('neighbours keep the panel that was asked for; what came since is counted', async t => {
+t.test('neighbours keep the current panel; newer profiles are counted', async t => {
   const { show, storage } = await withPanels(t, panel('request'), panel('time'))
   const keep = (init: RecordInit) => storage.append(createRecord(init), '{}')
   for (let number = 100_000; number < 100_003; number++) keep({ token: String(number), time: number })
@@ -169,7 +169,7 @@ t.test('neighbours keep the panel that was asked for; what came since is counted
   t.notMatch(await show('/100299?panel=time'), 'newer</a>')
 })
 
-t.test('relatives that are gone keep their links', async t => {
+t.test('deleted related profiles keep their links', async t => {
   const { show, storage } = await withPanels(t)
   storage.append(createRecord({ token: '0000bb', parent: '0000aa', controller: null }), '{}')
   storage.append(createRecord({ token: '0000cc', parent: 'eeeeee', children: ['0000bb', '0000dd'] }), '{}')
@@ -180,7 +180,7 @@ t.test('relatives that are gone keep their links', async t => {
   t.match(textOf(await show('0000aa')), 'Sub Requests 200 no controller 0000bb')
 })
 
-t.test('the exception is shown first, where there is one, else the request', async t => {
+t.test('the exception is the first panel, or the request without an exception', async t => {
   const { show, storage } = await withPanels(t, panel('time'), panel('request'), panel('exception'))
   storage.append(createRecord({ token: '0000aa', data: { exception: {}, time: 1 } }), '{}')
   storage.append(createRecord({ token: '0000bb' }), '{}')
@@ -195,7 +195,7 @@ t.test('the exception is shown first, where there is one, else the request', asy
   })
 })
 
-t.test('without any panel there is still a page', async t => {
+t.test('without panels there is a page', async t => {
   const { show, storage } = await withPanels(t)
   storage.append(createRecord(), '{}')
   t.match(await show('abc123'), 'There is no panel to show.')
@@ -217,7 +217,7 @@ t.test('an unknown panel is a 404 that is not recorded', async t => {
   t.equal((await storage.usage()).profiles, 1)
 })
 
-t.test('a panel that fails costs nothing but itself', async t => {
+t.test('a panel that fails does not affect the others', async t => {
   const fails = () => {
     throw new TypeError('a <b>damaged</b> record')
   }
@@ -245,7 +245,7 @@ t.test('a panel that fails costs nothing but itself', async t => {
   t.match(await show('/abc123?panel=menu'), '<pre>menu is shown</pre>')
 })
 
-t.test('the menu tells what there is, and puts last what is empty', async t => {
+t.test('the menu lists the panels, with empty panels last', async t => {
   const profile: Profile = JSON.parse(createRecord({ data: { b: 1, c: 1 } }).text)
   const badge = () => ({ text: '3', level: 'error' as const })
   const c = panel('c', { badge: () => ({ text: '', level: 'plain' }) })
@@ -262,7 +262,7 @@ t.test('the menu tells what there is, and puts last what is empty', async t => {
   ])
 })
 
-t.test('collectors of other bundles are shown: as they say, else as a table', async t => {
+t.test('collectors of other bundles are shown with their own panel, or as a table', async t => {
   const bundle = collecting(
     { name: 'demo-table', collect: () => ({ hits: 3, nested: { a: [1] } }) },
     { name: 'demo-list', collect: () => ['one', 'two'] },
@@ -271,7 +271,7 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
     {
       name: 'demo-own',
       collect: () => ({ rows: [] }),
-      // Any template will do that is content with `data`.
+      // Any template that needs only `data`.
       panel: { label: 'Own panel', template: 'profiler/table', badge: () => '7' },
     },
     {
@@ -286,7 +286,7 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
   )
   const { client, storage } = await createProfiledKernel(t, { bundles: [bundle] })
   const token = String((await client.get('/star-photo-booth')).headers.get('x-debug-token'))
-  // What others tell is waited for, and the response is not held up by that.
+  // The profile waits for all collectors, and the response does not.
   await until(() => storage.has(token))
   const show = async (panel: string) => (await client.get(`/_profiler/${token}?panel=${panel}`)).text
   const table = await show('demo-table')
@@ -297,11 +297,11 @@ t.test('collectors of other bundles are shown: as they say, else as a table', as
   t.match(table, '<span>Own panel</span><span class="badge badge-plain">7</span>')
   t.match(table, /<li class="is-empty">\s*<a [^>]*>\s*<span>demo-nothing<\/span>\s*<\/a>/)
   t.match(await show('demo-silent'), 'No data for this panel.')
-  // It was given `data`, and nothing that this template asks for.
+  // The template gets `data`, and none of the other values that it needs.
   t.match(await show('demo-own'), /cannot be displayed[\s\S]*&quot;title&quot; not defined/)
 })
 
-t.test('of two panels with one name the first is taken', async t => {
+t.test('the first of two panels with the same name is used', async t => {
   const own = panel('demo')
   const foreign: Collector = { name: 'demo', collect: () => 1 }
   t.strictSame(
@@ -310,13 +310,13 @@ t.test('of two panels with one name the first is taken', async t => {
   )
 })
 
-t.test('nothing that a record says becomes markup', async t => {
+t.test('texts of a profile never become markup', async t => {
   const nasty = `"'\`><script>alert(1)</script><b onclick=x>{{token}}&#0;</b>`
   const say = async (text: string) => {
     const { client, storage } = await createProfiledKernel(t, {
       bundles: [collecting({ name: 'demo', collect: () => undefined })],
     })
-    // As if a record had not been checked when it was read.
+    // A profile that was not checked when it was read.
     const kept = new Map<string, Profile>()
     storage.find = async token => {
       const profile = kept.get(token)
@@ -360,7 +360,7 @@ t.test('nothing that a record says becomes markup', async t => {
   }
 })
 
-t.test('only web addresses become links', async t => {
+t.test('only web URLs become links', async t => {
   const { show, storage } = await withPanels(t)
   storage.append(createRecord({ url: 'javascript:alert(1)' }), '{}')
   t.notMatch(await show('abc123'), 'href="javascript:')

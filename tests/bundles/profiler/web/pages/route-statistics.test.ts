@@ -18,7 +18,7 @@ function createStorage(...records: readonly (RecordInit | readonly RecordInit[])
   return storage
 }
 
-/** So many requests of a route, before the restart or after it. */
+/** The given number of requests of a route, before the restart or after it. */
 function ask(count: number, side: 'before' | 'since', init: RecordInit): RecordInit[] {
   const time = side === 'before' ? restart - 1000 : restart
   return Array.from({ length: count }, (_, index) => ({ time: time + (side === 'before' ? -index : index), ...init }))
@@ -32,7 +32,7 @@ async function gather(storage: MemoryProfileStorage, query = '') {
 
 const names = ({ report }: Awaited<ReturnType<typeof gather>>) => report.routes.map(({ route }) => route)
 
-t.test('each route tells how it went, and which records are the worst', async t => {
+t.test('each route has its statistics, and its worst profiles', async t => {
   const { report, view } = await gather(
     createStorage(
       { route: 'shop', duration: 4, status: 500, time: 1 },
@@ -61,7 +61,7 @@ t.test('each route tells how it went, and which records are the worst', async t 
   t.hasStrict(none, { name: '', link: '', hasErrors: false, failed: [] })
 })
 
-t.test('what has changed since the restart is told only where there is enough of it', async t => {
+t.test('changes since the restart are shown only for enough requests', async t => {
   const { report, view } = await gather(
     createStorage(
       ask(20, 'before', { route: 'much', duration: 10 }),
@@ -87,12 +87,12 @@ t.test('what has changed since the restart is told only where there is enough of
   t.strictSame(of('some')?.changes, { p50: { before: 10, since: 5 }, p95: null, errorRate: null })
   t.strictSame(of('few')?.changes, { p50: null, p95: null, errorRate: null })
   t.strictSame(of('few')?.counts, { before: 4, since: 9 })
-  const told = view.rows.map(({ changes, name, remark }) => [
+  const rows = view.rows.map(({ changes, name, remark }) => [
     name,
     remark,
     ...changes.map(({ before, difference, label, since, tone }) => `${label} ${before} ${since} ${difference} ${tone}`),
   ])
-  t.strictSame(told, [
+  t.strictSame(rows, [
     ['alike', '', 'p50 0.000 ms 0.000 ms ±0 % plain'],
     ['few', '4 before, 9 since: too few'],
     [
@@ -157,11 +157,11 @@ t.test('routes are sorted and filtered', async t => {
   t.match(await link('sort=route', 'Route'), { sorted: 'ascending', link: /order=desc$/ })
 })
 
-t.test('the page is in the menu, and tells of what this process has answered', async t => {
+t.test('the page is in the menu, and shows the requests of this process', async t => {
   const { client, storage } = await createProfiledKernel(t)
   t.match(textOf((await client.get('/_profiler/routes')).text), 'No requests yet')
   for (let times = 0; times < 5; times++) {
-    // What is really asked for takes less, on any machine.
+    // The real requests take less time, on any machine.
     storage.append(createRecord({ token: `00000${times}`, route: 'partnership', duration: 90_000, time: 5 }), '{}')
     await client.get('/partnership')
   }
@@ -185,7 +185,7 @@ t.test('the page is in the menu, and tells of what this process has answered', a
   t.match(none, 'No route matches the filters.')
 })
 
-t.test('the same is there as JSON and as Markdown', async t => {
+t.test('the statistics exist as JSON and as Markdown', async t => {
   const { client, storage } = await createProfiledKernel(t)
   storage.append(createRecord({ token: '00000a', route: '`a`\n# b', duration: 2, status: 500 }), '{}')
   const json = (await client.get('/_profiler/routes.json?sort=p95')).json()

@@ -8,7 +8,7 @@ import { turns } from '#tests/support/turns.ts'
 
 const ours = { headers: { origin: 'http://localhost' } }
 
-t.test('the profiler begins with the latest ten records', async t => {
+t.test('the profiler begins with the latest ten profiles', async t => {
   const { client } = await createProfiledKernel(t)
   const withoutSlash = await client.get('/_profiler?a=1')
   t.equal(withoutSlash.status, 301)
@@ -23,7 +23,7 @@ t.test('the profiler begins with the latest ten records', async t => {
   t.match(textOf(list.text), '/_profiler?a=1', 'the redirect of the router is the only record')
 })
 
-t.test('a search names what it has found first, and keeps the order of its parameters', async t => {
+t.test('a search redirects to its results, with the latest token and parameters in a fixed order', async t => {
   const { client } = await createProfiledKernel(t)
   const locationOf = async (query: string) => {
     const { headers, status } = await client.get(`/_profiler/search${query}`)
@@ -44,7 +44,7 @@ t.test('a search names what it has found first, and keeps the order of its param
   t.match((await client.get('/_profiler/search?token=..%2Fx')).text, 'Token "../x" not found.')
 })
 
-t.test('no file is ever opened', async t => {
+t.test('paths of files open no file', async t => {
   const { client } = await createProfiledKernel(t)
   for (const [query, file] of [
     ['?file=/etc/passwd', '/etc/passwd'],
@@ -58,7 +58,7 @@ t.test('no file is ever opened', async t => {
   }
 })
 
-t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no record of themselves', async t => {
+t.test('pages are isolated: nothing external, nothing inline, no cookie, not recorded', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const token = (await client.get('/missing-x')).headers.get('x-debug-token')
   await turns()
@@ -88,7 +88,7 @@ t.test('pages are sealed off: nothing foreign, nothing inline, no cookie, no rec
   t.equal((await storage.usage()).profiles, profiles)
 })
 
-t.test('assets have a path that changes with their content, and are kept for ever', async t => {
+t.test('assets have a path that changes with their content, and are cached for ever', async t => {
   const { app, client } = await createProfiledKernel(t)
   const { text } = await client.get('/_profiler/empty/search/results')
   const [folder = ''] = /\/_profiler\/assets\/[0-9a-f]{8}\//.exec(text) ?? []
@@ -133,7 +133,7 @@ t.test('recording is paused and resumed', async t => {
   t.equal((await storage.usage()).profiles, 1)
 })
 
-t.test('records are deleted, but for those that are pinned', async t => {
+t.test('profiles are deleted, except pinned ones', async t => {
   const { client, storage } = await createProfiledKernel(t)
   const pinned = (await client.get('/star-photo-booth')).headers.get('x-debug-token') ?? ''
   const other = (await client.get('/partnership')).headers.get('x-debug-token') ?? ''
@@ -160,7 +160,7 @@ t.test('records are deleted, but for those that are pinned', async t => {
   t.match(gone.text, 'Token not found')
 })
 
-t.test('what changes something is not done by reading, nor the other way round', async t => {
+t.test('pages that change data need POST, and other pages need GET', async t => {
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   t.equal((await client.get('/_profiler/purge')).status, 404)

@@ -8,7 +8,7 @@ const pageLimit = 60_000
 const assetLimit = 60_000
 const toolbarLimit = 1_000
 
-t.test('every page is light, and so is all that they share', async t => {
+t.test('every page is small, and so are the shared assets', async t => {
   const { screens, url } = await openScreens(t)
   const ask = async (path: string) => (await fetch(url + path)).text()
   const pages: string[] = []
@@ -25,7 +25,7 @@ t.test('every page is light, and so is all that they share', async t => {
   t.ok(size <= assetLimit, `${shared.length} files of ${size} bytes, compressed`)
 })
 
-t.test('a page is hardly longer for its toolbar', async t => {
+t.test('the toolbar adds only little to a page', async t => {
   const { url } = await openScreens(t)
   const bare = await startServer(t)
   const lengthOf = async (address: string) => Buffer.byteLength(await (await fetch(address)).text())

@@ -43,14 +43,14 @@ const cpu: CpuData = {
 
 const record = (data: object = {}, init: ProfileInit = {}) => createProfile({ cpu: { ...cpu, ...data } }, init)
 
-/** What stands in the bars, by rows from above. */
+/** The texts of the bars, by rows from the top. */
 function barsOf(html: string): string[] {
   return [
     ...html.matchAll(/<svg x="([^"]+)" y="(\d+)" width="([^"]+)"[^>]*>.*?(?:<text[^>]*>([^<]*)<\/text>)?<\/svg><\/a>/g),
   ].map(([, x, y, width, name]) => `${y}: ${x} + ${width} ${name}`)
 }
 
-t.test('bars stand below their callers, as wide as the time; runs of calls of others are folded', async t => {
+t.test('bars are below their callers, as wide as the time; calls outside of the application are folded', async t => {
   const { show } = await createProfiledKernel(t)
   const html = plainEquals(await show('cpu', record()))
   t.strictSame(barsOf(html), [
@@ -68,7 +68,7 @@ t.test('bars stand below their callers, as wide as the time; runs of calls of ot
   t.notMatch(html, /note-warning|rough picture/)
 })
 
-t.test('they can be unfolded, and each call be seen in the whole width, below those that have led to it', async t => {
+t.test('bars can be unfolded, and each call can be shown in full width, below its callers', async t => {
   const { show } = await createProfiledKernel(t)
   const of = async (query: string) => {
     const shown = { profile: record(), query: new URLSearchParams(query) }
@@ -87,7 +87,7 @@ t.test('they can be unfolded, and each call be seen in the whole width, below th
   }
 })
 
-t.test('not everything is drawn', async t => {
+t.test('only the widest bars are drawn', async t => {
   const { show } = await createProfiledKernel(t)
   const short = Array.from({ length: 30 }, () => [0, -1, 100, 100])
   const many = Array.from({ length: 450 }, () => [0, -1, 200, 200])
@@ -119,7 +119,7 @@ t.test('hot spots have their source, a link to the editor and one to the widest 
   t.match(many, 'No CPU activity in the samples.', 'without calls there is nothing to draw')
 })
 
-t.test('it says what makes the picture worse', async t => {
+t.test('the panel notes limits of the picture', async t => {
   const { show } = await createProfiledKernel(t)
   const text = toText(await show('cpu', record({ others: 1, isCut: true, samples: 12 })))
   t.match(text, '1 concurrent request: the samples include')
@@ -127,7 +127,7 @@ t.test('it says what makes the picture worse', async t => {
   t.match(text, 'Few samples: the result is rough.')
 })
 
-t.test('the form asks for the next request like this one', async t => {
+t.test('the form arms the next request of the same route', async t => {
   const { show } = await createProfiledKernel(t)
   const byRoute = await show('cpu', createProfile({}, { route: 'shop' }))
   t.match(byRoute, 'The CPU was not sampled during this request. Off by default.')
@@ -137,7 +137,7 @@ t.test('the form asks for the next request like this one', async t => {
   t.match(byPath, 'Sample the next PUT /a%20b</button>')
 })
 
-t.test('Markdown lists the hot spots, the guilty first', async t => {
+t.test('Markdown lists the hot spots, the slowest first', async t => {
   const markdown = toMarkdown({ ...createSubject({ cpu }), isPinned: false, findings: [] }, 'cpu')
   t.match(
     markdown,
@@ -151,7 +151,7 @@ t.test('Markdown lists the hot spots, the guilty first', async t => {
   t.match(toMarkdown({ ...createSubject({}), isPinned: false, findings: [] }, 'cpu'), 'No data for this panel.')
 })
 
-t.test('in a file to keep, its links lead within it', async t => {
+t.test('in an HTML export, its links stay in the file', async t => {
   const { app, storage } = await createProfiledKernel(t)
   const panels = [createCpuPanel(new EditorLinks({ directory: '/' }))]
   const subject = { ...createSubject({ cpu }), isPinned: false, findings: [] }
@@ -165,7 +165,7 @@ t.test('in a file to keep, its links lead within it', async t => {
   t.notMatch(html, /href="\/|action=/)
 })
 
-t.test('whatever has become of it on the disk, something can be shown', async t => {
+t.test('a damaged CPU profile can be shown', async t => {
   const { show } = await createProfiledKernel(t)
   const json = fc.jsonValue()
   const number = fc.oneof(json, fc.integer({ min: -2, max: 8 }))

@@ -9,7 +9,7 @@ import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
-t.test('whatever has become of a record on the disk, its panels can be shown', async t => {
+t.test('the panels of a damaged profile can be shown', async t => {
   const { show } = await createProfiledKernel(t)
   const panels = [eventsPanel, loggerPanel, timePanel, createHttpPanel('/'), memoryPanel, templatesPanel]
   const json = fc.jsonValue()

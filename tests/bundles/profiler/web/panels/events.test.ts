@@ -47,7 +47,7 @@ const processData = {
 const profile = createProfile({ events: { spans, dropped: 7 } }, { processData })
 const subject = createSubject({}, { profile })
 
-t.test('the tree is told as it happened, with times, places, and what was done', async t => {
+t.test('the tree shows the events in order, with times, places and changes', async t => {
   const view = await eventsPanel.toView(subject)
   t.hasStrict(view.nodes, [
     {
@@ -92,7 +92,7 @@ t.test('the tree is told as it happened, with times, places, and what was done',
   t.equal(view.dropped, 7)
 })
 
-t.test('the controller stands where it was called, with what it has dispatched, changed and thrown', async t => {
+t.test('the controller is at its call, with its dispatches, changes and exceptions', async t => {
   const nodesOf = async (spans: unknown[], exceptions: unknown[] = []) =>
     (await eventsPanel.toView(createSubject({ events: { spans }, exception: { exceptions } }))).nodes
   const before = [
@@ -132,13 +132,13 @@ t.test('the controller stands where it was called, with what it has dispatched, 
   t.match(html, 'the controller')
 })
 
-t.test('an event that was stopped before it was dispatched says whom that has skipped', async t => {
+t.test('an event that was stopped before its dispatch lists the skipped listeners', async t => {
   const spans = [[null, 'custom', 0, 1, -1, 1, ['A.b', 'C.d']]]
   const view = await eventsPanel.toView(createSubject({ events: { spans } }))
   t.hasStrict(view.nodes, [{ skipped: 'A.b, C.d', remark: '', hasNotes: true }])
 })
 
-t.test('what repeats itself, short and without consequence, is one line', async t => {
+t.test('short repeated events without changes are one line', async t => {
   const custom = (at: number, name = 'tick', listener = 'Clock.onTick', duration = 10) => [
     [null, name, at, duration],
     [0, listener, at, 5],
@@ -157,7 +157,7 @@ t.test('what repeats itself, short and without consequence, is one line', async 
   t.match(nodes, [{ children: [{ id: 'span-0' }, { id: 'span-2' }, { id: 'span-4' }] }])
 })
 
-t.test('a page has its bounds, keeps what matters, and leads to the rest', async t => {
+t.test('a page is limited, keeps the important rows, and links to the rest', async t => {
   const tick = (at: number) => [
     [null, `tick ${at % 4}`, at, 10],
     [0, 'Clock.onTick', at, 5],
@@ -181,7 +181,7 @@ t.test('a page has its bounds, keeps what matters, and leads to the rest', async
   t.notMatch(all, 'left out')
 })
 
-t.test('called, not called with the reason, and orphaned', async t => {
+t.test('listeners are called, or not called with the reason; events are orphaned', async t => {
   const view = await eventsPanel.toView(subject)
   t.hasStrict(view.called, [
     {
@@ -223,7 +223,7 @@ t.test('a sub-request is named after its controller, or its path', async t => {
   t.equal(await nameIn({ ...summary, controller: null, url: 'http://localhost/a' }), 'Sub-Request /a')
 })
 
-t.test('the page escapes what it shows, and shows everything', async t => {
+t.test('the page shows all texts, escaped', async t => {
   const { show } = await createProfiledKernel(t)
   const html = await show(eventsPanel, subject)
   t.match(html, '/_profiler/abc123?panel&#x3D;events')
@@ -241,7 +241,7 @@ t.test('the page escapes what it shows, and shows everything', async t => {
   t.notMatch(escaped, /<script|href="\/_profiler/)
 })
 
-t.test('an empty tree says so', async t => {
+t.test('an empty tree has a message', async t => {
   const { show } = await createProfiledKernel(t)
   const panel = eventsPanel
   t.notOk(panel.hasContent(createSubject({}).profile))
@@ -252,7 +252,7 @@ t.test('an empty tree says so', async t => {
   }
 })
 
-t.test('rows that make no sense are left out, and nothing refers to them', async t => {
+t.test('invalid rows are omitted, and nothing refers to them', async t => {
   const rows = [
     'text',
     [],
@@ -285,7 +285,7 @@ t.test('a tree of any depth is shown', async t => {
   t.ok(await eventsPanel.toView(createSubject({ events: { spans: deep } })))
 })
 
-t.test('the own time is what nothing within accounts for; what overlaps counts once', async t => {
+t.test('the own time is the time without the inner spans; overlapping spans count once', async t => {
   const create = (start: number, duration: number | undefined, children: EventNode[] = []): EventNode => ({
     index: 0,
     kind: 'call',
@@ -305,7 +305,7 @@ t.test('the own time is what nothing within accounts for; what overlaps counts o
   t.equal(ownTime(create(0, undefined)), 0)
 })
 
-t.test('a controller that was not over has taken until the request was handled', async t => {
+t.test('an unfinished controller lasts until the request was handled', async t => {
   const events = { spans: [[null, 'kernel.controller_arguments', 100, 50]] }
   const tree = readEventTree(createProfile({ events }))
   t.strictSame(controllerTimes(tree.roots, 1000), [850])

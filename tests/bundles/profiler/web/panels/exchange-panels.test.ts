@@ -35,7 +35,7 @@ t.test('the request panel', async t => {
     },
   )
 
-  t.test('a sub-request shows its attributes, and that its body was read before', async t => {
+  t.test('a sub-request shows its attributes, and refers to the body of its parent', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
     const { headers } = await client.post('/missing-x', { json: {} })
     const stored = await storedOf({ headers }, 'x-previous-debug-token')
@@ -45,7 +45,7 @@ t.test('the request panel', async t => {
     t.notMatch(html, /Forwarded to|Date and Connection are added on sending./)
   })
 
-  t.test('a sub-request that was only embedded is not what the request was forwarded to', async t => {
+  t.test('an embedded sub-request is not shown as a forward', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
     const embedding = await show('request', await storedOf(await client.get('/embed')))
     t.notMatch(embedding, /Forwarded to/)
@@ -53,7 +53,7 @@ t.test('the request panel', async t => {
     t.match(await show('request', stored), /Forwarded to<\/dt>\s*<dd><a href="[^"]+">sub</)
   })
 
-  t.test('everything that was sent and answered is shown, masked', async t => {
+  t.test('all parts of request and response are shown, masked', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
     const form = { name: 'Ada & Bob', pin: '1234' }
     const headers = { cookie: 'theme=dark', authorization: 'Bearer hunter2' }
@@ -93,14 +93,14 @@ t.test('the request panel', async t => {
     t.match(html, 'No request cookies.')
   })
 
-  t.test('JSON is shown as it is read best, and as it was sent', async t => {
+  t.test('JSON is shown formatted, and as it was sent', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
     const html = await show('request', await storedOf(await client.post('/exchange', { json: { a: [1] } })))
     t.match(html, /<pre>\{\n {2}&quot;a&quot;: \[\n/)
     t.match(html, '<summary>Raw</summary><pre>{&quot;a&quot;:[1]}</pre>')
   })
 
-  t.test('files are listed, and other bodies told of', async t => {
+  t.test('files are listed, and other bodies are described', async t => {
     const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
     const files = await show('request', await storedOf(await client.post('/form', { upload })))
@@ -114,7 +114,7 @@ t.test('the request panel', async t => {
     t.match(broken, 'The body is incomplete or invalid.')
   })
 
-  t.test('how a request ended is said in words', async t => {
+  t.test('the outcome of a request is shown in words', async t => {
     const words = {
       complete: '',
       aborted: /client closed the connection/,
@@ -127,7 +127,7 @@ t.test('the request panel', async t => {
     }
   })
 
-  t.test('the size says when it is not what was sent', async t => {
+  t.test('the size of a response notes bytes that were not sent', async t => {
     const sizeOf = async (response: unknown, method = 'GET') => {
       const data = (await view({ summary: { ...summary, method }, data: { response } })).response
       return (data as { size: string }).size
@@ -146,7 +146,7 @@ t.test('the request panel', async t => {
   })
 })
 
-t.test('the configuration panel tells what is set, and no secret', async t => {
+t.test('the configuration panel shows the settings, and no secret', async t => {
   const variables = { APP_HOSTS: 'example.org,www.example.org', MAILER_DSN: 'smtp://me:hunter2000@mail' }
   const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), variables })
   const stored = await storedOf(await client.get('/noslash'))
@@ -164,7 +164,7 @@ t.test('the configuration panel tells what is set, and no secret', async t => {
   t.match(await show('config', off), /disabled.*No bundles recorded.*No secrets recorded.*No process data recorded/s)
 })
 
-t.test('data of any shape makes a page', async t => {
+t.test('data of any shape can be shown', async t => {
   const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
   const stored = await storedOf(await client.get('/noslash'))
   const shapes: unknown[] = [undefined, null, 1, 'text', [], {}, [[]], [null], [['name']], [{ a: [] }], { a: { b: 1 } }]
@@ -185,7 +185,7 @@ t.test('data of any shape makes a page', async t => {
   }
 })
 
-t.test('a cookie that was set is read as browsers read it', async t => {
+t.test('a Set-Cookie header is parsed as by browsers', async t => {
   const cases: [field: string, cookie: Partial<ReturnType<typeof readSetCookie>>][] = [
     ['a=b', { name: 'a', value: 'b', path: '', domain: '', expires: "with the browser's session", flags: '' }],
     ['a=b=c; PATH=/x; domain=d', { value: 'b=c', path: '/x', domain: 'd' }],
@@ -198,7 +198,7 @@ t.test('a cookie that was set is read as browsers read it', async t => {
   for (const [field, cookie] of cases) t.hasStrict(readSetCookie(field), cookie, field)
 })
 
-t.test('what is no moment and no number is empty', async t => {
+t.test('an invalid time or number is shown as empty', async t => {
   t.equal(formatMoment(0), '1970-01-01T00:00:00.000Z')
   for (const value of [Number.NaN, 9e15, undefined]) t.equal(formatMoment(value), '')
   t.equal(formatSize(null), '')
@@ -231,10 +231,10 @@ async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelS
   return requestPanel.toView({ ...createSubject({}), profile, ...relatives })
 }
 
-/** A multipart form that never says where it ends. */
+/** A multipart form without its end. */
 const boundless = { 'content-type': 'multipart/form-data; boundary=none' }
 
-/** A route that uses everything. */
+/** A route that uses all parts of a request. */
 const exchange: Bundle = {
   name: 'exchange',
   register({ routes }) {

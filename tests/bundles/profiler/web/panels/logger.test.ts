@@ -35,7 +35,7 @@ function createLogs(more: Partial<PanelSubject> = {}): PanelSubject {
   return createSubject({ events: { spans }, logger: { records, dropped: 9 } }, more)
 }
 
-t.test('records stand in the order of time, between what follows from the event tree', async t => {
+t.test('log messages are in the order of time, between lines from the event tree', async t => {
   const { dropped, lines } = await loggerPanel.toView(createLogs())
   t.hasStrict(lines, [
     { index: 0, level: 'info', channel: 'request', offset: '+0.050 ms', times: '', context: '' },
@@ -76,7 +76,7 @@ t.test('records stand in the order of time, between what follows from the event 
   t.equal(dropped, 9)
 })
 
-t.test('records are counted by level and above; those of the summary are exact', async t => {
+t.test('log messages are counted by level and above; the counts of the summary are exact', async t => {
   const { profile } = createLogs()
   const countsOf = async (more: object) => {
     const summary = { ...profile.summary, ...more }
@@ -93,14 +93,14 @@ t.test('records are counted by level and above; those of the summary are exact',
   ])
 })
 
-t.test('of a context with many names the first are told', async t => {
+t.test('the first names of a long context are shown', async t => {
   const context = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`name${index}`, index]))
   const logger = { records: [{ at: 1, level: 'info', message: 'Many.', context }] }
   const { lines } = await loggerPanel.toView(createSubject({ logger }))
   t.match(lines, [{ names: /^name0, name1, .{66}…$/ }])
 })
 
-t.test('the address filters: by level, channel and text, and shows event notifications', async t => {
+t.test('the URL filters by level, channel and text, and shows event notifications', async t => {
   const shown = async (address: string) => {
     const { lines } = await loggerPanel.toView(createLogs({ query: new URLSearchParams(address) }))
     return (lines as { index?: number; isHidden: boolean }[])
@@ -116,7 +116,7 @@ t.test('the address filters: by level, channel and text, and shows event notific
   t.strictSame(await shown('events=1&level=info'), [0, 1, 2, 4])
 })
 
-t.test('a sub-request stands where it began, and leads to its own log', async t => {
+t.test('a sub-request is at its start, and links to its own log', async t => {
   const { show } = await createProfiledKernel(t)
   const { profile } = createLogs()
   const request = ['request', 'fedcba', 500, 100, 4]
@@ -141,7 +141,7 @@ t.test('a sub-request stands where it began, and leads to its own log', async t 
   t.match(await show(loggerPanel, createLogs({ profile: sub })), /aaaaaa[^>]*>Log messages of the main request/)
 })
 
-t.test('the menu counts errors, else warnings', async t => {
+t.test('the menu shows the number of errors, or of warnings', async t => {
   const { badge } = loggerPanel
   const { profile } = createLogs()
   const badgeOf = (errors: number, warnings: number) =>
@@ -166,7 +166,7 @@ t.test('the page has every line, and escapes it', async t => {
   t.match(html, 'Context over the limit, not recorded.')
 })
 
-t.test('where nothing was logged the page says how to', async t => {
+t.test('without log messages, the page explains how to log', async t => {
   const { show } = await createProfiledKernel(t)
   const panel = loggerPanel
   const empty = createSubject({})
@@ -176,7 +176,7 @@ t.test('where nothing was logged the page says how to', async t => {
   t.match(await show(panel, createSubject({ events: { spans } })), 'Notified event')
 })
 
-t.test('records that make no sense are left out', async t => {
+t.test('invalid log messages are omitted', async t => {
   const { profile } = createLogs()
   const damaged = [null, 'text', { level: 'loud', message: 'x' }, { level: 'info' }, { level: 'info', message: 'kept' }]
   const data = { logger: { records: damaged, dropped: {} } }

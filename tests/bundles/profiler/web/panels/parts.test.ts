@@ -6,7 +6,7 @@ import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { splitMessage } from '#bundles/profiler/web/panels/logger.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 
-t.test('a message is split into what was written and what was filled in', async t => {
+t.test('a log message is split into its template and its values', async t => {
   const split = (message: string, template: string) =>
     splitMessage(message, template)
       .map(({ isValue, text }) => (isValue ? `<${text}>` : text))
@@ -22,7 +22,7 @@ t.test('a message is split into what was written and what was filled in', async 
   }
 })
 
-t.test('whatever was logged, no part of it is lost', async t => {
+t.test('no part of a log message is lost', async t => {
   const property = fc.property(fc.string(), fc.array(fc.string()), fc.string(), (start, values, joint) => {
     const template = start + values.map((_, index) => `{v${index}}${joint}`).join('')
     const message = start + values.map(value => value + joint).join('')
@@ -35,7 +35,7 @@ t.test('whatever was logged, no part of it is lost', async t => {
   t.doesNotThrow(() => fc.assert(property))
 })
 
-t.test('bars lie within their picture, and can be seen', async t => {
+t.test('bars are within their picture, and visible', async t => {
   t.strictSame(toBar({ start: 15, duration: 5 }, { start: 10, duration: 20 }), { x: '250', width: '250' })
   t.strictSame(toBar({ start: 30, duration: 0 }, { start: 10, duration: 20 }), { x: '996', width: '4' })
   t.strictSame(toBar({ start: 0, duration: 99 }, { start: 10, duration: 20 }), { x: '0', width: '1000' })
@@ -67,7 +67,7 @@ t.test('a call is copied as a command', async t => {
   )
 })
 
-t.test('what was asked for before is marked, unless it may have changed something', async t => {
+t.test('a repeated call is marked, except after a possible change', async t => {
   const call = (method: string, url: string) => ({ method, url, start: 1 })
   const calls = [call('GET', '/a'), call('POST', '/a'), call('GET', '/a'), call('POST', '/a'), call('GET', '/a')]
   const { calls: rows, repeated } = await createHttpPanel('/').toView(createSubject({ http: { calls } }))

@@ -24,7 +24,7 @@ interface Origin {
 
 type Rows = readonly { readonly name: string; readonly origin: Origin | false }[]
 
-/** Asks for `/page`, and says who has set what. */
+/** Requests `/page`, and returns the origin of headers and attributes. */
 async function ask(t: Test, register: (app: Application) => void, handlers: ProfiledInit['handlers'] = {}) {
   const kernel = await createProfiledKernel(t, {
     register,
@@ -45,7 +45,7 @@ async function ask(t: Test, register: (app: Application) => void, handlers: Prof
     html,
     headerOf: (name: string) => find(view.headers, name),
     attributeOf: (name: string) => find(request.attributes, name),
-    /** The row that a link leads to. */
+    /** The target row of a link. */
     rowOf: (link: string) => {
       const [, anchor] = link.split('#')
       return new RegExp(`<li id="${anchor}".*?class="name">(?:<[^>]*>)?([^<]*)`).exec(events)?.[1]?.trim()
@@ -53,7 +53,7 @@ async function ask(t: Test, register: (app: Application) => void, handlers: Prof
   }
 }
 
-t.test('who has set a header', async t => {
+t.test('each header has its origin', async t => {
   const { headerOf, html, rowOf, view } = await ask(t, ({ dispatcher }) => {
     dispatcher.on(ResponseEvent, ({ response }) => response.headers.set('x-first', '1'), 5, 'First.onResponse')
     dispatcher.on(
@@ -94,7 +94,7 @@ t.test('who has set a header', async t => {
   t.match(html, 'before: <span class="soft set">set by</span> <a href')
 })
 
-t.test('a header that came with the response of a listener, or was replaced with it', async t => {
+t.test('a header can come with the response of a listener, or replace another one', async t => {
   const early = await ask(t, ({ dispatcher }) => {
     const answer = (event: RequestEvent) => {
       if (event.isMainRequest && event.request.path === '/page')
@@ -115,7 +115,7 @@ t.test('a header that came with the response of a listener, or was replaced with
   t.strictSame(replaced.view.removedHeaders, [])
 })
 
-t.test('of an error page, the kernel adds the headers of the error, and the rest is from a sub-request', async t => {
+t.test('on an error page, the headers of the error are from the kernel, and the others from a sub-request', async t => {
   const fail = () => {
     throw new HttpError(418, 'short and stout', { headers: { 'x-tea': 'green' } })
   }
@@ -139,7 +139,7 @@ t.test('of an error page, the kernel adds the headers of the error, and the rest
   })
 })
 
-t.test('who has set an attribute', async t => {
+t.test('each attribute has its origin', async t => {
   const { attributeOf } = await ask(
     t,
     ({ dispatcher }) => {
@@ -159,7 +159,7 @@ t.test('who has set an attribute', async t => {
   t.match(attributeOf('shared'), { how: 'changed by', who: 'Late.onResponse', earlier: [{ who: /^controller / }] })
 })
 
-t.test('attributes of a sub-request came with it; what a controller dispatches is heard meanwhile', async t => {
+t.test('attributes of a sub-request come from its caller; dispatches of a controller are within it', async t => {
   const kernel = await createProfiledKernel(t, {
     register: ({ dispatcher, kernel, routes }) => {
       dispatcher.on(Noted, () => undefined, 0, 'hear')
@@ -186,7 +186,7 @@ t.test('attributes of a sub-request came with it; what a controller dispatches i
   t.match(events, /<small[^>]*>tests\/bundles\/.+\/request.test.[jt]s:\d+<\/small>/, 'where it was registered')
 })
 
-t.test('the section of relatives is named after what there is', async t => {
+t.test('the section of related profiles is named after its content', async t => {
   const { profile } = createSubject({})
   const sub = { ...profile, summary: { ...profile.summary, parent: 'fedcba' } }
   const labelOf = async (shown: typeof profile, children: (typeof profile.summary)[]) =>
@@ -196,7 +196,7 @@ t.test('the section of relatives is named after what there is', async t => {
   t.equal(await labelOf(sub, [profile.summary]), 'Parent and Sub Requests')
 })
 
-t.test('the length of a body is computed by the server, but that of a stream', async t => {
+t.test('the server computes the length of a body, except of a stream', async t => {
   const headers = [['content-length', '5']]
   const originOf = async (response: object) => {
     const view = await requestPanel.toView(createSubject({ response: { headers, ...response } }))
@@ -206,7 +206,7 @@ t.test('the length of a body is computed by the server, but that of a stream', a
   t.equal(await originOf({ isStreamed: true }), false)
 })
 
-t.test('where it is not known, nobody is named', async t => {
+t.test('an unknown origin is not named', async t => {
   const spans = [
     [null, 'kernel.request', 0, 10],
     [0, 'A.onRequest', 0, 5, 0, 0, ['set header a', 'and 10 more']],

@@ -91,7 +91,7 @@ async function view(shown: typeof subject): Promise<TimelineView> {
 const depthOf = (className: string) => Number(/depth-(\d)/.exec(className)?.[1])
 const all = { ...subject, query: new URLSearchParams({ threshold: '0' }) }
 
-t.test('everything that took time is a row within what it lies in, that of sub-requests too', async t => {
+t.test('each duration is a row within its parent, also in sub-requests', async t => {
   const { lines } = await view(all)
   t.strictSame(
     lines.map(({ className, duration, name, ownTime }) => [depthOf(className), name, duration, ownTime]),
@@ -125,7 +125,7 @@ t.test('everything that took time is a row within what it lies in, that of sub-r
   )
 })
 
-t.test('rows lead to the thing, and say what went wrong', async t => {
+t.test('rows link to their details, and show problems', async t => {
   const { lines } = await view(all)
   const find = (name: string) => lines.filter(line => line.name === name)
   const record = '/_profiler/abc123?panel='
@@ -169,7 +169,7 @@ t.test('there is a lane for each category, one for warnings, and one for the gar
   t.strictSame({ pauseCount, pauseTime, pauses: pauses.length }, { pauseCount: 2, pauseTime: '0.100 ms', pauses: 2 })
 })
 
-t.test('a threshold and categories are chosen in the address', async t => {
+t.test('threshold and categories are chosen in the URL', async t => {
   const hidden = async (parameters: string) => {
     const { folded, lines } = await view({ ...subject, query: new URLSearchParams(parameters) })
     return { folded, names: lines.filter(({ isHidden }) => isHidden).map(({ name }) => name) }
@@ -197,7 +197,7 @@ t.test('a threshold and categories are chosen in the address', async t => {
   ])
 })
 
-t.test('a long record has its longest rows, as long as not all are asked for', async t => {
+t.test('a long profile shows its longest rows by default, and all on request', async t => {
   const many = Array.from({ length: 400 }, (_, index) => [null, `event.${index}`, index * 10, index === 7 ? 0 : 9])
   const periods = Array.from({ length: 50 }, (_, index) => [index * 90, 10])
   const watched = Array.from({ length: 200 }, (_, index) => ({ name: `query ${index}`, periods }))
@@ -221,7 +221,7 @@ t.test('a long record has its longest rows, as long as not all are asked for', a
   t.match(await show(timePanel, { ...long, query: new URLSearchParams('rows=all') }), 'name="rows"')
 })
 
-t.test('what had not returned lasts until the record was made', async t => {
+t.test('an unfinished call lasts until the profile was made', async t => {
   const hung = createSubject({ events: { spans: spans.slice(0, 4) } })
   t.hasStrict((await view(hung)).lines.at(-1), { name: 'controller', duration: '3.890 ms', problem: 'not finished' })
   const within = [
@@ -239,7 +239,7 @@ t.test('what had not returned lasts until the record was made', async t => {
   t.equal((await view(late)).lines.length, 2, 'the gap begins where the event ends')
 })
 
-t.test('what is done after the response is in a part of its own, drawn smaller when it is long', async t => {
+t.test('work after the response has a separate part, drawn smaller if it is long', async t => {
   const afterOf = async (duration: number) => {
     const after = [
       [null, 'kernel.finish_request', 4900, 50],
@@ -252,7 +252,7 @@ t.test('what is done after the response is in a part of its own, drawn smaller w
   t.equal(await afterOf(0), false)
 })
 
-t.test('the metrics tell the whole, its parts, and what of it was waited', async t => {
+t.test('the metrics show the total, its parts, and the waiting time', async t => {
   const { profile } = subject
   const viewWith = (subRequests: number) =>
     timePanel.toView({ ...subject, profile: { ...profile, summary: { ...profile.summary, subRequests } } })
@@ -272,7 +272,7 @@ t.test('the metrics tell the whole, its parts, and what of it was waited', async
   ])
 })
 
-t.test('the page shows everything, with bars that no strict policy forbids', async t => {
+t.test('the page shows all rows, with bars that a strict policy allows', async t => {
   const { show } = await createProfiledKernel(t)
   const html = plainEquals(await show(timePanel, { ...all, parent: subject.profile.summary }))
   t.match(html, '5 more stopwatch measurements')
@@ -284,7 +284,7 @@ t.test('the page shows everything, with bars that no strict policy forbids', asy
   t.notMatch(html, /style=|<script/)
 })
 
-t.test('without any data there is the request itself', async t => {
+t.test('without data, the request itself is shown', async t => {
   const { show } = await createProfiledKernel(t)
   t.ok(timePanel.hasContent(createSubject({}).profile))
   const { lines } = await view(createSubject({}))
@@ -294,7 +294,7 @@ t.test('without any data there is the request itself', async t => {
   t.match(await show(timePanel, createSubject({ time: { measured: [{}, 7, { periods: [[], 'x'] }] } })), 'Threshold')
 })
 
-t.test('a page of the profiler finds the sub-requests of a record, and theirs', async t => {
+t.test('a page of the profiler finds the sub-requests of a profile, and nested ones', async t => {
   const { client, profileOf, storage } = await createProfiledKernel(t, {
     register({ kernel, routes }) {
       const add = (name: string, answer: (request: Request) => unknown) =>
@@ -313,5 +313,5 @@ t.test('a page of the profiler finds the sub-requests of a record, and theirs', 
   t.match(toText(page), /Sub-Request middle .* Sub-Request innermost/)
   t.ok(page.length < 60_000)
   const gone = { search: () => storage.search({ limit: 9 }), find: async () => undefined }
-  t.strictSame(await findChildren(gone, profile), [], 'records that are gone meanwhile')
+  t.strictSame(await findChildren(gone, profile), [], 'profiles that were deleted meanwhile')
 })

@@ -7,12 +7,12 @@ import { createBars, createTimelineRows } from '#bundles/profiler/web/panels/tim
 
 const period = fc.record({ start: fc.nat(60), duration: fc.nat(12) })
 
-/** The slow way: the moments that periods cover, one by one. */
+/** The slow version: the moments that periods cover, one by one. */
 function momentsOf(periods: readonly Period[]): Set<number> {
   return new Set(periods.flatMap(({ duration, start }) => Array.from({ length: duration }, (_, at) => start + at)))
 }
 
-t.test('periods are joined and subtracted as if each moment was looked at', async t => {
+t.test('periods are joined and subtracted with the same result as moment by moment', async t => {
   const property = fc.property(fc.array(period), fc.array(period), (periods, others) => {
     const joined = joinPeriods(periods)
     const left = subtractPeriods(joined, joinPeriods(others))
@@ -28,7 +28,7 @@ t.test('periods are joined and subtracted as if each moment was looked at', asyn
   t.doesNotThrow(() => fc.assert(property, { numRuns: 60 }))
 })
 
-t.test('an axis has round steps, of which few enough fit', async t => {
+t.test('an axis has round steps, and not too many', async t => {
   const property = fc.property(fc.integer({ min: 1, max: 10 ** 9 }), fc.nat(10 ** 9), (handled, more) => {
     const { boundary, isCompressed, place, ticks } = createScale(handled, handled + more)
     const xs = ticks.map(({ x }) => x)
@@ -52,7 +52,7 @@ t.test('an axis has round steps, of which few enough fit', async t => {
   )
 })
 
-t.test('what comes long after the response has a part of the width, and a scale of its own', async t => {
+t.test('work long after the response has a part of the width, with its own scale', async t => {
   const { boundary, isCompressed, place, ticks } = createScale(1000, 101_000)
   t.strictSame([isCompressed, boundary, place(500), place(51_000), place(101_000)], [true, 70, 35, 85, 100])
   t.strictSame(
@@ -62,7 +62,7 @@ t.test('what comes long after the response has a part of the width, and a scale 
   t.hasStrict(createScale(0, 0), { boundary: 100, isCompressed: false }, 'nothing at all')
 })
 
-t.test('bars can always be seen, never leave the chart, and are joined rather than left out', async t => {
+t.test('bars are always visible and within the chart, and are joined, not omitted', async t => {
   const scale = createScale(1000, 1000)
   const bars = createBars(
     [
@@ -82,7 +82,7 @@ t.test('bars can always be seen, never leave the chart, and are joined rather th
   t.strictSame(createBars(many, scale, 99), [{ x: '0%', width: '99.3%' }])
 })
 
-t.test('spans of one name in one place are a row, with what happened within each of them', async t => {
+t.test('spans with the same name and parent are one row, with the inner spans of all', async t => {
   const inner = (start: number) =>
     createSpan({ name: 'inner', category: 'event', periods: [{ start, duration: 1 }] }, { problem: 'threw' })
   const part = (start: number, problem = '') =>
@@ -113,7 +113,7 @@ t.test('spans of one name in one place are a row, with what happened within each
   t.equal(root.children.length, 3, 'the spans are as they were')
 })
 
-t.test('the threshold fits the length of a request as long as none is chosen', async t => {
+t.test('the default threshold depends on the length of a request', async t => {
   const thresholdOf = (length: number, query = '') => readFilter(new URLSearchParams(query), length).threshold
   t.strictSame([thresholdOf(900), thresholdOf(3000), thresholdOf(47_000), thresholdOf(2e6)], [0, 5, 50, 2000])
   t.equal(thresholdOf(2e6, 'threshold=0.01'), 10)

@@ -8,14 +8,14 @@ const files = `${origin}/_profiler/assets/`
 const fragments = `${origin}/_wdt/`
 const needs = { scripts: [files], fetches: [files, fragments], createNonce: () => 'fresh' }
 
-/** What a policy has become, and the nonce of the tag. */
+/** The changed policy, and the nonce of the tag. */
 function extend(policy: string): [policy: string | null, nonce: string | undefined] {
   const headers = new Headers({ 'content-security-policy': policy })
   const { nonce } = allowToolbar(headers, needs)
   return [headers.get('content-security-policy'), nonce]
 }
 
-t.test('a policy is extended by what is missing', async t => {
+t.test('a policy is extended by the missing sources', async t => {
   const rows: [sent: string, extended: string, nonce?: string][] = [
     // Nothing is missing.
     ["default-src 'self'", "default-src 'self'"],
@@ -24,7 +24,7 @@ t.test('a policy is extended by what is missing', async t => {
     ["script-src 'self'; CONNECT-SRC 'SELF'", "script-src 'self'; CONNECT-SRC 'SELF'"],
     ['', ''],
     [';;', ';;'],
-    // Its nonce is used.
+    // The nonce of the policy is used.
     ["script-src 'nonce-abc='", "script-src 'nonce-abc='", 'abc='],
     [
       "script-src 'nonce-abc' 'strict-dynamic' 'unsafe-inline' *",
@@ -33,7 +33,7 @@ t.test('a policy is extended by what is missing', async t => {
     ],
     ["script-src 'none'; script-src-elem 'nonce-abc'", "script-src 'none'; script-src-elem 'nonce-abc'", 'abc'],
     ["script-src 'NONCE-aBc'", "script-src 'NONCE-aBc'", 'aBc'],
-    // It has none.
+    // The policy has no nonce.
     ["script-src 'none'", "script-src 'nonce-fresh'", 'fresh'],
     ['script-src', "script-src 'nonce-fresh'", 'fresh'],
     ['script-src https://cdn.example;', "script-src https://cdn.example 'nonce-fresh';", 'fresh'],
@@ -47,7 +47,7 @@ t.test('a policy is extended by what is missing', async t => {
     // With a nonce, inline scripts would no longer run.
     ["script-src 'unsafe-inline'", `script-src 'unsafe-inline' ${files}`],
     ["script-src 'unsafe-inline' 'sha384-eA=='", "script-src 'unsafe-inline' 'sha384-eA==' 'nonce-fresh'", 'fresh'],
-    // What goes by default-src gets a directive of its own.
+    // Instead of default-src there is now a separate directive.
     ["default-src 'none'", `default-src 'none'; script-src 'nonce-fresh'; connect-src ${files} ${fragments}`, 'fresh'],
     ["default-src 'none';", `default-src 'none'; script-src 'nonce-fresh'; connect-src ${files} ${fragments}`, 'fresh'],
     [
@@ -56,7 +56,7 @@ t.test('a policy is extended by what is missing', async t => {
     ],
     ["default-src 'self'; connect-src 'none'", `default-src 'self'; connect-src ${files} ${fragments}`],
     ["connect-src https://api.example\t'none'", `connect-src https://api.example ${files} ${fragments}`],
-    // Several at once hold together.
+    // Several policies apply together.
     ["default-src 'self', script-src 'nonce-abc'", "default-src 'self', script-src 'nonce-abc'", 'abc'],
     [
       "script-src 'none', script-src 'nonce-abc'",
@@ -79,7 +79,7 @@ t.test('a policy is extended by what is missing', async t => {
       'fresh',
     ],
     ["script-src 'none',script-src https:", "script-src 'nonce-fresh',script-src https: 'nonce-fresh'", 'fresh'],
-    // A sandbox that has what is needed.
+    // A sandbox with the needed permissions.
     [
       "sandbox allow-scripts allow-same-origin; default-src 'self'",
       "sandbox allow-scripts allow-same-origin; default-src 'self'",
@@ -92,7 +92,7 @@ t.test('a policy is extended by what is missing', async t => {
   for (const [sent, extended, nonce] of rows) t.strictSame(extend(sent), [extended, nonce], sent)
 })
 
-t.test('policies that only report are extended, too, and each header by itself', async t => {
+t.test('report-only policies are extended, too, and each header separately', async t => {
   const headers = new Headers([
     ['Content-Security-Policy', "script-src 'self'"],
     ['x-other', '1'],
@@ -108,7 +108,7 @@ t.test('policies that only report are extended, too, and each header by itself',
   ])
 })
 
-t.test('what needs nothing is left as it is', async t => {
+t.test('a policy that allows the toolbar is not changed', async t => {
   const headers = new Headers({ 'content-security-policy': "default-src 'self'" })
   const { revision } = headers
   t.strictSame(allowToolbar(headers, needs), { nonce: undefined, obstacle: '' })
@@ -116,7 +116,7 @@ t.test('what needs nothing is left as it is', async t => {
   t.strictSame(allowToolbar(new Headers(), needs), { nonce: undefined, obstacle: '' })
 })
 
-t.test('a page in a sandbox is left alone', async t => {
+t.test('a page in a sandbox is not changed', async t => {
   for (const policy of [
     'sandbox',
     "default-src 'none'; Sandbox allow-scripts",
@@ -131,7 +131,7 @@ t.test('a page in a sandbox is left alone', async t => {
   t.equal(allowToolbar(reporting, needs).obstacle, '', 'one that only reports puts nothing into a sandbox')
 })
 
-/** Something that a policy is asked about: an address, or a script in the page; with the nonce of its tag, or none. */
+/** A source that a policy allows or forbids: a URL, or an inline script; with the nonce of its tag, or without. */
 interface Asked {
   readonly kind: 'script' | 'fetch' | 'style' | 'worker'
   readonly url: string | 'inline'
@@ -145,7 +145,7 @@ const fallbacks: Readonly<Record<Asked['kind'], readonly string[]>> = {
   worker: ['worker-src', 'child-src', 'script-src', 'default-src'],
 }
 
-/** Does by the letter what the specification says, for the sources that are tried here. */
+/** Follows the text of the specification, for the sources in this test. */
 function isAllowed(policies: string, { kind, nonce, url }: Asked): boolean {
   return policies.split(',').every(policy => {
     const directives = new Map<string, string[]>()
@@ -204,7 +204,7 @@ const asked: Asked[] = (['script', 'fetch', 'style', 'worker'] as const).flatMap
   urls.flatMap(url => ['', 'abc', 'def', 'other'].map(nonce => ({ kind, url, nonce }))),
 )
 
-t.test('the toolbar is allowed, and nothing else is allowed or forbidden by that', async t => {
+t.test('the toolbar is allowed, and nothing else is newly allowed or forbidden', async t => {
   fc.assert(
     fc.property(field, sent => {
       const [extended, nonce = ''] = extend(sent)

@@ -44,7 +44,7 @@ const others: Readonly<Record<string, RequestHandler>> = {
 const tagged =
   /^(.*)<script type="module" async="" fetchpriority="low" src="(\/_profiler\/assets\/[0-9a-f]{8}\/toolbar\.js)" data-profiler-toolbar="\/_wdt\/([0-9a-f]{6})"><\/script>(<\/body\s*>)$/is
 
-t.test('a page gets one tag before its end, and it names the record', async t => {
+t.test('a page gets one tag before its end, with the token of its profile', async t => {
   const { client } = await createProfiledKernel(t, { handlers: pages })
   for (const path of Object.keys(pages)) {
     const { headers, text } = await client.get(path)
@@ -56,7 +56,7 @@ t.test('a page gets one tag before its end, and it names the record', async t =>
   }
 })
 
-t.test('whatever is no page, or would be wrong with a tag, is left as it is', async t => {
+t.test('a response that is not a page, or would be invalid with a tag, is not changed', async t => {
   const { client } = await createProfiledKernel(t, { handlers: others })
   for (const path of Object.keys(others)) {
     const { headers, text } = await client.get(path)
@@ -65,11 +65,11 @@ t.test('whatever is no page, or would be wrong with a tag, is left as it is', as
   }
 })
 
-t.test('where nothing is said of its type, a response is taken for a page', async t => {
+t.test('a response without a content type is treated as a page', async t => {
   t.equal(findPage(createRequest(), new Response(page)), page)
 })
 
-t.test('who asks decides, too', async t => {
+t.test('the toolbar also depends on the request', async t => {
   const { client, app } = await createProfiledKernel(t, {
     handlers: { '/html': html(policy) },
     register({ routes }) {
@@ -94,7 +94,7 @@ t.test('who asks decides, too', async t => {
 
   const request = createRequest('/html', { remoteAddress: '::1' })
   const sub = await app.kernel.handle(request.duplicate())
-  t.equal(sub.body, page, 'what is part of a page has none of its own')
+  t.equal(sub.body, page, 'a part of a page has no toolbar')
 })
 
 t.test('an error page has a toolbar; the pages of the profiler have none', async t => {
@@ -104,7 +104,7 @@ t.test('an error page has a toolbar; the pages of the profiler have none', async
   t.notMatch((await client.get(`/_profiler/${headers.get('x-debug-token')}`)).text, 'data-profiler-toolbar')
 })
 
-t.test('lengths are right, also of what HEAD is told', async t => {
+t.test('lengths are right, also for HEAD', async t => {
   const kernel = await createProfiledKernel(t, { handlers: { '/html': html({ 'content-length': '17' }, `é${page}`) } })
   const { url } = await serveKernel(t, kernel)
   const answer = await fetch(`${url}/html`)
@@ -115,7 +115,7 @@ t.test('lengths are right, also of what HEAD is told', async t => {
   t.equal(head.headers.get('content-length'), length)
 })
 
-t.test('an etag says no more than that the page means the same', async t => {
+t.test('the etag of a page with a toolbar becomes weak', async t => {
   const handlers = {
     '/strong': html({ etag: '"one"' }),
     '/weak': html({ etag: 'W/"one"' }),
@@ -164,7 +164,7 @@ t.test('a policy of the page is extended for its origin, and the tag carries its
   t.equal((await policyOf('/fragment')).policy, policy['content-security-policy'], 'without a tag nothing is needed')
 })
 
-t.test('why a page has no toolbar stands in its log', async t => {
+t.test('the reason for a missing toolbar is logged', async t => {
   const { client, profileOf } = await createProfiledKernel(t, {
     handlers: { '/sandbox': html({ 'content-security-policy': 'sandbox' }) },
   })
@@ -172,7 +172,7 @@ t.test('why a page has no toolbar stands in its log', async t => {
   t.match(JSON.stringify(data.logger), 'The page has no toolbar: the policy of the page is a sandbox.')
 })
 
-t.test('the last end of a body is found from behind as from the front', async t => {
+t.test('the last end of a body is found in text and in bytes, as by a full search', async t => {
   const slow = (text: string) => Array.from(text.matchAll(/<\/body\s*>/gi)).at(-1)?.index
   const parts = ['</body>', '</BODY >', '</html>', '<body>', '</', 'é', 'text', '</body']
   for (let round = 0; round < 500; round++) {

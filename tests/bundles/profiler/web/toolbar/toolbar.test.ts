@@ -21,7 +21,7 @@ async function createFragments(t: Test) {
   }
 }
 
-t.test('the toolbar of a page says what became of it, and links to the panels', async t => {
+t.test('the toolbar of a page shows its result, and links to the panels', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers } = await client.get('/star-photo-booth')
   const token = headers.get('x-debug-token')
@@ -37,7 +37,7 @@ t.test('the toolbar of a page says what became of it, and links to the panels', 
   t.match(text, /Sinfonietta<\/dt>\s*<dd>\d/)
 })
 
-t.test('the toolbar of an error names what was thrown, logged, and where it was forwarded to', async t => {
+t.test('the toolbar of an error shows the exception, the log messages, and the forward', async t => {
   const { client } = await createProfiledKernel(t)
   const { headers } = await client.get('/boom')
   const [token, previous] = [headers.get('x-debug-token'), headers.get('x-previous-debug-token')]
@@ -49,7 +49,7 @@ t.test('the toolbar of an error names what was thrown, logged, and where it was 
   t.match(text, /1 sub-request/)
 })
 
-t.test('there is an empty 404 for what is not known, and for whom the profiler is not there', async t => {
+t.test('an unknown token has an empty 404; a client without access gets the usual 404', async t => {
   const { client } = await createProfiledKernel(t)
   for (const token of ['ffffff', 'empty', '%3Cb%3E']) {
     const { bytes, headers, status } = await client.get(`/_wdt/${token}`)
@@ -64,7 +64,7 @@ t.test('there is an empty 404 for what is not known, and for whom the profiler i
   }
 })
 
-t.test('who asks before the record is made waits for it', async t => {
+t.test('a request for a toolbar waits for the profile', async t => {
   const kernel = await createProfiledKernel(t, {
     register({ collectors }) {
       const collect = () => new Promise(resolve => setTimeout(() => resolve('late'), 50))
@@ -77,7 +77,7 @@ t.test('who asks before the record is made waits for it', async t => {
   t.equal(fragment.status, 200)
 })
 
-t.test('the page that a redirect leads to knows the way', async t => {
+t.test('the target of a redirect has the redirects before it', async t => {
   const { client, profileOf } = await createProfiledKernel(t, {
     handlers: {
       '/one': () => Response.redirect('/two?secret=hunter2'),
@@ -100,13 +100,13 @@ t.test('the page that a redirect leads to knows the way', async t => {
   const fragment = plainEquals((await client.get(`/_wdt/${summary.token}`)).text)
   t.match(toText(fragment), /Redirected 303 from \/two\?secret=\*+ /)
   t.match(fragment, `href="/_profiler/${token(one)}"`)
-  t.equal((await profileOf(await client.get('/three'))).data.redirects, undefined, 'it is told once')
+  t.equal((await profileOf(await client.get('/three'))).data.redirects, undefined, 'redirects are reported once')
   for (const path of ['/away', '/nowhere', '/choices']) await client.get(path)
   t.equal((await profileOf(await client.get('/three'))).data.redirects, undefined)
   t.strictSame([...three.headers.getAll('set-cookie'), ...one.headers.getAll('set-cookie')], [], 'without a cookie')
 })
 
-t.test('redirects are remembered for a moment, for their client, and not too many', async t => {
+t.test('redirects are kept for a short time, for their client, up to a limit', async t => {
   const recent = new RecentRedirects(new Redactor({}))
   const trace = (target: string, headers: Record<string, string> = {}, time = Date.now()) => {
     const created = new Trace('abc123', createRequest(target, { headers }), undefined)
@@ -132,7 +132,7 @@ t.test('redirects are remembered for a moment, for their client, and not too man
   t.equal(arrive('/circle/20')?.length, 10)
 })
 
-t.test('everything that stands out is told', async t => {
+t.test('the toolbar shows all conspicuous facts', async t => {
   const show = await createFragments(t)
   const render = (name: string, parent = -1) => ({ name, parent, start: 0, duration: 2 })
   const call = (end: number, more: object) => ({ method: 'GET', url: 'https://api.example/', start: 0, end, ...more })
@@ -179,14 +179,14 @@ t.test('everything that stands out is told', async t => {
   for (const name of ['environment', 'Sinfonietta']) t.equal(text.includes(name), false)
 })
 
-t.test('only warnings are no error; successful calls neither', async t => {
+t.test('warnings alone are not an error, and successful calls are not', async t => {
   const show = await createFragments(t)
   const html = await show(createProfile({ http: { calls: [{ status: 200 }] } }, { warnings: 2, calls: 1 }))
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=logger"')
   t.match(html, 'toolbar-link-plain" href="/_profiler/abc123?panel=http"')
 })
 
-t.test('a forwarded request whose record is gone keeps its token', async t => {
+t.test('a forwarded request without a profile keeps its token', async t => {
   const show = await createFragments(t)
   const headers = [['X-Previous-Debug-Token', 'dddddd']]
   t.match(toText(await show(createProfile({ response: { headers } }))), 'Forwarded to dddddd')
@@ -194,7 +194,7 @@ t.test('a forwarded request whose record is gone keeps its token', async t => {
 
 const hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'{{token}}'
 
-t.test('whatever a record says stays text', async t => {
+t.test('texts of a profile stay text', async t => {
   const show = await createFragments(t)
   const make = (text: string) => {
     const data = {
@@ -220,7 +220,7 @@ t.test('whatever a record says stays text', async t => {
   t.strictSame(skeletonOf(await make(hostile)), skeletonOf(await make('plain')))
 })
 
-t.test('a damaged record has a toolbar nevertheless', async t => {
+t.test('a damaged profile has a toolbar', async t => {
   const show = await createFragments(t)
   const names = ['exception', 'redirects', 'http', 'templates', 'logger', 'response', 'memory', 'events']
   const damaged = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
