@@ -474,7 +474,7 @@ t.test('the panel shows each call, its phases and its caller', async t => {
   }
 })
 
-t.test('without calls the panel says so; calls that went well are only counted in the menu', async t => {
+t.test('without calls the panel has a message; successful calls are only counted in the menu', async t => {
   const kernel = await createProfiledKernel(t)
   const none = createProfile({})
   const panel = kernel.panel('http')

@@ -42,7 +42,7 @@ for (const [target, message] of [
   ['/answered', 'after its answer'],
   ['/rejected', 'in a promise'],
 ] as const) {
-  t.test(`an error ${message} ends the process, and leaves the profiles of what it was doing`, async t => {
+  t.test(`an error ${message} ends the process, and the profiles of its requests are stored`, async t => {
     const { url, end } = await start(t)
     const isAnswered = await fetch(url + target).then(
       () => true,
@@ -51,7 +51,7 @@ for (const [target, message] of [
     t.equal(isAnswered, target !== '/pending')
 
     const { code, findProfile, slow, stderr } = await end()
-    t.equal(code, 1, 'it has ended as it would without a profiler')
+    t.equal(code, 1, 'the exit code is the same without a profiler')
     t.match(stderr, `Error: ${message}`)
     t.equal(slow, 'cut off')
 

@@ -230,7 +230,7 @@ t.test('a stream is complete when all of it was sent', async t => {
   const { only, storage, url } = await startRecording(t, { handlers })
   const response = await fetch(`${url}/parts`)
   const token = response.headers.get('x-debug-token')
-  t.notOk(storage.has(String(token)), 'it is not over')
+  t.notOk(storage.has(String(token)), 'the request is in progress')
   await new Promise(resolve => setTimeout(resolve, 30))
   gate.open()
   t.equal(await response.text(), 'one two')
@@ -279,7 +279,7 @@ t.test('a stream of invalid content is recorded with its error', async t => {
 })
 
 for (const kind of ['a generator', 'a web stream', 'a compressed stream']) {
-  t.test(`what ${kind} does while it is read is in the profile of its request`, async t => {
+  t.test(`the actions of ${kind} while it is read are in the profile of its request`, async t => {
     let base = ''
     let logger: Logger | undefined
     async function* parts() {

@@ -135,22 +135,19 @@ t.test('ix-url-html, ix-url-js, ix-url-formula: any URL is only text', async t =
   t.strictSame(readable, all)
 })
 
-t.test(
-  'ix-time-future: a profile of the year 9999 is listed, and no other profile is removed because of it',
-  async t => {
-    const { directory, index } = await leaveSegment(t)
-    const future = Date.UTC(9999, 0)
-    changeLines((line, number) =>
-      number === 2 ? line.replace(/"kept":\d+/, `"kept":${future}`).replace(/"time":\d+/, `"time":${future}`) : line,
-    )(index)
-    const { storage } = createFileStorage(t, { directory })
-    storage.append(createRecord({ token: '00000a' }), facts)
-    await storage.flush()
-    const { summaries } = await storage.search({ limit: 10 })
-    t.strictSame(tokensOf({ summaries }).sort(), [...all, '00000a'])
-    t.equal(summaries.find(({ token }) => token === tokenOf(2))?.time, future)
-  },
-)
+t.test('ix-time-future: a profile of the year 9999 is listed, and removes no other profile', async t => {
+  const { directory, index } = await leaveSegment(t)
+  const future = Date.UTC(9999, 0)
+  changeLines((line, number) =>
+    number === 2 ? line.replace(/"kept":\d+/, `"kept":${future}`).replace(/"time":\d+/, `"time":${future}`) : line,
+  )(index)
+  const { storage } = createFileStorage(t, { directory })
+  storage.append(createRecord({ token: '00000a' }), facts)
+  await storage.flush()
+  const { summaries } = await storage.search({ limit: 10 })
+  t.strictSame(tokensOf({ summaries }).sort(), [...all, '00000a'])
+  t.equal(summaries.find(({ token }) => token === tokenOf(2))?.time, future)
+})
 
 t.test('ix-dup-token: a repeated line is one row, and the last version of a profile counts', async t => {
   const repeated = await leaveSegment(t)
@@ -265,31 +262,28 @@ t.test('lines are read as from the whole text, with pieces of any size', async _
   )
 })
 
-t.test(
-  'ix-is-dir, ix-fifo, ix-is-symlink, ix-symlink-outside: an index that is not a regular file is ignored',
-  async t => {
-    const victim = path.join(createDirectory(t), 'victim')
-    const replacements: Readonly<Record<string, (index: string) => void>> = {
-      'ix-is-dir': index => mkdirSync(index),
-      'ix-fifo': index => t.equal(spawnSync('mkfifo', [index]).status, 0),
-      'ix-is-symlink': index => symlinkSync('/dev/full', index),
-      'ix-symlink-outside': index => symlinkSync(victim, index),
-    }
-    for (const [name, replace] of Object.entries(replacements)) {
-      const { directory, index } = await leaveSegment(t)
-      copyFileSync(index, victim)
-      const before = readFileSync(victim, 'utf8')
-      unlinkSync(index)
-      replace(index)
-      t.strictSame((await findAll(t, directory)).readable, all, name)
-      // With very low limits the segment is removed, and the target of the link is not.
-      const { storage } = createFileStorage(t, { directory, limits: { count: 20 } })
-      for (const record of createRecords(50, 100)) storage.append(record, facts)
-      await storage.flush()
-      t.equal(readFileSync(victim, 'utf8'), before)
-    }
-  },
-)
+t.test('ix-is-dir, ix-fifo, ix-is-symlink, ix-symlink-outside: only regular files are indexes', async t => {
+  const victim = path.join(createDirectory(t), 'victim')
+  const replacements: Readonly<Record<string, (index: string) => void>> = {
+    'ix-is-dir': index => mkdirSync(index),
+    'ix-fifo': index => t.equal(spawnSync('mkfifo', [index]).status, 0),
+    'ix-is-symlink': index => symlinkSync('/dev/full', index),
+    'ix-symlink-outside': index => symlinkSync(victim, index),
+  }
+  for (const [name, replace] of Object.entries(replacements)) {
+    const { directory, index } = await leaveSegment(t)
+    copyFileSync(index, victim)
+    const before = readFileSync(victim, 'utf8')
+    unlinkSync(index)
+    replace(index)
+    t.strictSame((await findAll(t, directory)).readable, all, name)
+    // With very low limits the segment is removed, and the target of the link is not.
+    const { storage } = createFileStorage(t, { directory, limits: { count: 20 } })
+    for (const record of createRecords(50, 100)) storage.append(record, facts)
+    await storage.flush()
+    t.equal(readFileSync(victim, 'utf8'), before)
+  }
+})
 
 t.test('pf-symlink, pf-hardlink, pf-dir: a segment that is not a regular file of the store is ignored', async t => {
   const secret = path.join(createDirectory(t), 'secret')
@@ -368,51 +362,48 @@ function createMeter(): { fileSystem: FileSystem; read: { most: number; bytes: n
   return { fileSystem, read }
 }
 
-t.test(
-  'ix-one-huge-line, ix-many-lines, pf-huge: what is far too large is not read, or not held in memory',
-  async t => {
-    const piece = 128 * 1024
-    const largestPiece = 8 * 1024 * 1024
-    const long = await leaveSegment(t)
-    truncateSync(long.index, 20_000_000)
-    const meter = createMeter()
-    t.strictSame((await findAll(t, long.directory, meter.fileSystem)).readable, all, 'a line of 20 MB')
-    t.equal(meter.read.most, piece)
+t.test('ix-one-huge-line, ix-many-lines, pf-huge: far too large data is not read, or not kept in memory', async t => {
+  const piece = 128 * 1024
+  const largestPiece = 8 * 1024 * 1024
+  const long = await leaveSegment(t)
+  truncateSync(long.index, 20_000_000)
+  const meter = createMeter()
+  t.strictSame((await findAll(t, long.directory, meter.fileSystem)).readable, all, 'a line of 20 MB')
+  t.equal(meter.read.most, piece)
 
-    const huge = await leaveSegment(t)
-    truncateSync(huge.index, 200 * 1024 * 1024)
-    const hugeMeter = createMeter()
-    t.strictSame((await findAll(t, huge.directory, hugeMeter.fileSystem)).readable, all, 'a line of 200 MiB')
-    t.ok(hugeMeter.read.bytes < 1_000_000)
+  const huge = await leaveSegment(t)
+  truncateSync(huge.index, 200 * 1024 * 1024)
+  const hugeMeter = createMeter()
+  t.strictSame((await findAll(t, huge.directory, hugeMeter.fileSystem)).readable, all, 'a line of 200 MiB')
+  t.ok(hugeMeter.read.bytes < 1_000_000)
 
-    const many = await leaveSegment(t)
-    change(many.index, text => text.repeat(Math.ceil((64 * 1024 * 1024) / text.length) + 1))
-    const manyMeter = createMeter()
-    t.strictSame((await findAll(t, many.directory, manyMeter.fileSystem)).readable, all, 'an index of 64 MiB')
-    t.ok(manyMeter.read.bytes < 1_000_000)
+  const many = await leaveSegment(t)
+  change(many.index, text => text.repeat(Math.ceil((64 * 1024 * 1024) / text.length) + 1))
+  const manyMeter = createMeter()
+  t.strictSame((await findAll(t, many.directory, manyMeter.fileSystem)).readable, all, 'an index of 64 MiB')
+  t.ok(manyMeter.read.bytes < 1_000_000)
 
-    const segment = await leaveSegment(t)
-    truncateSync(segment.data, 500 * 1024 * 1024)
-    const segmentMeter = createMeter()
-    t.strictSame((await findAll(t, segment.directory, segmentMeter.fileSystem)).readable, all, 'a segment of 500 MiB')
-    t.ok(segmentMeter.read.bytes < 1_000_000)
+  const segment = await leaveSegment(t)
+  truncateSync(segment.data, 500 * 1024 * 1024)
+  const segmentMeter = createMeter()
+  t.strictSame((await findAll(t, segment.directory, segmentMeter.fileSystem)).readable, all, 'a segment of 500 MiB')
+  t.ok(segmentMeter.read.bytes < 1_000_000)
 
-    const line = await leaveSegment(t)
-    appendFileSync(line.data, `{"schemaVersion":1,"summary":"${'x'.repeat(5_000_000)}"}\n`)
-    appendFileSync(line.data, `${createRecord({ token: 'abcdef' }).text}\n`)
-    unlinkSync(line.index)
-    t.strictSame((await findAll(t, line.directory)).readable, [...all, 'abcdef'], 'a line of 5 MB costs only itself')
+  const line = await leaveSegment(t)
+  appendFileSync(line.data, `{"schemaVersion":1,"summary":"${'x'.repeat(5_000_000)}"}\n`)
+  appendFileSync(line.data, `${createRecord({ token: 'abcdef' }).text}\n`)
+  unlinkSync(line.index)
+  t.strictSame((await findAll(t, line.directory)).readable, [...all, 'abcdef'], 'a line of 5 MB costs only itself')
 
-    const claimed = await leaveSegment(t)
-    truncateSync(claimed.data, 10_000_000)
-    changeLines((line, number) =>
-      number < 4 ? line : line.replace(/"record":\[(\d+),\d+\]/, '"record":[$1,5000000]'),
-    )(claimed.index)
-    const claimedMeter = createMeter()
-    t.strictSame((await findAll(t, claimed.directory, claimedMeter.fileSystem)).readable, all.slice(0, 4))
-    t.ok(claimedMeter.read.most <= largestPiece, 'a profile is not as long as an index says')
-  },
-)
+  const claimed = await leaveSegment(t)
+  truncateSync(claimed.data, 10_000_000)
+  changeLines((line, number) => (number < 4 ? line : line.replace(/"record":\[(\d+),\d+\]/, '"record":[$1,5000000]')))(
+    claimed.index,
+  )
+  const claimedMeter = createMeter()
+  t.strictSame((await findAll(t, claimed.directory, claimedMeter.fileSystem)).readable, all.slice(0, 4))
+  t.ok(claimedMeter.read.most <= largestPiece, 'a profile is not as long as an index says')
+})
 
 t.test('pf-trunc-every: a truncated profile is not a profile', async t => {
   const { text } = createRecord({ token: '000001' }, { data: { probe: 'x'.repeat(3_500) } })
@@ -449,7 +440,7 @@ t.test('pf-bitflip: a profile with a wrong bit is read or damaged, and nothing i
 })
 
 t.test(
-  'pf-not-json, pf-wrong-type, pf-missing-fields, pf-wrong-field-types, pf-old-version: what is no profile is damaged',
+  'pf-not-json, pf-wrong-type, pf-missing-fields, pf-wrong-field-types, pf-old-version: other data is a damaged profile',
   async t => {
     const { summary, text } = createRecord({ token: '000001', parent: '000001' }, { children: ['000001', '000002'] })
     const profile = JSON.parse(text)

@@ -68,37 +68,34 @@ t.test('no file is created before the first profile', async t => {
   t.notOk(existsSync(directory))
 })
 
-t.test(
-  'fs-enospc-recover: with a failing disk profiles are dropped and reported once, and writing is retried',
-  async t => {
-    const codes = { open: 'EMFILE', mkdir: 'EROFS', write: 'ENOSPC', stat: 'EIO' } as const
-    for (const [name, code] of Object.entries(codes)) {
-      let isFailing = true
-      const { storage, directory, problems } = createFileStorage(t, {
-        fileSystem: createDisk({
-          before(operation) {
-            if (isFailing && operation.name === name) throw createError(code)
-          },
-        }),
-      })
-      await append(storage, 20)
-      await append(storage, 20, 20)
-      const { dropped, problem, profiles } = await storage.usage()
-      t.strictSame({ dropped, profiles }, { dropped: 40, profiles: 0 }, code)
-      t.match(problem, code)
-      t.hasStrict(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
-      t.equal(problems.length, 1)
-      t.equal(storage.has(tokenOf(3)), false)
-      isFailing = false
-      const [left = []] = [existsSync(directory) ? readdirSync(directory) : []]
-      t.strictSame(left, [], 'nothing is left behind')
+t.test('fs-enospc-recover: a failing disk drops profiles, is reported once, and is tried again', async t => {
+  const codes = { open: 'EMFILE', mkdir: 'EROFS', write: 'ENOSPC', stat: 'EIO' } as const
+  for (const [name, code] of Object.entries(codes)) {
+    let isFailing = true
+    const { storage, directory, problems } = createFileStorage(t, {
+      fileSystem: createDisk({
+        before(operation) {
+          if (isFailing && operation.name === name) throw createError(code)
+        },
+      }),
+    })
+    await append(storage, 20)
+    await append(storage, 20, 20)
+    const { dropped, problem, profiles } = await storage.usage()
+    t.strictSame({ dropped, profiles }, { dropped: 40, profiles: 0 }, code)
+    t.match(problem, code)
+    t.hasStrict(problems, [{ message: 'Profiles are dropped because they cannot be written.', error: { code } }])
+    t.equal(problems.length, 1)
+    t.equal(storage.has(tokenOf(3)), false)
+    isFailing = false
+    const [left = []] = [existsSync(directory) ? readdirSync(directory) : []]
+    t.strictSame(left, [], 'nothing is left behind')
 
-      await append(storage, 20, 100)
-      t.equal((await storage.usage()).dropped, 40)
-      t.equal((await readable(createFileStorage(t, { directory }).storage)).length, 20)
-    }
-  },
-)
+    await append(storage, 20, 100)
+    t.equal((await storage.usage()).dropped, 40)
+    t.equal((await readable(createFileStorage(t, { directory }).storage)).length, 20)
+  }
+})
 
 t.test('unwritten profiles are found as not stored, until they are written', async t => {
   let isFailing = false
@@ -141,52 +138,49 @@ t.test('unwritten profiles can be read while no retry is due', async t => {
   t.ok(await storage.find('000002'), 'and goes on by itself')
 })
 
-t.test(
-  'fs-enospc-short: a disk that takes a part without complaint is given the rest, and an end is healed',
-  async t => {
+t.test('fs-enospc-short: after a partial write the rest is written, and an incomplete end is repaired', async t => {
+  const { storage, directory } = createFileStorage(t, {
+    fileSystem: createDisk({ accept: length => Math.min(length, 21) }),
+  })
+  await append(storage, 5)
+  storage.append(createRecord({ token: '00000a' }), facts)
+  storage.flushNow()
+  t.strictSame(await readable(createFileStorage(t, { directory }).storage), [10, 4, 3, 2, 1, 0])
+
+  for (const ending of ['.jsonl', '.index']) {
+    let writes = 0
     const { storage, directory } = createFileStorage(t, {
-      fileSystem: createDisk({ accept: length => Math.min(length, 21) }),
+      fileSystem: createDisk({
+        accept: length => (writes > 2 ? Math.ceil(length / 2) : length),
+        before({ file, name }) {
+          if (name !== 'write' || !file.endsWith(ending)) return
+          writes++
+          if (writes === 4) throw createError('ENOSPC')
+        },
+      }),
     })
-    await append(storage, 5)
-    storage.append(createRecord({ token: '00000a' }), facts)
-    storage.flushNow()
-    t.strictSame(await readable(createFileStorage(t, { directory }).storage), [10, 4, 3, 2, 1, 0])
-
-    for (const ending of ['.jsonl', '.index']) {
-      let writes = 0
-      const { storage, directory } = createFileStorage(t, {
-        fileSystem: createDisk({
-          accept: length => (writes > 2 ? Math.ceil(length / 2) : length),
-          before({ file, name }) {
-            if (name !== 'write' || !file.endsWith(ending)) return
-            writes++
-            if (writes === 4) throw createError('ENOSPC')
-          },
-        }),
-      })
-      for (let first = 0; first < 50; first += 10) await append(storage, 10, first)
-      t.strictSame(
-        await readable(storage),
-        Array.from({ length: 50 }, (_, index) => 49 - index),
-      )
-      t.equal((await storage.usage()).dropped, 0, 'another segment took them')
-      t.equal(listFiles(directory, '.jsonl').length, 2)
-      const text = listFiles(directory)
-        .map(file => readFileSync(file, 'utf8'))
-        .join('')
-      t.ok(text.endsWith('\n'))
-      for (const line of text.trim().split('\n')) JSON.parse(line)
-      const { storage: other } = createFileStorage(t, { directory })
-      t.strictSame(
-        (await readable(other)).toSorted((a, b) => a - b),
-        Array.from({ length: 50 }, (_, index) => index),
-      )
-    }
-  },
-)
+    for (let first = 0; first < 50; first += 10) await append(storage, 10, first)
+    t.strictSame(
+      await readable(storage),
+      Array.from({ length: 50 }, (_, index) => 49 - index),
+    )
+    t.equal((await storage.usage()).dropped, 0, 'another segment took them')
+    t.equal(listFiles(directory, '.jsonl').length, 2)
+    const text = listFiles(directory)
+      .map(file => readFileSync(file, 'utf8'))
+      .join('')
+    t.ok(text.endsWith('\n'))
+    for (const line of text.trim().split('\n')) JSON.parse(line)
+    const { storage: other } = createFileStorage(t, { directory })
+    t.strictSame(
+      (await readable(other)).toSorted((a, b) => a - b),
+      Array.from({ length: 50 }, (_, index) => index),
+    )
+  }
+})
 
 t.test(
-  'fs-eio-shim: whichever operation fails, what is listed can be read, and what was dropped is counted',
+  'fs-eio-shim: with any failed operation, listed profiles can be read, and dropped profiles are counted',
   async t => {
     for (const every of [2, 3, 5, 7]) {
       let count = 0
@@ -322,7 +316,7 @@ t.test('fs-enotdir: with a file in the place of the directory, profiles are drop
 })
 
 t.test(
-  'ix-missing, ix-empty, ix-torn-last: the writer of a segment that is damaged meanwhile begins another',
+  'ix-missing, ix-empty, ix-torn-last: the writer of a segment that was damaged meanwhile begins a new one',
   async t => {
     const damages: Readonly<Record<string, readonly [damage: (directory: string) => void, left: readonly number[]]>> = {
       'index removed': [directory => unlinkSync(String(listFiles(directory, '.index')[0])), [0, 1, 2]],

@@ -22,7 +22,7 @@ async function list(storage: FileProfileStorage): Promise<number[]> {
 const sizeOf = (directory: string) => listFiles(directory).reduce((sum, file) => sum + statSync(file).size, 0)
 
 t.test(
-  'the limit of profiles holds: the oldest segments are removed as a whole, and the newest profiles stay',
+  'the limit of profiles holds: whole segments are removed, oldest first, and the newest profiles stay',
   async t => {
     const { storage, directory } = createFileStorage(t, { limits: { count: 100 } })
     await append(storage, 91)
@@ -234,5 +234,5 @@ t.test('a segment that cannot be removed stays and is reported once, and writing
     limits: { count: 20 },
   })
   await append(other, 100)
-  t.equal((await list(other)).length, 20, 'what it has written itself it knows without a listing')
+  t.equal((await list(other)).length, 20, 'its own profiles are known without a listing')
 })

@@ -7,7 +7,7 @@ export type CreateStorage = (t: Test) => ProfileStorage
 
 /** The tests of each implementation of a storage. */
 export const storageCases: Record<string, (t: Test, createStorage: CreateStorage) => Promise<void>> = {
-  'what was appended is found at once, and when it was written': async (t, createStorage) => {
+  'an appended profile is found at once, and after it was written': async (t, createStorage) => {
     const storage = createStorage(t)
     const record = createRecord({ token: 'abcdef' }, { children: ['000001'], failures: { probe: 'It failed.' } })
     storage.append(record, facts)
@@ -20,7 +20,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.strictSame(await storage.search({ limit: 10 }), { summaries: [record.summary], total: 1 })
   },
 
-  'a token that is not known, or that is none, is not found': async (t, createStorage) => {
+  'an unknown or invalid token is not found': async (t, createStorage) => {
     const storage = createStorage(t)
     storage.append(createRecord({ token: '000001' }), facts)
     for (const token of ['000002', '', '00001', '0000001', 'ABCDEF', '../../', 'a/b.js', '__proto__', 'constructor']) {
@@ -31,7 +31,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     }
   },
 
-  'each profile is given the facts that were its own': async (t, createStorage) => {
+  'each profile has its own facts': async (t, createStorage) => {
     const storage = createStorage(t)
     const versions = ['{"version":1}', '{"version":1}', '{"version":2}', '{"version":1}']
     for (const [index, text] of versions.entries()) storage.append(createRecord({ token: tokenOf(index) }), text)
@@ -41,7 +41,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     }
   },
 
-  'an amended profile has its newest content in its old place': async (t, createStorage) => {
+  'an updated profile has its newest content in its old place': async (t, createStorage) => {
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
     storage.append(createRecord({ token: tokenOf(1), status: 500 }, { data: { late: true } }), '{"version":2}')
@@ -141,7 +141,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.strictSame([tokensOf(page).map(Number), page.total], [[3, 0], 5])
   },
 
-  'what is pinned outlives a purge, until it is unpinned': async (t, createStorage) => {
+  'a pinned profile survives a purge, until it is unpinned': async (t, createStorage) => {
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
     t.equal(await storage.pin(tokenOf(1), true), true)
@@ -162,7 +162,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.strictSame(await storage.search({ limit: 10 }), { summaries: [], total: 0 })
   },
 
-  'what comes after a purge is kept': async (t, createStorage) => {
+  'profiles after a purge are stored': async (t, createStorage) => {
     const storage = createStorage(t)
     for (const record of createRecords(3)) storage.append(record, facts)
     const purged = storage.purge()
@@ -192,7 +192,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.ok(storage.has('000003'))
   },
 
-  'its usage is known': async (t, createStorage) => {
+  'a storage reports its usage': async (t, createStorage) => {
     const storage = createStorage(t)
     t.strictSame(await storage.usage(), { profiles: 0, bytes: 0, dropped: 0, problem: undefined })
     for (const record of createRecords(3)) storage.append(record, facts)
@@ -201,7 +201,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.strictSame(usage, { profiles: 3, dropped: 0, problem: undefined })
   },
 
-  'a profile is what it was, whatever its keys and texts are': async (t, createStorage) => {
+  'a profile does not change, with any keys and texts': async (t, createStorage) => {
     const storage = createStorage(t)
     const data = JSON.parse(
       '{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}},"a":"\\n\\u2028\\ud800"}',
@@ -214,7 +214,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.equal(found?.profile.summary.url, 'http://localhost/"\n\\')
   },
 
-  'what is no profile is not found': async (t, createStorage) => {
+  'invalid data is not a profile': async (t, createStorage) => {
     const storage = createStorage(t)
     storage.append({ summary: createSummary({ token: '000001' }), text: '{}' }, facts)
     t.equal(await storage.find('000001'), undefined)
@@ -222,7 +222,7 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.equal(await storage.find('000001'), undefined)
   },
 
-  'it can be flushed and closed at any time': async (t, createStorage) => {
+  'a storage can be flushed and closed at any time': async (t, createStorage) => {
     const storage = createStorage(t)
     storage.flushNow()
     await storage.flush()

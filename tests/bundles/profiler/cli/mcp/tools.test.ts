@@ -107,7 +107,7 @@ t.test('a profile is read as Markdown or as JSON, with the list of its panels', 
   t.match(markdown, '# 500 Internal Server Error')
   t.match(markdown, 'Nothing is left.')
   t.equal(panels, 'Panels for read_panel: request, time, exception, config.')
-  t.strictSame(awaited, ['00000c'], 'what is about to be kept is waited for')
+  t.strictSame(awaited, ['00000c'], 'the tool waits for an unfinished profile')
   const [json = ''] = await call('read_profile', { token: '00000c', format: 'json' })
   t.hasStrict(JSON.parse(json), { summary: { token: '00000c' }, data: { demo: { a: 1 } } })
   t.match(await ask('read_profile', { token: 'latest' }), 'Token: `00000d`', 'sub-requests are not the latest request')

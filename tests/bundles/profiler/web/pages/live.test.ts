@@ -72,23 +72,20 @@ t.test('a stream sends heartbeats', async t => {
   stream.destroy()
 })
 
-t.test(
-  'a slow client uses no memory, gets the profiles when it reads, and is disconnected when the server stops',
-  async t => {
-    const { drain, keep, stream } = create({ heartbeat: 1 })
-    stream.once('data', () => stream.pause())
-    await until(() => stream.readableLength >= stream.readableHighWaterMark)
-    const full = stream.readableLength
-    keep('000001')
-    await wait(150)
-    t.equal(stream.readableLength, full, 'not even a heartbeat is added')
-    t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
-    await until(() => stream.readableLength >= stream.readableHighWaterMark)
-    drain()
-    const [error] = await once(stream, 'error')
-    t.match(error.message, 'The server stops')
-  },
-)
+t.test('a slow client uses no memory, gets profiles when it reads, and is disconnected at a shutdown', async t => {
+  const { drain, keep, stream } = create({ heartbeat: 1 })
+  stream.once('data', () => stream.pause())
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
+  const full = stream.readableLength
+  keep('000001')
+  await wait(150)
+  t.equal(stream.readableLength, full, 'not even a heartbeat is added')
+  t.match(await readUntil(stream, '000001'), 'event: profiles\ndata: 000001\n\n')
+  await until(() => stream.readableLength >= stream.readableHighWaterMark)
+  drain()
+  const [error] = await once(stream, 'error')
+  t.match(error.message, 'The server stops')
+})
 
 t.test('all streams end when the server stops, also later ones', async t => {
   const { drain, stream, streams } = create()
@@ -101,32 +98,29 @@ t.test('all streams end when the server stops, also later ones', async t => {
   t.equal(streams.size, 0)
 })
 
-t.test(
-  'the route has the filters of the list, is not recorded, and does not count as a concurrent request',
-  async t => {
-    const { app, client, panel, profileOf, storage } = await createProfiledKernel(t)
-    const { url } = await serveKernel(t, { app })
-    const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
-    t.equal(response.status, 200)
-    t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
-    t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
-    t.notOk(response.headers.has('x-debug-token'))
-    const reader = Readable.fromWeb(response.body as never)
-    await client.get('/star-photo-booth')
-    const missing = await client.get('/missing-x')
-    const reported = await readUntil(reader, 'event: profiles')
-    t.match(reported, String(missing.headers.get('x-debug-token')), 'the request that was not found')
-    t.match(reported, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
-    t.equal(reported.match(/[0-9a-f]{6}\b/g)?.length, 2)
-    t.equal((await storage.usage()).profiles, 3)
-    const profile = await profileOf(missing)
-    t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })
-    t.ok(panel('memory'))
-    reader.destroy()
-    const { body } = await app.kernel.handle(createRequest('/_profiler/live', { method: 'HEAD' }))
-    if (body instanceof Readable) body.destroy()
-  },
-)
+t.test('the route has the filters of the list, is not recorded, and is not a concurrent request', async t => {
+  const { app, client, panel, profileOf, storage } = await createProfiledKernel(t)
+  const { url } = await serveKernel(t, { app })
+  const response = await fetch(`${url}/_profiler/live?status_code=404&limit=10`)
+  t.equal(response.status, 200)
+  t.equal(response.headers.get('content-type'), 'text/event-stream; charset=UTF-8')
+  t.equal(response.headers.get('cache-control'), 'no-store, no-transform, private')
+  t.notOk(response.headers.has('x-debug-token'))
+  const reader = Readable.fromWeb(response.body as never)
+  await client.get('/star-photo-booth')
+  const missing = await client.get('/missing-x')
+  const reported = await readUntil(reader, 'event: profiles')
+  t.match(reported, String(missing.headers.get('x-debug-token')), 'the request that was not found')
+  t.match(reported, String(missing.headers.get('x-previous-debug-token')), 'and its sub-request')
+  t.equal(reported.match(/[0-9a-f]{6}\b/g)?.length, 2)
+  t.equal((await storage.usage()).profiles, 3)
+  const profile = await profileOf(missing)
+  t.hasStrict(profile.data.memory, { requests: { others: 0, most: 0 } })
+  t.ok(panel('memory'))
+  reader.destroy()
+  const { body } = await app.kernel.handle(createRequest('/_profiler/live', { method: 'HEAD' }))
+  if (body instanceof Readable) body.destroy()
+})
 
 t.test('a client without access gets no stream', async t => {
   const { client } = await createProfiledKernel(t)

@@ -129,7 +129,7 @@ t.test('routes are sorted and filtered', async t => {
     { route: 'a', duration: 9 },
     { route: null, duration: 5, status: 500 },
   )
-  t.strictSame(names(await gather(storage)), ['b', null, 'a'], 'those asked most come first')
+  t.strictSame(names(await gather(storage)), ['b', null, 'a'], 'the most frequent routes come first')
   t.strictSame(names(await gather(storage, 'sort=route')), [null, 'a', 'b'])
   t.strictSame(names(await gather(storage, 'sort=route&order=desc')), ['b', 'a', null])
   t.strictSame(names(await gather(storage, 'sort=p95')), ['a', null, 'b'])

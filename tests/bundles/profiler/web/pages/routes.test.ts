@@ -164,7 +164,7 @@ t.test('pages that change data need POST, and other pages need GET', async t => 
   const { client } = await createProfiledKernel(t)
   const token = (await client.get('/star-photo-booth')).headers.get('x-debug-token')
   t.equal((await client.get('/_profiler/purge')).status, 404)
-  t.match((await client.get('/_profiler/purge')).text, 'Token not found', 'it is taken for a token')
+  t.match((await client.get('/_profiler/purge')).text, 'Token not found', 'it is treated as a token')
   const answer = await client.post(`/_profiler/${token}`, ours)
   t.equal(answer.status, 405)
   t.equal(answer.headers.get('allow'), 'GET')

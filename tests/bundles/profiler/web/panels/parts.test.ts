@@ -14,7 +14,7 @@ t.test('a log message is split into its template and its values', async t => {
   t.equal(split('User ada has 3 guests.', 'User {user} has {count} guests.'), 'User <ada> has <3> guests.')
   t.equal(split('ada', '{user}'), '<ada>')
   t.equal(split('ada3', '{user}{count}'), '<ada3>')
-  t.equal(split('Who is {user}?', 'Who is {user}?'), 'Who is {user}?', 'what was not filled is no value')
+  t.equal(split('Who is {user}?', 'Who is {user}?'), 'Who is {user}?', 'an unfilled placeholder is not a value')
   t.equal(split('as it is', ''), 'as it is')
   t.equal(split('no placeholders', 'no placeholders'), 'no placeholders')
   for (const template of ['Other {user}', 'User {user} had', 'User {user} {count} {more}!', 'User']) {

@@ -176,7 +176,7 @@ t.test('threshold and categories are chosen in the URL', async t => {
   }
   t.strictSame(await hidden('threshold=0'), { folded: 0, names: [] })
   const usual = await hidden('')
-  t.strictSame(await hidden('threshold=7&show=nope'), usual, 'what makes no sense is not there')
+  t.strictSame(await hidden('threshold=7&show=nope'), usual, 'invalid parameters are ignored')
   t.strictSame(usual, { folded: 0, names: [] }, 'of a short request all can be seen')
   const long = await hidden('threshold=1')
   t.equal(long.folded, 17)

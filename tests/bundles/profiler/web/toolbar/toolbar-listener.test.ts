@@ -124,7 +124,7 @@ t.test('the etag of a page with a toolbar becomes weak', async t => {
   const { client } = await createProfiledKernel(t, { handlers })
   t.equal((await client.get('/strong')).headers.get('etag'), 'W/"one"')
   t.equal((await client.get('/weak')).headers.get('etag'), 'W/"one"')
-  t.equal((await client.get('/fragment')).headers.get('etag'), '"one"', 'what was not changed is the same')
+  t.equal((await client.get('/fragment')).headers.get('etag'), '"one"', 'an unchanged page keeps its etag')
 })
 
 t.test('a policy of the page is extended for its origin, and the tag carries its nonce', async t => {
