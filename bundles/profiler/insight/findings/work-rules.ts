@@ -51,7 +51,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
     const isEmpty = [attributes, flashes].every(entries => Object.keys(entries).length === 0)
     const isRead = uses.length > 0 && !uses.some(({ method }) => changing.has(method))
     if (!isNew || !isEmpty || !isRead) return []
-    const [first = ''] = uses[0]?.trace ?? []
+    const [first = ''] = uses.flatMap(({ trace }) => trace)
     return [
       {
         // A page that checks for a logged-in user cannot avoid it.

@@ -4,6 +4,7 @@ import { marked, type Token } from 'marked'
 import { type Test, t } from 'tap'
 import { listToJson, listToMarkdown } from '#bundles/profiler/export/list.ts'
 import { toMarkdown } from '#bundles/profiler/export/markdown.ts'
+import { toJsonBlock, toValueSpan } from '#bundles/profiler/export/markdown-text.ts'
 import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
@@ -155,6 +156,8 @@ t.test('a recorded text is unchanged; invisible characters are escaped', async t
   t.equal(written('/`a`'), '`` GET /`a` ``')
   t.equal(written('/a\r\n\tb\0\u202e'), '`GET /a\\r\\n\\tb\\u0000\\u202e`')
   t.equal(written('\ud800'), '`GET \ufffd`')
+  t.equal(toValueSpan(undefined), toValueSpan(''), 'no value')
+  t.equal(toJsonBlock(undefined), '```json\n\n```')
   t.match(written('x'.repeat(600)), /x…`$/)
 })
 
@@ -172,7 +175,10 @@ t.test('unusual facts are written', async t => {
     request: { body: { type: 'text/plain', length: null, state: 'read', note: 'not shown' } },
     response: { size: null, isStreamed: true },
     session: { isStateless: true, useCount: 0 },
-    http: { calls: [call, call, { ...call, caller: undefined }], omitted: 4 },
+    http: {
+      calls: [call, call, { ...call, caller: undefined }, { ...call, url: 'http://b/', caller: { file: 'b.ts' } }],
+      omitted: 4,
+    },
     events: {
       spans: [
         [null, 'kernel.request', 0, null],
@@ -223,6 +229,7 @@ t.test('unusual facts are written', async t => {
     '- Stateless: yes',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; repeated',
+    '- `GET` `http://b/`: 200, 1.000 ms; by (empty) at `b.ts:0`',
     '4 more not recorded.',
     '- `kernel.request` not finished',
     '- `a.b` 0.001 ms; before it `set attribute x`',

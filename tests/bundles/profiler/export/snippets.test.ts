@@ -106,7 +106,12 @@ t.test('masked values stay masked, and invalid values are omitted', async t => {
       '',
     ].join('\n'),
   )
-  t.match(snippet({ type: 'multipart/form-data', form: [['a', 'b']] }, 'POST'), 'form.append("a", "b")')
+  const form = { type: 'multipart/form-data', form: [['a', 'b']] }
+  t.match(snippet(form, 'POST'), 'form.append("a", "b")')
+  t.match(snippet(form), '// With GET, fetch() sends no body.')
+  const files = [{ field: 'a', name: 'a.txt', type: 'text/plain', size: 1 }]
+  t.match(snippet({ type: 'multipart/form-data', files }), '// With GET, fetch() sends no body.')
+  t.notMatch(snippet({ state: 'unread' }), 'sends no body')
   t.match(toFetch(createProfile({}, { method: '', url: '' })), 'await fetch("", {')
   t.notMatch(snippet({ state: 'unread' }, 'POST'), 'body')
   t.match(createCurl(createProfile({ request: { headers } })), 'a=******')

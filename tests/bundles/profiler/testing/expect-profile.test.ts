@@ -312,6 +312,11 @@ t.test('long lists and profiles are cut; a profile may have no response', async 
   const subject = { profile, isPinned: false, findings, parent: undefined, children: [summary] }
   const expectation = new ProfileExpectation(subject, [])
   t.match(
+    sentence(() => expectation.called('Missing.onRequest')),
+    /no listener of that name is registered/,
+    'the listeners of the process are not known',
+  )
+  t.match(
     sentence(() => expectation.hadFindings().not.hadFindings('late-work')),
     /not to have findings of the rule late-work, but it had late-work \(It was late\.\)/,
   )

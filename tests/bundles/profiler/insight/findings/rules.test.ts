@@ -165,6 +165,7 @@ t.test('a page may forbid caching if the request had credentials', async t => {
   t.strictSame(rulesOf({ response }), ['uncacheable-response'])
   t.strictSame(rulesOf({ response, request: headers(['cookie', 'a=******']) }), [])
   t.strictSame(rulesOf({ response, request: headers(['authorization', '******']) }), [])
+  t.strictSame(rulesOf({ response, session: { useCount: 1 } }), [], 'it used the session')
   t.strictSame(rulesOf({ response: headers(['cache-control', 'no-store'], ['set-cookie', 'a=1']) }), [])
   for (const init of [{ method: 'POST' }, { status: 404 }, { parent: 'fedcba' }, { contentType: null }])
     t.strictSame(rulesOf({ response }, init), [], JSON.stringify(init))
