@@ -79,6 +79,7 @@ const secrets: readonly (readonly [text: string, masked: string])[] = [
   ["postgres://u:p'Xk7Canary9@host/db", 'postgres://******@host/db'],
   ['postgres://u:p"Xk7Canary9@host/db', 'postgres://******@host/db'],
   ['postgres://u:p<Xk7Canary9@host/db', 'postgres://******@host/db'],
+  ['postgres://u:Xk7Canary9@host/db?a=b+c', 'postgres://******@host/db?a=b+c'],
   ['postgres://u:p Xk7Canary9@host/db', 'postgres://******@host/db'],
   ['postgres://:Xk7Canary9@host/db', 'postgres://******@host/db'],
   ['password=a&Xk7Canary9', 'password=******'],
