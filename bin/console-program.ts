@@ -8,10 +8,10 @@ import {
   type ExitCode,
   exitCodes,
 } from '../kernel/console-command.ts'
-import { version } from '../kernel/version.ts'
 import { hasColours, Output, type OutputStream } from '../lib/console/output.ts'
 import { paintColours } from '../lib/console/paint.ts'
 import { environments } from '../lib/env/dotenv.ts'
+import { version } from '../lib/package.ts'
 
 /** Streams and environment of a command: those of the process, or those of a test. */
 export interface ConsoleTerminal {

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-import { version } from '../../kernel/version.ts'
+import { version } from '../../lib/package.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replayer.ts'

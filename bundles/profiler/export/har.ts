@@ -1,5 +1,5 @@
-import { version } from '../../../kernel/version.ts'
 import { statusText } from '../../../lib/http/response.ts'
+import { version } from '../../../lib/package.ts'
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
 import type { BodyData } from '../profile/exchange-data.ts'
 import { serializeForm } from '../profile/form-body.ts'

@@ -1,7 +1,7 @@
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import type { z as Zod } from 'zod'
-import { version } from '../../../../kernel/version.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
+import { version } from '../../../../lib/package.ts'
 import type { McpSdk } from './load-sdk.ts'
 import { type ToolAnswer, ToolError, type ToolServices } from './tool.ts'
 import { addTools } from './tools.ts'

@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Foundation } from '../../../../kernel/bundle.ts'
-import { version } from '../../../../kernel/version.ts'
 import type { Config } from '../../../../lib/env/config.ts'
+import { version } from '../../../../lib/package.ts'
 import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/view.ts'
 import { roundTime } from '../../profile/format.ts'
