@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { frameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
+import { createFrameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
 import { siteBundle } from '../dist/bundles/site/site-bundle.js'
 import { Kernel } from '../dist/kernel/kernel.js'
 import { parseConfig } from '../dist/lib/env/config.js'
@@ -27,5 +27,11 @@ export function bootKernel(bundles = [], environment = 'prod') {
   const redactor = new Redactor(variables)
   const format = environment === 'dev' ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
-  return Kernel.boot({ config, directory, bundles: [frameworkBundle, siteBundle, ...bundles], logger, redactor })
+  return Kernel.boot({
+    config,
+    directory,
+    bundles: [createFrameworkBundle(), siteBundle, ...bundles],
+    logger,
+    redactor,
+  })
 }

@@ -1,12 +1,12 @@
 import type { Bundle } from '../kernel/bundle.ts'
 import { isDebugOn } from '../kernel/debug-gate.ts'
 import type { Config } from '../lib/env/config.ts'
-import { frameworkBundle } from './framework/framework-bundle.ts'
+import { createFrameworkBundle } from './framework/framework-bundle.ts'
 import { siteBundle } from './site/site-bundle.ts'
 
 /** The bundles of the application, in the order in which they are registered. Add yours to the list. */
 export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
-  const bundles = [frameworkBundle, siteBundle]
+  const bundles = [createFrameworkBundle(), siteBundle]
   return isDebugOn(config) ? [...bundles, ...(await loadDevelopment())] : bundles
 }
 

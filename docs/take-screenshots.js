@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { chromium } from 'playwright-core'
-import { frameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
+import { createFrameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
 import { createProfilerBundle } from '../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../dist/bundles/site/site-bundle.js'
@@ -62,7 +62,10 @@ const shop = {
 }
 
 const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-const { app, close } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, profiler, shop], directory })
+const { app, close } = await createTestKernel({
+  bundles: [createFrameworkBundle(), siteBundle, profiler, shop],
+  directory,
+})
 const server = new NodeServer(app, { trustedProxies: new TrustedProxies(app.config.trustedProxies) })
 const url = await server.listen('127.0.0.1', 8207)
 const browser = await chromium.launch({ executablePath: String(executable), args: ['--no-sandbox', '--disable-gpu'] })

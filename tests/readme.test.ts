@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { helloBundle } from './fixtures/hello-bundle.ts'
 import { lifecycle } from './support/lifecycle.ts'
@@ -9,7 +9,7 @@ const readme = readFileSync('README.md', 'utf8')
 
 t.test('the bundle of the README greets and signs', async t => {
   t.ok(readme.includes(readFileSync('tests/fixtures/hello-bundle.ts', 'utf8')))
-  const { client, expectProfile } = await createProfiledTestKernel({ bundles: [frameworkBundle, helloBundle] })
+  const { client, expectProfile } = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), helloBundle] })
   const response = await client.get('/hello/Ada')
   t.equal(response.text, 'Hello, Ada!')
   const profile = await expectProfile(response)

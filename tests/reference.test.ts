@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { ViewEvent } from '#kernel/events.ts'
@@ -28,10 +28,10 @@ t.test('the reference lists the listeners of a running kernel in their order', a
   const site = { APP_ENV: 'prod', APP_HOSTS: 'example.org' }
   /** The conditions in the words of the reference that hold for each kernel. */
   const kernels: readonly (TestKernelOptions & { readonly there: readonly string[] })[] = [
-    { there: ['always', 'debug', 'profiler'], bundles: [frameworkBundle, profiler] },
-    { there: ['always', 'debug'], bundles: [frameworkBundle] },
-    { there: ['always'], bundles: [frameworkBundle], variables: { APP_ENV: 'prod' } },
-    { there: ['always', 'production with `APP_HOSTS`'], bundles: [frameworkBundle], variables: site },
+    { there: ['always', 'debug', 'profiler'], bundles: [createFrameworkBundle(), profiler] },
+    { there: ['always', 'debug'], bundles: [createFrameworkBundle()] },
+    { there: ['always'], bundles: [createFrameworkBundle()], variables: { APP_ENV: 'prod' } },
+    { there: ['always', 'production with `APP_HOSTS`'], bundles: [createFrameworkBundle()], variables: site },
   ]
   for (const { there, ...options } of kernels) {
     const { app, close } = await createTestKernel(options)
@@ -78,7 +78,7 @@ t.test('events are dispatched in the order of the reference', async t => {
     },
   })
   const dispatcher = new RecordingDispatcher()
-  const { app, client, close } = await createTestKernel({ bundles: [frameworkBundle, handlers], dispatcher })
+  const { app, client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), handlers], dispatcher })
   t.teardown(close)
   app.dispatcher.on(ViewEvent, event => event.respond(new Response('made')))
   const targets = ['/response', '/else', '/_health', '/nowhere', '/throws']

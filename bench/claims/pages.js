@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { frameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
+import { createFrameworkBundle } from '../../dist/bundles/framework/framework-bundle.js'
 import { createProfilerBundle } from '../../dist/bundles/profiler/profiler-bundle.js'
 import { MemoryProfileStorage } from '../../dist/bundles/profiler/store/memory-profile-storage.js'
 import { siteBundle } from '../../dist/bundles/site/site-bundle.js'
@@ -57,7 +57,7 @@ export const pageWeights = {
   ],
   async measure() {
     const { ask, close, panels, token } = await openRecord()
-    const bare = await createTestKernel({ bundles: [frameworkBundle, siteBundle], directory })
+    const bare = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle], directory })
     const [booth, plain] = [await ask('/star-photo-booth'), (await bare.client.get('/star-photo-booth')).text]
     const pages = new Map([
       ['error page', await ask('/star-photo-boot')],
@@ -149,7 +149,10 @@ export const panelTimes = {
 /** A site that has recorded a 404, and the pages about it. */
 async function openRecord() {
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, profiler], directory })
+  const { client, close } = await createTestKernel({
+    bundles: [createFrameworkBundle(), siteBundle, profiler],
+    directory,
+  })
   const token = String((await client.get('/star-photo-boot')).headers.get('x-debug-token'))
   const ask = async (/** @type {string} */ path) => (await client.get(path)).text
   const panels = panelLinksOf(await ask(`/_profiler/${token}`), token)

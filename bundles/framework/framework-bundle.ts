@@ -23,24 +23,25 @@ import { ValidateRequestListener } from './listeners/validate-request-listener.t
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
- * The default listeners, error pages and template helpers of every application. It comes first in the list of bundles.
+ * Creates the bundle of the default listeners, error pages and template helpers of every application. It comes first in
+ * the list of bundles.
  */
-export const frameworkBundle: Bundle = {
-  name: 'framework',
-  isCore: true,
-  register(app) {
-    app.files.add('framework', path.join(app.directory, 'bundles/framework/assets'))
-    app.controllers.register('error_controller', createErrorController(app))
-    addViewHelpers(app)
-    addListeners(app)
-    app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
-    app.signals.on('server.listening', () => {
-      void sweepTemporaryFiles(tmpdir())
-      // Only in one worker: all have the same routes.
-      if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
-    })
-    if (app.debugGate.isDebug) addDevelopmentParts(app)
-  },
+export function createFrameworkBundle(): Bundle {
+  return { name: 'framework', isCore: true, register }
+}
+
+function register(app: Application): void {
+  app.files.add('framework', path.join(app.directory, 'bundles/framework/assets'))
+  app.controllers.register('error_controller', createErrorController(app))
+  addViewHelpers(app)
+  addListeners(app)
+  app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
+  app.signals.on('server.listening', () => {
+    void sweepTemporaryFiles(tmpdir())
+    // Only in one worker: all have the same routes.
+    if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
+  })
+  if (app.debugGate.isDebug) addDevelopmentParts(app)
 }
 
 function addListeners(app: Application): void {

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { defineController } from '#kernel/controller.ts'
 import { ExceptionEvent, type KernelEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
@@ -25,7 +25,7 @@ function boom(): never {
 }
 
 async function boot(t: Test, register: Bundle['register'], variables = {}): Promise<TestKernel> {
-  const bundles = [frameworkBundle, pages, { name: 'own', register }]
+  const bundles = [createFrameworkBundle(), pages, { name: 'own', register }]
   const kernel = await createTestKernel({ bundles, variables })
   t.teardown(() => kernel.close())
   return kernel
@@ -176,7 +176,7 @@ t.test('a last resort that fails is constant, too', async t => {
     }),
     register: brokenErrorPage,
   }
-  const { client, close, records } = await createTestKernel({ bundles: [frameworkBundle, pages, failing] })
+  const { client, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), pages, failing] })
   t.teardown(close)
   t.equal((await client.get('/boom')).text, 'Internal Server Error\n')
   t.match(records.at(-1), { level: 'critical', message: 'The last resort failed.' })
@@ -192,7 +192,7 @@ t.test('of requests that are isolated only core bundles are notified', async t =
       for (const type of lifecycle) dispatcher.on(type, ({ request }) => void heard.push(`${name} ${request.path}`))
     },
   })
-  const bundles = [frameworkBundle, pages, listen('core', true), listen('other', false)]
+  const bundles = [createFrameworkBundle(), pages, listen('core', true), listen('other', false)]
   const { app, client, close } = await createTestKernel({ bundles })
   t.teardown(close)
   app.dispatcher.on(RequestEvent, () => void heard.push('of no bundle'))

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { ProfileSummary } from '#bundles/profiler/profile/profile.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
@@ -48,7 +48,7 @@ async function startSite(t: Test, environment: string, options: SiteOptions = {}
   const { answerTimeout, directory } = options
   const storage = new MemoryProfileStorage()
   const profiler = environment === 'dev' ? [createProfilerBundle({ storage })] : []
-  const bundles = [frameworkBundle, siteBundle, probeBundle, ...profiler, faultyBundle]
+  const bundles = [createFrameworkBundle(), siteBundle, probeBundle, ...profiler, faultyBundle]
   const kernel = await createTestKernel({
     bundles,
     variables: { APP_ENV: environment },

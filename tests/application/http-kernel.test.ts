@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -26,7 +26,7 @@ const sub = page.map(name => `${name} (sub)`)
 
 async function boot(t: Test): Promise<TestKernel & { sequence: readonly string[] }> {
   const dispatcher = new RecordingDispatcher()
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], dispatcher })
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle, probeBundle], dispatcher })
   t.teardown(() => kernel.close())
   return { ...kernel, sequence: dispatcher.sequence }
 }
@@ -220,7 +220,7 @@ t.test('a request without a controller is answered without any listener', async 
 t.test('a RecordingDispatcher records the events of an application with the profiler', async t => {
   const dispatcher = new RecordingDispatcher()
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const { client, close } = await createTestKernel({ bundles: [frameworkBundle, profiler], dispatcher })
+  const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), profiler], dispatcher })
   t.teardown(close)
   await client.get('/nowhere')
   t.strictSame(dispatcher.sequence.slice(0, 3), ['kernel.request', 'kernel.exception', 'kernel.request (sub)'])

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { asInteger, defineController, type RequestHandler, routeParameter } from '#kernel/controller.ts'
 import { ExceptionEvent, ResponseEvent, TerminateEvent } from '#kernel/events.ts'
 import type { TestClient } from '#kernel/testing/client.ts'
@@ -57,7 +57,7 @@ async function boot(variables: Readonly<Record<string, string>> = {}): Promise<T
     '/feed': () => Response.stream(Readable.from(count()), { headers: { 'content-type': 'text/event-stream' } }),
   }
   const kernel = await createTestKernel({
-    bundles: [frameworkBundle, probeBundle, createHandlerBundle(handlers)],
+    bundles: [createFrameworkBundle(), probeBundle, createHandlerBundle(handlers)],
     variables,
   })
   const { dispatcher, routes } = kernel.app

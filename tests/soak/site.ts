@@ -5,7 +5,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { serve } from '#bin/serve.ts'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -65,7 +65,7 @@ function createProfiler(): Bundle {
 }
 
 await serve(['--port=0'], async ({ environment }) => {
-  const bundles = [frameworkBundle, siteBundle, probeBundle, handlers]
+  const bundles = [createFrameworkBundle(), siteBundle, probeBundle, handlers]
   return environment === 'dev' ? [...bundles, createProfiler()] : bundles
 })
 process.exit()

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
@@ -72,7 +72,7 @@ function run(line: string, directory: string = project): Promise<RunResult> {
   const armFile = path.join(tmpdir(), `documented-console-${process.pid}`, 'armed.json')
   const profiler = createProfilerBundle({ storage, armFile })
   return runInTerminal(line, {
-    load: async () => [frameworkBundle, siteBundle, makerBundle, profiler],
+    load: async () => [createFrameworkBundle(), siteBundle, makerBundle, profiler],
     directory,
     signal: AbortSignal.abort(),
     env: { APP_ENV: 'dev', APP_HOSTS: 'booths.test' },

@@ -1,6 +1,6 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
@@ -53,7 +53,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     // Coverage would be reset.
     cpuSampler: new CpuSampler({ keepsCode: true }),
     ...options,
-    bundles: [frameworkBundle, siteBundle, probeBundle, ...own, ...bundles],
+    bundles: [createFrameworkBundle(), siteBundle, probeBundle, ...own, ...bundles],
   })
   const { storage } = kernel
   t.teardown(() => kernel.close())

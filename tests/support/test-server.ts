@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { NodeServer } from '#kernel/server/node-server.ts'
@@ -25,7 +25,10 @@ export async function startServer(
   variables: Record<string, string> = {},
   bundles: readonly Bundle[] = [],
 ): Promise<TestServer> {
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle, ...bundles], variables })
+  const kernel = await createTestKernel({
+    bundles: [createFrameworkBundle(), siteBundle, probeBundle, ...bundles],
+    variables,
+  })
   t.teardown(() => kernel.close())
   return { ...kernel, ...(await serveKernel(t, kernel)) }
 }

@@ -40,7 +40,7 @@ export interface ProfiledTestKernel extends TestKernel {
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
   const { bundles } = options
   if (!bundles.some(({ name }) => name === 'framework')) {
-    throw new TypeError('The profiler needs the framework: put frameworkBundle first among the bundles.')
+    throw new TypeError('The profiler needs the framework: put createFrameworkBundle first among the bundles.')
   }
   const storage = new MemoryProfileStorage()
   const profiler = createProfilerBundle({ ...options, storage })

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -30,7 +30,7 @@ const routedBundle: Bundle = {
   },
 }
 
-const load = async () => [frameworkBundle, siteBundle, routedBundle]
+const load = async () => [createFrameworkBundle(), siteBundle, routedBundle]
 const run = (line: string, init: RunInit = {}) => runInTerminal(line, { load, ...init })
 
 t.test('debug:routes lists routes in the order in which they are tried', async t => {
@@ -81,13 +81,13 @@ t.test('routes that are never reached are named when the server listens, and by 
   }
   const problem =
     'The route "second" is never reached by any request: "first" has the same path, /double, and comes first.'
-  const { app, close, records } = await createTestKernel({ bundles: [frameworkBundle, siteBundle, double] })
+  const { app, close, records } = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle, double] })
   t.teardown(close)
   const warnings = () => records.filter(({ level }) => level === 'warning').map(({ message }) => message)
   t.strictSame(warnings(), [])
   app.signals.emit('server.listening', { url: 'http://127.0.0.1:8000' })
   t.strictSame(warnings(), [problem])
-  const load = async () => [frameworkBundle, siteBundle, double]
+  const load = async () => [createFrameworkBundle(), siteBundle, double]
   t.match((await run('debug:routes', { load })).stderr, problem)
   t.match((await run('debug:routes second', { load })).stderr, problem)
   t.notMatch((await run('debug:routes partner', { load })).stderr, problem)
@@ -141,18 +141,18 @@ t.test('debug:route-match lists the nearest routes, or all', async t => {
         routes.add({ name: `r${index}`, path: `/r/${index}`, controller: () => 1 })
     },
   }
-  const load = async () => [frameworkBundle, many]
+  const load = async () => [createFrameworkBundle(), many]
   const some = await run('debug:route-match GET /r/x', { load })
   t.match(some.stderr, '11 more that are further away: add --all.')
   const all = await run('debug:route-match GET /r/x --all', { load })
   t.equal(all.stderr, '')
   t.equal(all.stdout.split('\n').length, some.stdout.split('\n').length + 11)
-  t.notMatch((await run('debug:route-match GET /r/1', { load: async () => [frameworkBundle] })).stderr, 'more')
+  t.notMatch((await run('debug:route-match GET /r/1', { load: async () => [createFrameworkBundle()] })).stderr, 'more')
   const one: Bundle = {
     name: 'one',
     register: ({ routes }) => void routes.add({ name: 'one', path: '/one', controller: () => 1 }),
   }
-  const alone = await run('debug:route-match GET /one --env test', { load: async () => [frameworkBundle, one] })
+  const alone = await run('debug:route-match GET /one --env test', { load: async () => [createFrameworkBundle(), one] })
   t.notMatch(alone.stdout, 'Why not', 'there are no others')
 })
 
@@ -180,7 +180,7 @@ t.test('debug:events lists listeners as they are called, and where they were reg
   )
 
   const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const located = await run('debug:events kernel.response', { load: async () => [frameworkBundle, profiler] })
+  const located = await run('debug:events kernel.response', { load: async () => [createFrameworkBundle(), profiler] })
   t.match(located.stdout, /ResponseListener\.onResponse +bundles\/framework\/listeners\/response-listener\.ts:\d+$/m)
 })
 

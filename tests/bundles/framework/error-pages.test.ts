@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import { inspect } from 'node:util'
 import { type Test, t } from 'tap'
 import { createErrorController } from '#bundles/framework/error-controller.ts'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { TestResponse } from '#kernel/testing/client.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -11,7 +11,7 @@ import { createLogger } from '#lib/log/create-logger.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel> {
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle, probeBundle], variables })
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle, probeBundle], variables })
   t.teardown(() => kernel.close())
   return kernel
 }

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readdirSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { Response } from '#lib/http/response.ts'
@@ -12,7 +12,10 @@ async function boot(t: Test, variables: Record<string, string> = {}): Promise<Te
   const directory = t.testdir()
   for (const folder of ['templates', 'bundles/framework/assets'])
     cpSync(folder, `${directory}/${folder}`, { recursive: true })
-  return { ...(await createTestKernel({ bundles: [frameworkBundle, probeBundle], directory, variables })), directory }
+  return {
+    ...(await createTestKernel({ bundles: [createFrameworkBundle(), probeBundle], directory, variables })),
+    directory,
+  }
 }
 
 t.test('a client is remembered by its cookie; sessions lie below var/', async t => {

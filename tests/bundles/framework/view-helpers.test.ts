@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
@@ -39,7 +39,7 @@ async function render(t: Test, template: string, headers: Readonly<Record<string
     },
   }
   const variables = { TRUSTED_PROXIES: 'private_ranges' }
-  const { client, app } = await createTestKernel({ bundles: [frameworkBundle, own], directory, variables })
+  const { client, app } = await createTestKernel({ bundles: [createFrameworkBundle(), own], directory, variables })
   return { ...(await client.get('/page', { headers })), app }
 }
 

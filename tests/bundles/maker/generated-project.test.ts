@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
@@ -54,7 +54,7 @@ t.test('what is generated compiles, is in house style, and has tests that are gr
   const tests: string[] = []
   const written = new Set<string>()
   for (const line of [...lines, ...others]) {
-    const load = async () => [frameworkBundle, siteBundle, makerBundle]
+    const load = async () => [createFrameworkBundle(), siteBundle, makerBundle]
     const { code, stdout } = await runInTerminal(`${line} --json`, { load, directory })
     t.equal(code, 0, line)
     const { byHand, files, test } = JSON.parse(stdout)

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { parseName } from '#bundles/maker/name.ts'
 import { addImport, listBundle, orderImports, registerInBundle } from '#bundles/maker/source-edits.ts'
@@ -24,7 +24,7 @@ function createProject(t: Test) {
   ]) {
     cpSync(source, path.join(directory, source), { recursive: true })
   }
-  const load = async () => [frameworkBundle, siteBundle, makerBundle]
+  const load = async () => [createFrameworkBundle(), siteBundle, makerBundle]
   return {
     run: (line: string | readonly string[]) => runInTerminal(line, { load, directory }),
     read: (file: string) => readFileSync(path.join(directory, file), 'utf8'),
@@ -54,7 +54,7 @@ t.test('make:bundle makes a bundle with its test, and lists it', async t => {
   )
   const index = read('bundles/index.ts')
   t.match(index, "import { photoShopBundle } from './photo-shop/photo-shop-bundle.ts'\nimport { siteBundle }")
-  t.match(index, '  const bundles = [frameworkBundle, siteBundle, photoShopBundle]\n')
+  t.match(index, '  const bundles = [createFrameworkBundle(), siteBundle, photoShopBundle]\n')
 })
 
 t.test('what is made for a bundle is registered there', async t => {
@@ -269,7 +269,7 @@ t.test('a bundle may be a class, and may register itself in other ways', async t
 
 t.test('the names of the profiler are known', async t => {
   const { app, client, close } = await createTestKernel({
-    bundles: [frameworkBundle, createProfilerBundle({ storage: new MemoryProfileStorage() })],
+    bundles: [createFrameworkBundle(), createProfilerBundle({ storage: new MemoryProfileStorage() })],
   })
   t.teardown(close)
   const { headers } = await client.get('/', { headers: { accept: 'text/plain' } })

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { createRenderTracer } from '#bundles/profiler/record/observers.ts'
 import { Trace } from '#bundles/profiler/record/trace.ts'
@@ -79,12 +79,12 @@ t.test('the profiler traces a view that another bundle has wrapped', async t => 
     }),
     register() {},
   }
-  const plain = await createTestKernel({ bundles: [countingBundle, frameworkBundle, siteBundle] })
+  const plain = await createTestKernel({ bundles: [countingBundle, createFrameworkBundle(), siteBundle] })
   t.teardown(() => plain.close())
   await plain.client.get('/partnership')
   t.strictSame(rendered.splice(0), ['site/partnership'])
   const storage = new MemoryProfileStorage()
-  const bundles = [countingBundle, frameworkBundle, siteBundle, createProfilerBundle({ storage })]
+  const bundles = [countingBundle, createFrameworkBundle(), siteBundle, createProfilerBundle({ storage })]
   const profiled = await createTestKernel({ bundles })
   t.teardown(() => profiled.close())
   const response = await profiled.client.get('/partnership')

@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -11,7 +11,10 @@ const pages = [
 
 /** As a visitor sees it: in production, over the name of the site. */
 async function boot(t: Test): Promise<TestKernel> {
-  const kernel = await createTestKernel({ bundles: [frameworkBundle, siteBundle], variables: { APP_ENV: 'prod' } })
+  const kernel = await createTestKernel({
+    bundles: [createFrameworkBundle(), siteBundle],
+    variables: { APP_ENV: 'prod' },
+  })
   t.teardown(() => kernel.close())
   return kernel
 }
@@ -105,7 +108,7 @@ t.test('the stylesheet has an etag, is not sent twice, and may be kept for ever'
 })
 
 t.test('the pages are made of templates alone: no session, no requests to others, nothing to complain of', async t => {
-  const kernel = await createProfiledTestKernel({ bundles: [frameworkBundle, siteBundle] })
+  const kernel = await createProfiledTestKernel({ bundles: [createFrameworkBundle(), siteBundle] })
   t.teardown(kernel.close)
   for (const { path } of pages) {
     const profile = await kernel.expectProfile(await kernel.client.get(path))

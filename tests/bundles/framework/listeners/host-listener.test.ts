@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { HostListener } from '#bundles/framework/listeners/host-listener.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
@@ -26,7 +26,7 @@ t.test('only the hosts of the site are served', async t => {
 
 t.test('in production, where the hosts are set, others get a 400, and supervisors their answer', async t => {
   const { client, close } = await createTestKernel({
-    bundles: [frameworkBundle],
+    bundles: [createFrameworkBundle()],
     variables: { APP_ENV: 'prod', APP_HOSTS: 'example.org' },
   })
   t.teardown(close)

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { StaticFileListener } from '#bundles/framework/listeners/static-file-listener.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -57,7 +57,7 @@ for (const environment of ['dev', 'prod']) {
     const assets = t.testdir({ 'a.css': 'a{}', 'a.css~': 'secret', '.git': { config: 'secret' } })
     const bundle: Bundle = { name: 'lab', register: app => app.files.add('lab', assets) }
     const variables = { APP_ENV: environment }
-    const { client, close } = await createTestKernel({ bundles: [frameworkBundle, bundle], variables })
+    const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle(), bundle], variables })
     t.teardown(close)
     for (const prefix of ['/assets/lab', '/assets/00000000/lab']) {
       t.equal((await client.get(`${prefix}/a.css`)).text, 'a{}')

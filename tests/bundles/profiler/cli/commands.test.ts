@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { filterOptions, pagingOptions } from '#bundles/profiler/cli/search-options.ts'
 import { searchParameters } from '#bundles/profiler/insight/list-request.ts'
 import { gatherStatistics } from '#bundles/profiler/insight/route-statistics.ts'
@@ -72,7 +72,7 @@ function createStorage(): MemoryProfileStorage {
 
 function run(line: string | readonly string[], storage: ProfileStorage = createStorage(), init: RunInit = {}) {
   const bundle = createProfilerBundle({ storage })
-  return runInTerminal(line, { load: async () => [frameworkBundle, bundle], ...init })
+  return runInTerminal(line, { load: async () => [createFrameworkBundle(), bundle], ...init })
 }
 
 const tokensOf = (stdout: string) => stdout.match(/\b00000[a-z]\b/g) ?? []

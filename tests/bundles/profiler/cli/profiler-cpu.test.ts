@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { busyBundle } from '#tests/fixtures/busy-bundle.ts'
@@ -20,7 +20,7 @@ class HastyStorage extends MemoryProfileStorage {
 function open(t: Test) {
   const storage = new HastyStorage()
   const armFile = path.join(t.testdir(), 'var/armed.json')
-  const bundles = () => [frameworkBundle, createProfilerBundle({ storage, armFile }), busyBundle]
+  const bundles = () => [createFrameworkBundle(), createProfilerBundle({ storage, armFile }), busyBundle]
   const run = (line: string, init: RunInit = {}) =>
     runInTerminal(`profiler:cpu ${line}`, { load: async () => bundles(), env: { APP_ENV: 'dev' }, ...init })
   return { armFile, run, storage }
@@ -110,7 +110,7 @@ t.test('a wait without a request ends with a message', async t => {
 t.test('routes are suggested to the shell', async t => {
   const { storage } = open(t)
   const armFile = path.join(t.testdir(), 'armed.json')
-  const load = async () => [frameworkBundle, createProfilerBundle({ storage, armFile }), busyBundle]
+  const load = async () => [createFrameworkBundle(), createProfilerBundle({ storage, armFile }), busyBundle]
   const { stdout } = await runInTerminal(['__complete', 'profiler:cpu', 'pri'], { load, env: { APP_ENV: 'dev' } })
   t.equal(stdout, 'primes\t/primes\n')
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
@@ -36,7 +36,7 @@ function createApplication(word: string): Bundle {
 }
 
 function bundlesOf(storage: ProfileStorage, word: string): readonly Bundle[] {
-  return [frameworkBundle, siteBundle, probeBundle, createProfilerBundle({ storage }), createApplication(word)]
+  return [createFrameworkBundle(), siteBundle, probeBundle, createProfilerBundle({ storage }), createApplication(word)]
 }
 
 /** Runs the command with the code of a version. */

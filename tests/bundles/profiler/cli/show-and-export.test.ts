@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
@@ -43,7 +43,7 @@ const mailBundle: Bundle = {
 }
 
 function createBundles(storage: ProfileStorage): Bundle[] {
-  return [frameworkBundle, createProfilerBundle({ storage }), mailBundle]
+  return [createFrameworkBundle(), createProfilerBundle({ storage }), mailBundle]
 }
 
 function run(line: string, init: RunInit = {}, storage: ProfileStorage = createStorage()) {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { readHandledTime } from '#bundles/profiler/profile/event-outline.ts'
 import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -559,7 +559,7 @@ t.test('late data of an unfinished request does not replace the data of the fini
 t.test('profiles are stored in var/profiler, and problems there are logged', async t => {
   const directory = linkProject(t)
   writeFileSync(path.join(directory, 'var'), 'This is no directory.')
-  const bundles = [frameworkBundle, probeBundle, createProfilerBundle()]
+  const bundles = [createFrameworkBundle(), probeBundle, createProfilerBundle()]
   const { client, close, records } = await createTestKernel({ bundles, directory })
   t.match((await client.get('/text')).headers.get('x-debug-token'), /^[0-9a-f]{6}$/)
   await close()

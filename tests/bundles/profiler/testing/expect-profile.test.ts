@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert'
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import {
   createProfiledTestKernel,
   type ProfiledTestKernel,
@@ -64,7 +64,7 @@ const shopBundle: Bundle = {
 }
 
 async function boot(t: Test): Promise<ProfiledTestKernel> {
-  const bundles = [frameworkBundle, siteBundle, shopBundle]
+  const bundles = [createFrameworkBundle(), siteBundle, shopBundle]
   const kernel = await createProfiledTestKernel({ bundles, directory: linkProject(t) })
   t.teardown(() => kernel.close())
   return kernel
@@ -357,5 +357,5 @@ t.test('a profile is found by the request, or by the header of the response', as
 })
 
 t.test('the profiler needs the framework', async t => {
-  await t.rejects(createProfiledTestKernel({ bundles: [shopBundle] }), /put frameworkBundle first/)
+  await t.rejects(createProfiledTestKernel({ bundles: [shopBundle] }), /put createFrameworkBundle first/)
 })

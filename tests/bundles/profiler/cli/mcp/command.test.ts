@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
@@ -19,7 +19,7 @@ function run(messages: readonly unknown[], init: RunInit = {}) {
   const storage = new MemoryProfileStorage()
   storage.append(createRecord({ token: '00000a', status: 500 }), '{}')
   return runInTerminal('mcp', {
-    load: async () => [frameworkBundle, talkative, createProfilerBundle({ storage })],
+    load: async () => [createFrameworkBundle(), talkative, createProfilerBundle({ storage })],
     answer: messages.map(message => `${typeof message === 'string' ? message : JSON.stringify(message)}\n`).join(''),
     ...init,
   })
@@ -59,7 +59,7 @@ t.test('Ctrl-C also ends the command', async t => {
 })
 
 t.test('without the profiler the command does not exist', async t => {
-  t.equal((await runInTerminal('mcp', { load: async () => [frameworkBundle] })).code, 64)
+  t.equal((await runInTerminal('mcp', { load: async () => [createFrameworkBundle()] })).code, 64)
 })
 
 t.test('the package is loaded at the first request: other imports are types only', async t => {

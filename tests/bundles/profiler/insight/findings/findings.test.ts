@@ -1,5 +1,5 @@
 import { type Test, t } from 'tap'
-import { frameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { ownListeners } from '#bundles/profiler/insight/findings/time-rules.ts'
@@ -152,7 +152,7 @@ t.test('endless late work is saved a few times only; an aborted request has no l
 
 t.test('the listeners of the framework and the profiler are known by name', async t => {
   const { app } = await createTestKernel({
-    bundles: [frameworkBundle, createProfilerBundle({ storage: new MemoryProfileStorage() })],
+    bundles: [createFrameworkBundle(), createProfilerBundle({ storage: new MemoryProfileStorage() })],
     variables: { APP_HOSTS: 'booths.test' },
   })
   const names = [...app.dispatcher.types()].flatMap(type => app.dispatcher.listeners(type).map(({ name }) => name))
