@@ -1,7 +1,4 @@
-import type { Bundle } from '../kernel/bundle.ts'
-import { isDebugOn } from '../kernel/debug-gate.ts'
-import type { Config } from '../lib/env/config.ts'
-import { createFrameworkBundle } from './framework/framework-bundle.ts'
+import { type Bundle, type Config, createFrameworkBundle, isDebugOn } from 'sinfonietta'
 import { siteBundle } from './site/site-bundle.ts'
 
 /** The bundles of the application, in the order in which they are registered. Add yours to the list. */
@@ -12,7 +9,7 @@ export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
 
 /** Imports the bundles of development. Without debug they are not even loaded. */
 async function loadDevelopment(): Promise<readonly Bundle[]> {
-  const { makerBundle } = await import('./maker/maker-bundle.ts')
-  const { createProfilerBundle } = await import('./profiler/profiler-bundle.ts')
+  const { makerBundle } = await import('sinfonietta/console')
+  const { createProfilerBundle } = await import('sinfonietta/profiler')
   return [makerBundle, createProfilerBundle()]
 }

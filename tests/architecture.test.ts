@@ -7,7 +7,7 @@ const layers = ['lib', 'kernel', 'bundles', 'bin']
 /** Where a package may be imported: a file, or a folder. */
 const places: Readonly<Record<string, string>> = {
   'path-to-regexp': 'lib/routing/',
-  mitt: 'lib/signals.ts',
+  mitt: 'lib/create-signals.ts',
   handlebars: 'lib/view/view.ts',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
@@ -53,6 +53,8 @@ const layerOf = (file: string) => layers.indexOf(String(file.split('/')[0]))
 /** The package that a part of it is imported from: `@scope/name`, `highlight.js` for `highlight.js/lib/core`. */
 const packageOf = (name: string) => name.split('/', name.startsWith('@') ? 2 : 1).join('/')
 const isOwn = (name: string) => layers.some(layer => name.startsWith(`${layer}/`))
+/** An entry point of this package, which is imported by name. */
+const isEntry = (name: string) => packageOf(name) === 'sinfonietta'
 
 /** The imports that break a rule, as `file imports name`. */
 function importsThat(isOffence: (file: string, name: string) => boolean): string[] {
@@ -116,7 +118,7 @@ t.test('the rooms of the profiler import in their order', async t => {
 t.test('each package is imported in its place only, and is declared', async t => {
   const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const declared = Object.keys({ ...dependencies, ...peerDependencies })
-  const isPackage = (name: string) => !isOwn(name) && !name.startsWith('node:')
+  const isPackage = (name: string) => !isOwn(name) && !isEntry(name) && !name.startsWith('node:')
   t.strictSame(
     importsThat((file, name) => isPackage(name) && !isPlaceOf(name, file)),
     [],
@@ -128,6 +130,35 @@ t.test('each package is imported in its place only, and is declared', async t =>
     [],
     'each package is in package.json',
   )
+})
+
+t.test('only the application imports the package by name, and nothing else of it', async t => {
+  const isApplication = (file: string) => /^bundles\/(?:site\/|index\.ts$)/.test(file)
+  const application = [...imports].filter(([file]) => isApplication(file))
+  t.ok(application.length > 1, 'files of the application are found')
+  t.strictSame(
+    importsThat((file, name) => isEntry(name) && !isApplication(file)),
+    [],
+  )
+  t.strictSame(
+    importsThat((file, name) => isApplication(file) && isOwn(name) && !isApplication(name)),
+    [],
+  )
+})
+
+t.test('the entry points are the files of bin/exports, which contain exports only', async t => {
+  const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const files = Object.values<Record<string, string>>(exports).map(({ default: file = '', types }) => {
+    t.equal(types, file.replace(/js$/, 'd.ts'))
+    return file.replace(/^\.\/dist\/(.+)\.js$/, '$1.ts')
+  })
+  t.strictSame(files.toSorted(), sources.filter(file => file.startsWith('bin/exports/')).toSorted())
+  for (const file of files) {
+    const rest = readFileSync(file, 'utf8')
+      .replace(/^\/\/ .*$/gm, '')
+      .replace(/^export (?:type )?(?:\*|\{[^}]*\}) from '[^']+'$/gm, '')
+    t.equal(rest.trim(), '', file)
+  }
 })
 
 t.test('only the server and the list of statuses import node:http', async t => {

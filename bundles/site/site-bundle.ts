@@ -1,7 +1,5 @@
 import path from 'node:path'
-import type { Application, Bundle } from '../../kernel/bundle.ts'
-import { type Controller, currentRequest, defineController } from '../../kernel/controller.ts'
-import { Response } from '../../lib/http/response.ts'
+import { type Application, type Bundle, type Controller, currentRequest, defineController, Response } from 'sinfonietta'
 
 /** The public website: two pages. */
 export const siteBundle: Bundle = {

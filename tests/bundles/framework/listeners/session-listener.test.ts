@@ -2,9 +2,9 @@ import { t } from 'tap'
 import { SessionListener } from '#bundles/framework/listeners/session-listener.ts'
 import { CookieJar } from '#kernel/testing/cookie-jar.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
+import { createSignals } from '#lib/create-signals.ts'
 import { Response } from '#lib/http/response.ts'
 import { MemorySessionStore, type SessionStore } from '#lib/session/session-store.ts'
-import { createSignals } from '#lib/signals.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 function createListener({ store = new MemorySessionStore() as SessionStore, isDebug = true } = {}) {

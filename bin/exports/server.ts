@@ -1,0 +1,6 @@
+// For the programs of an application.
+export { Kernel, type KernelOptions } from '../../kernel/kernel.ts'
+export type { TlsIdentity } from '../../kernel/server/http-server.ts'
+export { NodeServer, type NodeServerOptions } from '../../kernel/server/node-server.ts'
+export { runConsole } from '../console.ts'
+export { serve } from '../serve.ts'

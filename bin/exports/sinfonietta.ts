@@ -1,0 +1,51 @@
+// For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
+export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+export {
+  type Argument,
+  asInteger,
+  asText,
+  type Controller,
+  type Conversion,
+  currentRequest,
+  defineController,
+  queryValue,
+  type RequestHandler,
+  routeParameter,
+  toController,
+} from '../../kernel/controller.ts'
+export { isDebugOn } from '../../kernel/debug-gate.ts'
+export {
+  AnswerableEvent,
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  ExceptionEvent,
+  FinishRequestEvent,
+  KernelEvent,
+  RequestEvent,
+  ResponseEvent,
+  TerminateEvent,
+  ViewEvent,
+} from '../../kernel/events.ts'
+export type { HttpKernel } from '../../kernel/http-kernel.ts'
+export type { RequestContext } from '../../kernel/request-context.ts'
+export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
+export type { Config } from '../../lib/env/config.ts'
+export { type CodedErrorClass, defineError, HttpError } from '../../lib/errors/http-error.ts'
+export { Event, type EventClass, EventDispatcher, type Listener } from '../../lib/event-dispatcher/event-dispatcher.ts'
+// An application adds its own names to KnownAttributes and SignalMap by declaration merging: TypeScript merges into
+// `export *` only, not into exports by name.
+export type * from '../../lib/http/attributes.ts'
+export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
+export { FileResponses } from '../../lib/http/file-response.ts'
+export { Headers } from '../../lib/http/headers.ts'
+export { preferredMediaType } from '../../lib/http/negotiation.ts'
+export { Request } from '../../lib/http/request.ts'
+export { Response } from '../../lib/http/response.ts'
+export type { Logger, LogLevel, LogRecord } from '../../lib/log/logger.ts'
+export type { RouteDefinition } from '../../lib/routing/route.ts'
+export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
+export type { Session } from '../../lib/session/session.ts'
+export type { SessionData, SessionStore } from '../../lib/session/session-store.ts'
+export type * from '../../lib/signals.ts'
+export { type Helper, HtmlFragment, type View, type ViewModel } from '../../lib/view/view.ts'
