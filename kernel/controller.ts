@@ -1,5 +1,6 @@
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
+import { asText, type Conversion } from '../lib/text/conversion.ts'
 import {
   KERNEL_ARGUMENT_MISSING,
   KERNEL_QUERY_VALUE_INVALID,
@@ -49,21 +50,6 @@ export function nameOfHandler({ name }: { readonly name: string }, route: string
 }
 
 const requestOnly: readonly Argument[] = [request => request]
-
-/** Converts text to a value; `undefined` if that is impossible. `expected` completes the sentence "it must be …". */
-export interface Conversion<value> {
-  readonly expected: string
-  convert(text: string): value | undefined
-}
-
-/** Keeps text as it is. */
-export const asText: Conversion<string> = { expected: 'text', convert: text => text }
-
-/** A safe integer. */
-export const asInteger: Conversion<number> = {
-  expected: 'an integer',
-  convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
-}
 
 /** The request itself. */
 export const currentRequest: Argument<Request> = request => request

@@ -3,10 +3,7 @@ export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 export {
   type Argument,
-  asInteger,
-  asText,
   type Controller,
-  type Conversion,
   currentRequest,
   defineController,
   queryValue,
@@ -48,4 +45,13 @@ export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { Session } from '../../lib/session/session.ts'
 export type { SessionData, SessionStore } from '../../lib/session/session-store.ts'
 export type * from '../../lib/signals.ts'
+export {
+  asFlag,
+  asInteger,
+  asListOf,
+  asOneOf,
+  asText,
+  asUrl,
+  type Conversion,
+} from '../../lib/text/conversion.ts'
 export { type Helper, HtmlFragment, type View, type ViewModel } from '../../lib/view/view.ts'

@@ -1,14 +1,9 @@
-import {
-  asInteger,
-  type Controller,
-  currentRequest,
-  defineController,
-  routeParameter,
-} from '../../kernel/controller.ts'
+import { type Controller, currentRequest, defineController, routeParameter } from '../../kernel/controller.ts'
 import type { DebugGate } from '../../kernel/debug-gate.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import { Response, statusText } from '../../lib/http/response.ts'
 import type { RouteDefinition } from '../../lib/routing/route.ts'
+import { asInteger } from '../../lib/text/conversion.ts'
 import type { View } from '../../lib/view/view.ts'
 import { renderErrorHtml } from './render-error.ts'
 

@@ -1,17 +1,11 @@
 import { Readable } from 'node:stream'
 import type { Application, Bundle } from '#kernel/bundle.ts'
-import {
-  asInteger,
-  type Controller,
-  currentRequest,
-  defineController,
-  queryValue,
-  routeParameter,
-} from '#kernel/controller.ts'
+import { type Controller, currentRequest, defineController, queryValue, routeParameter } from '#kernel/controller.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import type { RouteDefinition } from '#lib/routing/route.ts'
+import { asInteger } from '#lib/text/conversion.ts'
 
 /** Routes that show every behaviour of the kernel: those of the conformance cases, and some that only tests need. */
 export const probeBundle: Bundle = {

@@ -1,6 +1,5 @@
 import { t } from 'tap'
 import {
-  asInteger,
   type Controller,
   currentRequest,
   defineController,
@@ -12,6 +11,7 @@ import {
 import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
+import { asInteger } from '#lib/text/conversion.ts'
 
 function requestWith(attributes: Record<string, unknown>, target = '/'): Request {
   const request = createRequest(target)
@@ -71,12 +71,6 @@ t.test('a custom argument may have to be waited for', async t => {
     two,
   ])
   t.strictSame(await resolveArguments(controller, createRequest()), ['user', 2])
-})
-
-t.test('an integer is all digits, and can be counted with', async t => {
-  for (const text of ['1', '-5', '007']) t.equal(asInteger.convert(text), Number(text))
-  for (const text of ['', 'x', '1.5', '1e3', ' 1', '0x10', '99999999999999999999'])
-    t.equal(asInteger.convert(text), undefined, text)
 })
 
 t.test('a bad route value means no such page, a bad query value a bad request', async t => {

@@ -1,0 +1,65 @@
+/**
+ * Converts text to a value, for parameters of routes, queries and settings; `undefined` if that is impossible. `expected`
+ * completes the sentence "it must be …".
+ */
+export interface Conversion<value> {
+  readonly expected: string
+  /** The conversion of one entry, if the text is a list. */
+  readonly entry?: Conversion<unknown>
+  convert(text: string): value | undefined
+}
+
+/** Keeps text as it is. */
+export const asText: Conversion<string> = { expected: 'text', convert: text => text }
+
+/** A safe integer. */
+export const asInteger: Conversion<number> = {
+  expected: 'an integer',
+  convert: text => (/^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined),
+}
+
+const flags: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 'true', 'yes', 'on'].map(word => [word, true] as const),
+  ...['0', 'false', 'no', 'off'].map(word => [word, false] as const),
+])
+
+/** Yes or no: `1`, `true`, `yes`, `on`, or `0`, `false`, `no`, `off`, in lower case or in capitals. */
+export const asFlag: Conversion<boolean> = {
+  expected: 'a flag: 1, true, yes, on, or 0, false, no, off',
+  convert: text => flags.get(text.toLowerCase()),
+}
+
+/** The text of an absolute URL, also with a scheme of its own: `https://example.org`, `null://null`. */
+export const asUrl: Conversion<string> = {
+  expected: 'a URL such as https://example.org',
+  convert: text => (/^[a-z][a-z\d+.-]*:\/\/./i.test(text) && URL.canParse(text) ? text : undefined),
+}
+
+/** One of these texts, exactly: `asOneOf('small', 'large')`. */
+export function asOneOf<const choice extends string>(...choices: readonly choice[]): Conversion<choice> {
+  return {
+    expected: `one of ${choices.join(', ')}`,
+    convert: text => choices.find(choice => choice === text),
+  }
+}
+
+/** A list that is separated by commas: `asListOf(asInteger)`. Blanks around an entry, and empty entries, do not count. */
+export function asListOf<value>(entry: Conversion<value>): Conversion<readonly value[]> {
+  return {
+    expected: `a list, each entry ${entry.expected}`,
+    entry,
+    convert(text) {
+      const values = splitList(text).map(each => entry.convert(each))
+      const converted = values.filter(value => value !== undefined)
+      return converted.length === values.length ? Object.freeze(converted) : undefined
+    },
+  }
+}
+
+/** The entries of a text that {@link asListOf} converts. */
+export function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map(entry => entry.trim())
+    .filter(entry => entry !== '')
+}
