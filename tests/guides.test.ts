@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { startCopy } from './bin/site-process.ts'
@@ -17,10 +17,6 @@ import { GuideProject } from './support/guide-project.ts'
 
 const folder = 'docs/guides'
 const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
-
-/** The file that lists the bundles: each guide begins with the list of a clean clone. */
-const list = 'bundles/index.ts'
-const cleanList = readFileSync('tests/fixtures/bundles-index.txt', 'utf8')
 
 /** The address of servers in the guides; in a test each server has its own port. */
 const documented = '127.0.0.1:8000'
@@ -40,17 +36,12 @@ t.test('every block of code in the guides works as shown', async t => {
   for (const name of guides) {
     await t.test(name, async t => {
       const blocks = readGuide(path.join(folder, name))
-      project.write(list, cleanList)
+      project.reset()
       const files = writeFiles(blocks, project)
       for (const block of blocks) checkText(t, block, name, files, project)
       await followGuide(t, blocks, files, project)
     })
   }
-})
-
-t.test('the list of bundles is that of a clean clone, or has grown', async t => {
-  const lines = readFileSync(list, 'utf8').split('\n')
-  for (const line of cleanList.split('\n')) t.ok(lines.includes(line) || line.startsWith('  const bundles = '), line)
 })
 
 t.test('a block or a change that cannot be applied is an error', async t => {

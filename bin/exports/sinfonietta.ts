@@ -29,7 +29,14 @@ export type { RequestContext } from '../../kernel/request-context.ts'
 export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
 export type { Config } from '../../lib/env/config.ts'
 export { type CodedErrorClass, defineError, HttpError } from '../../lib/errors/http-error.ts'
-export { Event, type EventClass, EventDispatcher, type Listener } from '../../lib/event-dispatcher/event-dispatcher.ts'
+export {
+  type DispatchOptions,
+  Event,
+  type EventClass,
+  EventDispatcher,
+  type Listener,
+  type RegisteredListener,
+} from '../../lib/event-dispatcher/event-dispatcher.ts'
 // An application adds its own names to KnownAttributes and SignalMap by declaration merging: TypeScript merges into
 // `export *` only, not into exports by name.
 export type * from '../../lib/http/attributes.ts'

@@ -12,7 +12,36 @@ export interface Ran {
   readonly output: string
 }
 
-/** A copy of the project in which guides are followed, like a new clone. */
+/** The list of bundles with which each guide begins. */
+const list = `import { type Bundle, type Config, createFrameworkBundle, isDebugOn } from 'sinfonietta'
+import { homeBundle } from './home/home-bundle.ts'
+
+/** The bundles of the application, in the order in which they are registered. Add yours to the list. */
+export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
+  const bundles = [createFrameworkBundle(), homeBundle]
+  return isDebugOn(config) ? [...bundles, ...(await loadDevelopment())] : bundles
+}
+
+/** Imports the bundles of development. Without debug they are not even loaded. */
+async function loadDevelopment(): Promise<readonly Bundle[]> {
+  const { makerBundle } = await import('sinfonietta/console')
+  const { createProfilerBundle } = await import('sinfonietta/profiler')
+  return [makerBundle, createProfilerBundle()]
+}
+`
+
+const home = `import { type Bundle, Response } from 'sinfonietta'
+
+/** The home page. */
+export const homeBundle: Bundle = {
+  name: 'home',
+  register({ routes }) {
+    routes.add({ name: 'home', path: '/', controller: () => Response.html('<h1>Welcome</h1>') })
+  },
+}
+`
+
+/** An application in which guides are followed. */
 export class GuideProject {
   readonly directory: string
 
@@ -20,6 +49,13 @@ export class GuideProject {
     this.directory = t.testdir()
     copyProject(this.directory)
     for (const name of ['biome.json', '.gitignore', '.taprc']) cpSync(name, path.join(this.directory, name))
+    this.write('bundles/home/home-bundle.ts', home)
+    this.reset()
+  }
+
+  /** Undoes the changes of a guide in the list of bundles. */
+  reset(): void {
+    this.write('bundles/index.ts', list)
   }
 
   read(file: string): string {
