@@ -26,6 +26,9 @@ declare module '../lib/signals.ts' {
     'kernel.booted': undefined
     /** A session was read or changed, for the main request or one of its sub-requests. `request` is the main request. */
     'session.used': { readonly request: Request; readonly use: SessionUse }
+    'server.listening': { readonly url: string }
+    'server.draining': undefined
+    'server.closed': undefined
   }
 }
 

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For bundles that add commands to bin/console, and for the list of bundles: the commands that generate code.
 export { makerBundle } from '../../bundles/maker/maker-bundle.ts'
 export {

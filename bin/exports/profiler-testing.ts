@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For tests that check the profiles of requests.
 export {
   createProfiledTestKernel,

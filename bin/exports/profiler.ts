@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For the list of bundles, and for bundles that add collectors and finding rules to the profiler.
 export type { Profile } from '../../bundles/profiler/profile/profile.ts'
 export { createProfilerBundle, type ProfilerOptions } from '../../bundles/profiler/profiler-bundle.ts'

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For the programs of an application.
 export { Kernel, type KernelOptions } from '../../kernel/kernel.ts'
 export type { TlsIdentity } from '../../kernel/server/http-server.ts'

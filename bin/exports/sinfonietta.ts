@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
@@ -25,6 +26,7 @@ export {
   ViewEvent,
 } from '../../kernel/events.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
+export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'
 export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
 export type { Config } from '../../lib/env/config.ts'

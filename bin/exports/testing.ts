@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 // For tests of a bundle, without a network and without a profiler.
 export {
   type ClientRequestInit,

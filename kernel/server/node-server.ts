@@ -16,14 +16,6 @@ import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts
 import { type ClosingTimes, closeServer, createServer, type TlsIdentity } from './http-server.ts'
 import { type OnStreamFailure, toNode } from './to-node.ts'
 
-declare module '../../lib/signals.ts' {
-  interface SignalMap {
-    'server.listening': { readonly url: string }
-    'server.draining': undefined
-    'server.closed': undefined
-  }
-}
-
 /** The services of an application that a server uses. */
 export interface ServedApplication {
   readonly kernel: HttpKernel

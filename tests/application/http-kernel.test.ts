@@ -3,7 +3,7 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
-import type { RequestHandler } from '#kernel/controller.ts'
+import { defineController, type RequestHandler } from '#kernel/controller.ts'
 import { ExceptionEvent, RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
@@ -186,11 +186,8 @@ t.test('200 overlapping requests do not see anything of one another', async t =>
 
 t.test('arguments that are waited for are waited for', async t => {
   const { kernel, request } = createBareKernel()
-  request.attributes.set('_controller', {
-    name: 'waits',
-    arguments: [async () => 'later'],
-    call: (value: string) => new Response(value),
-  })
+  const controller = defineController('waits', [async () => 'later'], value => new Response(value))
+  request.attributes.set('_controller', controller)
   t.equal((await kernel.handle(request)).body, 'later')
 })
 

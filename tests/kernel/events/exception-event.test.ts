@@ -68,7 +68,7 @@ t.test('without a listener that answers, a main request gets the last resort, an
   t.equal(response.status, 500)
   t.equal(response.body, 'Internal Server Error\n')
   const sub = createFailing()
-  await t.rejects(sub.kernel.forward(sub.request, sub.request.attributes.get('_controller')), failure)
+  await t.rejects(sub.kernel.forward(sub.request, sub.request.attributes.get('_controller') ?? ''), failure)
   t.strictSame(sub.sequence.slice(-2), ['kernel.exception (sub)', 'kernel.finish_request (sub)'])
 })
 

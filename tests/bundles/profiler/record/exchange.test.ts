@@ -116,7 +116,7 @@ t.test('the request', async t => {
       ['error_controller', 'error_controller'],
       [{ name: 'item', arguments: [], call: () => undefined }, 'item'],
       [() => undefined, 'anonymous'],
-    ]) {
+    ] as const) {
       request.attributes.set('_controller', controller)
       t.strictSame(collectRequest(request).attributes[0], ['_controller', name])
     }
