@@ -155,7 +155,7 @@ t.test('the entry points are the files of bin/exports, which contain exports onl
   t.strictSame(files.toSorted(), sources.filter(file => file.startsWith('bin/exports/')).toSorted())
   for (const file of files) {
     const rest = readFileSync(file, 'utf8')
-      .replace(/^\/\/ .*$/gm, '')
+      .replace(/^\/{2,3} .*$/gm, '')
       .replace(/^export (?:type )?(?:\*|\{[^}]*\}) from '[^']+'$/gm, '')
     t.equal(rest.trim(), '', file)
   }
