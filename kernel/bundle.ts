@@ -40,6 +40,17 @@ export interface Bundle {
    * are not: a page that explains a failing listener must not fail with it.
    */
   readonly isCore?: boolean
+  /**
+   * The absolute path of a folder with templates, whose names begin with the name of the bundle. A file of the same name in
+   * the application's `templates/<name of the bundle>/` comes first. A bundle of an application has its templates there, and
+   * needs no folder.
+   */
+  readonly templates?: string
+  /**
+   * The absolute path of the folder whose files are served below `/assets/<name of the bundle>/`. For a bundle that names
+   * no folder for its templates either, the default is the application's `bundles/<name of the bundle>/assets`, if it exists.
+   */
+  readonly assets?: string
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
@@ -50,7 +61,7 @@ export interface Bundle {
 /** The services on which an application is built. */
 export interface Foundation {
   readonly config: Config
-  /** The root of the project, with templates, `var/` and sources. */
+  /** The root of the application, with its bundles, templates, settings and `var/`. */
   readonly directory: string
   readonly dispatcher: EventDispatcher
   readonly view: View

@@ -14,6 +14,7 @@ import type { Redactor } from '../lib/redact/redactor.ts'
 import { RouteCollection } from '../lib/routing/route.ts'
 import { SecretPaths } from '../lib/routing/secret-paths.ts'
 import { UrlGenerator } from '../lib/routing/url-generator.ts'
+import type { TemplateFolder } from '../lib/view/template-files.ts'
 import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller-resolver.ts'
@@ -27,7 +28,7 @@ import { RequestContext } from './request-context.ts'
 /** The options of a kernel. */
 export interface KernelOptions {
   readonly config: Config
-  /** The root of the project. */
+  /** The root of the application. */
   readonly directory: string
   readonly bundles: readonly Bundle[]
   readonly logger: Logger
@@ -54,7 +55,7 @@ export class Kernel {
 
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
-   * nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN
+   * nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE
    */
   static async assemble({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
     const names = bundles.map(({ name }) => name)
@@ -66,7 +67,7 @@ export class Kernel {
       config,
       directory,
       dispatcher: createEventDispatcher(),
-      view: createView(path.join(directory, 'templates'), { folders: names }),
+      view: createView(findTemplateFolders(directory, bundles), names),
       context: new RequestContext(),
       logger,
       redactor,
@@ -94,7 +95,7 @@ export class Kernel {
       ...foundation,
       routes,
       urls: new UrlGenerator(routes),
-      files: new StaticFiles(),
+      files: createStaticFiles(directory, bundles),
       controllers,
       kernel: new HttpKernel({ ...foundation, controllers, isolation }),
     }
@@ -135,6 +136,30 @@ export class Kernel {
     }
     if (failures.length > 0) throw failures[0]
   }
+}
+
+/**
+ * The folders with templates, the application's first. In the repository of the package, its bundles name folders that
+ * are part of the application's.
+ */
+function findTemplateFolders(directory: string, bundles: readonly Bundle[]): TemplateFolder[] {
+  const own = path.join(directory, 'templates')
+  const isOwn = (folder: string, name: string) => path.resolve(folder) === path.join(own, name)
+  const others = bundles.flatMap(({ name, templates }) =>
+    templates === undefined || isOwn(templates, name) ? [] : { path: templates, bundle: name },
+  )
+  return [{ path: own }, ...others]
+}
+
+function createStaticFiles(directory: string, bundles: readonly Bundle[]): StaticFiles {
+  const files = new StaticFiles()
+  for (const { assets, name, templates } of bundles) {
+    if (assets !== undefined) files.add(name, assets)
+    else if (templates === undefined) {
+      files.add(name, path.join(directory, 'bundles', name, 'assets'), { isOptional: true })
+    }
+  }
+  return files
 }
 
 function decorate(bundle: Bundle, foundation: Foundation): Foundation {

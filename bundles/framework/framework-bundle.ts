@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Application, Bundle } from '../../kernel/bundle.ts'
 import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
+import { packageDirectory } from '../../lib/package.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
@@ -27,11 +28,16 @@ import { addViewHelpers } from './view-helpers.ts'
  * the list of bundles.
  */
 export function createFrameworkBundle(): Bundle {
-  return { name: 'framework', isCore: true, register }
+  return {
+    name: 'framework',
+    isCore: true,
+    templates: path.join(packageDirectory, 'templates/framework'),
+    assets: path.join(packageDirectory, 'bundles/framework/assets'),
+    register,
+  }
 }
 
 function register(app: Application): void {
-  app.files.add('framework', path.join(app.directory, 'bundles/framework/assets'))
   app.controllers.register('error_controller', createErrorController(app))
   addViewHelpers(app)
   addListeners(app)

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Output } from '../../lib/console/output.ts'
+import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
 import { createName, type Name, parseName } from './name.ts'
 import { carryOut } from './plan.ts'
@@ -50,7 +51,7 @@ export function makeBundle(directory: string, input: CommandInput, output: Outpu
   }
   const file = `${folder}/${name.kebab}-bundle.ts`
   const test = `tests/${folder}/${name.kebab}-bundle.test.ts`
-  const fill = (skeleton: string) => fillSkeleton(directory, skeleton, replaceBundle(name))
+  const fill = (skeleton: string) => fillSkeleton(skeleton, replaceBundle(name))
   const files = [
     { path: file, text: fill('bundle.ts.txt') },
     { path: test, text: fill('bundle.test.ts.txt') },
@@ -76,8 +77,7 @@ export function makeCollector(directory: string, input: CommandInput, output: Ou
   const { file, name: bundle, text } = chooseBundle(directory, input)
   const path = `bundles/${bundle.kebab}/${name.kebab}-collector`
   const test = `tests/${path}.test.ts`
-  const fill = (skeleton: string) =>
-    fillSkeleton(directory, skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const fill = (skeleton: string) => fillSkeleton(skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
   const files = [
     { path: `${path}.ts`, text: fill('collector.ts.txt') },
     { path: `templates/${bundle.kebab}/${name.kebab}-panel.hbs`, text: fill('collector.hbs') },
@@ -106,8 +106,8 @@ export function makeListener(directory: string, input: CommandInput, output: Out
   const test = `tests/${path}.test.ts`
   const replacements = { ...replaceBundle(bundle), ...replaceName(name), ...replaceEvent(event) }
   const files = [
-    { path: `${path}.ts`, text: fillSkeleton(directory, 'listener.ts.txt', replacements) },
-    { path: test, text: fillSkeleton(directory, 'listener.test.ts.txt', replacements) },
+    { path: `${path}.ts`, text: fillSkeleton('listener.ts.txt', replacements) },
+    { path: test, text: fillSkeleton('listener.test.ts.txt', replacements) },
   ]
   const added = createImport(`${name.pascal}Listener`, `./${name.kebab}-listener.ts`)
   const change = registerInBundle(text, added, `new ${name.pascal}Listener().subscribe(app.dispatcher)`)
@@ -138,8 +138,7 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
   }
   const path = `bundles/${bundle.kebab}/${name.kebab}-page`
   const test = `tests/${path}.test.ts`
-  const fill = (skeleton: string) =>
-    fillSkeleton(directory, skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const fill = (skeleton: string) => fillSkeleton(skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
   const files = [
     { path: `${path}.ts`, text: fill('page.ts.txt') },
     { path: `templates/${bundle.kebab}/${name.kebab}.hbs`, text: fill('page.hbs') },
@@ -165,8 +164,8 @@ export function replaceName({ camel, kebab, pascal, snake, title }: Name): Repla
 }
 
 /** Fills in a skeleton: replaces its names, and sorts its imports. */
-export function fillSkeleton(directory: string, skeleton: string, replacements: Replacements): string {
-  const text = readFileSync(path.join(directory, 'bundles/maker/skeletons', skeleton), 'utf8')
+export function fillSkeleton(skeleton: string, replacements: Replacements): string {
+  const text = readFileSync(path.join(packageDirectory, 'bundles/maker/skeletons', skeleton), 'utf8')
   // In one pass, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
   const pattern = new RegExp(known.map(word => word.replace(/[().]/g, '\\$&')).join('|'), 'g')

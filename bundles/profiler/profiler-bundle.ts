@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
-import { version } from '../../lib/package.ts'
+import { packageDirectory, version } from '../../lib/package.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replayer.ts'
@@ -47,6 +47,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   return {
     name: 'profiler',
     isCore: true,
+    templates: path.join(packageDirectory, 'templates/profiler'),
 
     decorate(foundation) {
       const { debugGate, lastResort, redactor } = foundation
@@ -112,8 +113,8 @@ function createStorage({ directory, logger }: Foundation): ProfileStorage {
   })
 }
 
-function createAssets({ directory, signals }: Foundation): Assets {
-  const folder = path.join(directory, 'bundles/profiler/assets')
+function createAssets({ signals }: Foundation): Assets {
+  const folder = path.join(packageDirectory, 'bundles/profiler/assets')
   const assets = new Assets(path.join(folder, 'styles'), folder, path.join(import.meta.dirname, 'client'))
   signals.on('files.changed', () => assets.forget())
   return assets

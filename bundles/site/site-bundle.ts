@@ -1,11 +1,9 @@
-import path from 'node:path'
 import { type Application, type Bundle, type Controller, currentRequest, defineController, Response } from 'sinfonietta'
 
 /** The public website: two pages. */
 export const siteBundle: Bundle = {
   name: 'site',
   register(app) {
-    app.files.add('site', path.join(app.directory, 'bundles/site/assets'))
     app.routes.add({
       name: 'star_photo_booth',
       path: '/star-photo-booth',

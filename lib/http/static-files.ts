@@ -15,16 +15,18 @@ const root = '/assets/'
 
 /** Files that are served without a controller. The folders are listed once: no path is built from a request. */
 export class StaticFiles {
-  readonly #directories = new Map<string, string>()
+  readonly #directories = new Map<string, Directory>()
   #files = new Map<string, string>()
   #urls = new Map<string, string>()
 
   /**
-   * Serves the files in and below a directory under `/assets/<name>/`, but no hidden files and no backups.
+   * Serves the files in and below a directory under `/assets/<name>/`, but no hidden files and no backups. An optional
+   * directory may be missing.
+   *
    * @throws HTTP_ASSETS_UNREADABLE
    */
-  add(name: string, directory: string): void {
-    this.#directories.set(name, directory)
+  add(name: string, directory: string, { isOptional = false }: { readonly isOptional?: boolean } = {}): void {
+    this.#directories.set(name, { path: directory, isOptional })
     this.load()
   }
 
@@ -64,23 +66,29 @@ export function versionOf(digest: string): string {
   return digest.slice(0, 8)
 }
 
-function listFiles(name: string, directory: string): [string, string][] {
+interface Directory {
+  readonly path: string
+  readonly isOptional: boolean
+}
+
+function listFiles(name: string, directory: Directory): [string, string][] {
   return readEntries(name, directory)
     .filter(entry => entry.isFile())
-    .map(entry => path.relative(directory, path.join(entry.parentPath, entry.name)).split(path.sep))
+    .map(entry => path.relative(directory.path, path.join(entry.parentPath, entry.name)).split(path.sep))
     .filter(segments => !segments.some(segment => unpublished.test(segment)))
-    .map(segments => [`${root}${name}/${segments.join('/')}`, path.join(directory, ...segments)])
+    .map(segments => [`${root}${name}/${segments.join('/')}`, path.join(directory.path, ...segments)])
 }
 
 /** Files and folders that begin with a dot (`.git`, `.env`), and the backups of editors and tools. */
 const unpublished = /^\.|~$|^#.*#$|\.(?:bak|backup|old|orig|rej|save|sw[l-p]|tmp)$/i
 
-function readEntries(name: string, directory: string) {
+function readEntries(name: string, { isOptional, path: directory }: Directory) {
   try {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
   } catch (error) {
     // Errors of node have a code.
     const { code } = error as NodeJS.ErrnoException
+    if (isOptional && code === 'ENOENT') return []
     throw new HTTP_ASSETS_UNREADABLE([name, directory, String(code)], { cause: error })
   }
 }

@@ -1,7 +1,10 @@
 import { type CodedErrorClass, defineError } from '../errors/http-error.ts'
 
-export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, directory: string, suggestion: string]> =
-  defineError('VIEW_TEMPLATE_UNKNOWN', 500, 'There is no template "%s.hbs" in %s%s.')
+export const VIEW_TEMPLATE_UNKNOWN: CodedErrorClass<[name: string, folders: string, suggestion: string]> = defineError(
+  'VIEW_TEMPLATE_UNKNOWN',
+  500,
+  'There is no template "%s.hbs" in %s%s.',
+)
 
 export const VIEW_TEMPLATE_INVALID: CodedErrorClass<[mistakes: string]> = defineError(
   'VIEW_TEMPLATE_INVALID',
@@ -25,4 +28,10 @@ export const VIEW_HELPER_TAKEN: CodedErrorClass<[name: string, reason: string]> 
   'VIEW_HELPER_TAKEN',
   500,
   'The helper "%s" cannot be added: %s. Choose another name.',
+)
+
+export const VIEW_FOLDER_UNREADABLE: CodedErrorClass<[folder: string, reason: string]> = defineError(
+  'VIEW_FOLDER_UNREADABLE',
+  500,
+  'The folder of templates %s cannot be read (%s).',
 )

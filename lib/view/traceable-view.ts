@@ -1,4 +1,5 @@
 import type { Request } from '../http/request.ts'
+import type { TemplateFile } from './template-files.ts'
 import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Records renders. The request is present if it was passed to the view. */
@@ -53,8 +54,8 @@ class TraceableView implements View {
     this.#inner.load()
   }
 
-  names(): Iterable<string> {
-    return this.#inner.names()
+  files(): readonly TemplateFile[] {
+    return this.#inner.files()
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
-import { findMistakes, inlinePartials, listNodes, type Node } from './check-template.ts'
-import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_INVALID, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
+import { checkTemplates, type TemplateEngine } from './check-templates.ts'
+import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
+import { foldersFor, listTemplates, readTemplate, type TemplateFile, type TemplateFolder } from './template-files.ts'
 
 /** Loaded with the first template, because most console commands need none. */
 function loadHandlebars(): typeof Handlebars {
@@ -44,12 +44,12 @@ export interface View {
   /**
    * Reads and checks all templates, also if they were read before. Without this call the first render does it.
    *
-   * @throws VIEW_TEMPLATE_INVALID with every mistake
+   * @throws VIEW_TEMPLATE_INVALID with every mistake; VIEW_FOLDER_UNREADABLE
    */
   load(): void
 
-  /** The sorted names of the loaded templates. */
-  names(): Iterable<string>
+  /** The files of the loaded templates, sorted by name. */
+  files(): readonly TemplateFile[]
 
   /**
    * Renders a template. Its name is the path without `.hbs`. Returns a promise only if the page has to wait for a
@@ -63,15 +63,13 @@ export interface View {
 /** Replaces the function of a template by another one, for pages and partials. */
 export type TemplateDecorator = (name: string, template: Template) => Template
 
-/** The options of a view. */
-export interface ViewOptions {
-  /** The folders with templates, besides the directory itself; all folders by default. */
-  readonly folders?: readonly string[]
-}
-
-/** Creates a view of the `.hbs` files in and below a directory. Each file is also a partial under its name. */
-export function createView(directory: string, options: ViewOptions = {}): View {
-  return new HandlebarsView(directory, options)
+/**
+ * Creates a view of the `.hbs` files in and below some folders. The first folder is that of the application. The template
+ * of a name is in the first folder that has it. Each template is also a partial under its name. `bundles` are the names
+ * of the folders that are read in the application's folder; all by default.
+ */
+export function createView(folders: readonly TemplateFolder[], bundles?: readonly string[]): View {
+  return new HandlebarsView(folders, bundles)
 }
 
 /** The helpers of Handlebars, which cannot be replaced. */
@@ -92,16 +90,20 @@ type PartialOptions = Handlebars.RuntimeOptions
 type Pending = Map<string, Promise<string>>
 
 class HandlebarsView implements View {
-  readonly #directory: string
-  readonly #folders: readonly string[] | undefined
+  readonly #folders: readonly TemplateFolder[]
+  readonly #bundles: readonly string[] | undefined
+  /** The application's directory, or its equivalent in a test. */
+  readonly #root: string
   readonly #decorators: TemplateDecorator[] = []
   readonly #helpers = new Map<string, Helper>()
+  #files: readonly TemplateFile[] = []
   #templates: ReadonlyMap<string, Template> | undefined
   #partialOptions: PartialOptions = {}
 
-  constructor(directory: string, { folders }: ViewOptions) {
-    this.#directory = directory
+  constructor(folders: readonly TemplateFolder[], bundles: readonly string[] | undefined) {
     this.#folders = folders
+    this.#bundles = bundles
+    this.#root = path.dirname(String(folders[0]?.path))
   }
 
   addHelper(name: string, helper: Helper): void {
@@ -121,8 +123,9 @@ class HandlebarsView implements View {
   #read(): ReadonlyMap<string, Template> {
     const handlebars = loadHandlebars().create()
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
-    const sources = readTemplates(this.#directory, this.#folders)
-    check(handlebars, sources)
+    const files = listTemplates(this.#folders, this.#bundles)
+    const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
+    checkTemplates(files, sources, toEngine(handlebars), this.#root)
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
@@ -132,20 +135,22 @@ class HandlebarsView implements View {
     }
     const templates = new Map([...sources].map(([name, source]) => [name, compile(name, source)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
+    this.#files = files
     this.#templates = templates
     this.#partialOptions = capturePartialOptions(handlebars)
     return templates
   }
 
-  names(): Iterable<string> {
-    return this.#templates?.keys() ?? []
+  files(): readonly TemplateFile[] {
+    return this.#files
   }
 
   render(name: string, model: ViewModel, request?: Request): string | Promise<string> {
     const templates = this.#templates ?? this.#read()
     const template = templates.get(name)
     if (template === undefined) {
-      throw new VIEW_TEMPLATE_UNKNOWN([name, this.#directory, suggestNames(name, templates.keys())])
+      const folders = foldersFor(name, this.#folders).join(' and ')
+      throw new VIEW_TEMPLATE_UNKNOWN([name, folders, suggestNames(name, templates.keys())])
     }
     const pending: Pending = new Map()
     let page: string
@@ -174,47 +179,12 @@ function capturePartialOptions(handlebars: typeof Handlebars): PartialOptions {
   return captured
 }
 
-function readTemplates(directory: string, folders: readonly string[] | undefined): Map<string, string> {
-  const isWanted = (file: string) => {
-    const [folder = '', ...rest] = file.split(path.sep)
-    return folders === undefined || rest.length === 0 || folders.includes(folder)
-  }
-  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(
-    file => file.endsWith('.hbs') && isWanted(file),
-  )
-  return new Map(
-    files.sort().map(file => {
-      const name = file.slice(0, -'.hbs'.length).replaceAll(path.sep, '/')
-      return [name, readFileSync(path.join(directory, file), 'utf8')]
-    }),
-  )
-}
-
-/** Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. */
-function check(handlebars: typeof Handlebars, sources: ReadonlyMap<string, string>): void {
-  const mistakes: string[] = []
-  const parsed = new Map<string, readonly Node[]>()
-  for (const [name, source] of sources) {
-    try {
-      // The handling of white space does not matter for the check.
-      parsed.set(name, listNodes(handlebars.parseWithoutProcessing(source)))
-    } catch (error) {
-      mistakes.push(`${name}.hbs: ${explain((error as Error).message)}`)
-    }
-  }
-  const known = {
-    templates: new Set([...sources.keys(), ...[...parsed.values()].flatMap(inlinePartials)]),
+function toEngine(handlebars: typeof Handlebars): TemplateEngine {
+  return {
+    // The handling of white space does not matter for the check.
+    parse: source => handlebars.parseWithoutProcessing(source),
     helpers: new Set(Object.keys(handlebars.helpers)),
   }
-  for (const [name, nodes] of parsed) {
-    for (const mistake of findMistakes(nodes, known)) mistakes.push(`${name}.hbs: ${mistake}`)
-  }
-  if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
-}
-
-/** At the end of a file, an error of the grammar mostly means that a block has no end. */
-function explain(message: string): string {
-  return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
 }
 
 /** Converts a helper to one of Handlebars. No other code uses SafeString. */

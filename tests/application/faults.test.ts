@@ -21,7 +21,7 @@ import {
 } from '#tests/application/faulty-bundle.ts'
 import { lifecycle } from '#tests/support/lifecycle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
-import { createProject, linkProject } from '#tests/support/project.ts'
+import { createProject } from '#tests/support/project.ts'
 
 const events = lifecycle.map(({ eventName }) => eventName)
 
@@ -209,7 +209,7 @@ for (const environment of ['dev', 'prod']) {
   })
 
   t.test(`${environment}: a session that cannot be saved is logged once, and its response is complete`, async t => {
-    const directory = linkProject(t)
+    const directory = t.testdir()
     mkdirSync(path.join(directory, 'var'))
     writeFileSync(path.join(directory, 'var/sessions'), 'no directory')
     const { ask, records, storage } = await startSite(t, environment, { directory })

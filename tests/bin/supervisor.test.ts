@@ -95,7 +95,7 @@ t.test('mistakes in templates are printed, and the old templates stay in use', a
   const before = await page()
   const restore = add(template, '{{> nowhere}}')
   await site.until(
-    /Templates cannot be used:\nsite\/partnership\.hbs: line \d+: there is no partial "nowhere"\nWhat was read before/,
+    /Templates cannot be used:\ntemplates\/site\/partnership\.hbs: line \d+: there is no partial "nowhere"\nWhat was read before/,
   )
   t.equal(await page(), before)
   restore()
@@ -210,7 +210,7 @@ t.test('after a mistake in a template at the start the supervisor waits for a ch
   const restore = add(template, '{{#if}}')
   await site.until(/Templates cannot be used/)
   add(bundle, '\n// a change\n')
-  await site.until(/Templates cannot be used:\nsite\/partnership\.hbs:[\s\S]*waiting for a change/)
+  await site.until(/Templates cannot be used:\ntemplates\/site\/partnership\.hbs:[\s\S]*waiting for a change/)
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')

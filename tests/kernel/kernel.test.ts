@@ -1,9 +1,14 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
+import { Kernel } from '#kernel/kernel.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import { silentLogger } from '#kernel/testing/event-factories.ts'
+import { parseConfig } from '#lib/env/config.ts'
 import { CONFIG_INVALID } from '#lib/env/errors.ts'
 import { Response } from '#lib/http/response.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -103,6 +108,58 @@ t.test('a folder of assets that is missing is named, with its bundle', async t =
       /^The bundle "shop" failed in register\(\): The static files of the bundle "shop" .*nowhere .*\(ENOENT\)\.$/,
     cause: { code: 'HTTP_ASSETS_UNREADABLE', cause: { code: 'ENOENT' } },
   })
+})
+
+t.test('templates and assets of a bundle: in its own folders, or in those of the application', async t => {
+  const directory = t.testdir({
+    shop: { templates: { 'price.hbs': 'price', 'tax.hbs': 'tax' }, assets: { 'shop.css': 'a{}' } },
+    tools: { 'tool.hbs': 'tool' },
+    application: {
+      templates: { shop: { 'tax.hbs': 'my tax' }, home: { 'page.hbs': 'home' }, idle: { 'page.hbs': '{{#if' } },
+      bundles: { home: { assets: { 'home.css': 'b{}' } }, tools: { assets: { 'secret.css': '' } } },
+    },
+  })
+  const register = () => {}
+  const { app, close } = await createTestKernel({
+    bundles: [
+      { name: 'shop', templates: `${directory}/shop/templates`, assets: `${directory}/shop/assets`, register },
+      { name: 'home', register },
+      { name: 'bare', register },
+      // It names a folder for its templates, and none for assets.
+      { name: 'tools', templates: `${directory}/tools`, register },
+    ],
+    directory: `${directory}/application`,
+  })
+  const names = ['shop/price', 'shop/tax', 'home/page', 'tools/tool']
+  t.strictSame(
+    names.map(name => app.view.render(name, {})),
+    ['price', 'my tax', 'home', 'tool'],
+  )
+  const urls = ['shop/shop.css', 'home/home.css', 'tools/secret.css'].map(name => app.files.url(name))
+  t.match(urls, [/^\/assets\/[0-9a-f]{8}\/shop\/shop\.css$/, /home\.css$/, undefined])
+  await close()
+  const assets = `${directory}/nowhere`
+  await t.rejects(boot(t, [{ name: 'shop', assets, register }]), {
+    code: 'HTTP_ASSETS_UNREADABLE',
+    message: /"shop".*nowhere/,
+  })
+})
+
+t.test('a folder for assets that appears later is read with a reload', async t => {
+  const directory = t.testdir({})
+  const kernel = await Kernel.boot({
+    config: parseConfig({ APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' }),
+    directory,
+    bundles: [{ name: 'home', register() {} }],
+    logger: silentLogger,
+    redactor: new Redactor({}),
+  })
+  t.equal(kernel.app.files.url('home/home.css'), undefined)
+  mkdirSync(`${directory}/bundles/home/assets`, { recursive: true })
+  writeFileSync(`${directory}/bundles/home/assets/home.css`, '')
+  kernel.reload()
+  t.match(kernel.app.files.url('home/home.css'), /home\.css$/)
+  await kernel.close()
 })
 
 t.test('a collector with the name of another is refused, in any order', async t => {

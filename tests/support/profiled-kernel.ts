@@ -13,12 +13,12 @@ import {
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
 import type { PanelSubject, ProfilePanel } from '#bundles/profiler/web/panels/panel.ts'
-import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { createHandlerBundle } from './handler-bundle.ts'
 import { probeBundle } from './probe-bundle.ts'
+import { portableSite } from './project.ts'
 
 /** The options of a profiled kernel, which has the framework, the profiler, the site and the probe routes. */
 export interface ProfiledInit extends Partial<ProfiledTestKernelOptions> {
@@ -53,7 +53,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
     // Coverage would be reset.
     cpuSampler: new CpuSampler({ keepsCode: true }),
     ...options,
-    bundles: [createFrameworkBundle(), siteBundle, probeBundle, ...own, ...bundles],
+    bundles: [createFrameworkBundle(), portableSite, probeBundle, ...own, ...bundles],
   })
   const { storage } = kernel
   t.teardown(() => kernel.close())

@@ -1,13 +1,11 @@
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import type { Test } from 'tap'
+import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 
-/** Makes a project in a directory: our templates and assets, and templates of the test's own by their names. */
-export function createProject(directory: string, templates: Readonly<Record<string, string>>): string {
-  for (const folder of ['templates', 'bundles']) {
-    cpSync(folder, path.join(directory, folder), { recursive: true })
-  }
-  for (const [name, text] of Object.entries(templates)) {
+/** Writes files of an application, by their names, in its directory; returns the directory. */
+export function createProject(directory: string, files: Readonly<Record<string, string>>): string {
+  for (const [name, text] of Object.entries(files)) {
     const file = path.join(directory, name)
     mkdirSync(path.dirname(file), { recursive: true })
     writeFileSync(file, text)
@@ -15,10 +13,9 @@ export function createProject(directory: string, templates: Readonly<Record<stri
   return directory
 }
 
-/** Makes the directory of a project with our templates and assets, and a `var` of its own. */
-export function linkProject(t: Test): string {
-  return t.testdir({
-    templates: t.fixture('symlink', path.resolve('templates')),
-    bundles: t.fixture('symlink', path.resolve('bundles')),
-  })
+/** The site, also for applications in other directories: it names its folders, as the bundle of a package does. */
+export const portableSite: Bundle = {
+  ...siteBundle,
+  templates: path.resolve('templates/site'),
+  assets: path.resolve('bundles/site/assets'),
 }

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs'
-import path from 'node:path'
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
+import type { Column } from '../../../lib/console/table.ts'
+import { showPath } from '../../../lib/text/show-path.ts'
 
 /** Creates the command that checks all templates, and lists them. */
 export function createDebugTemplates({ directory, view }: Pick<Foundation, 'directory' | 'view'>): ConsoleCommand {
@@ -16,14 +17,28 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
     run({ arguments: { filter = '' } }, output) {
       // Its error names every mistake.
       view.load()
-      const all = [...view.names()].map(name => ({ name, file: `templates/${name}.hbs` }))
-      const found = all.filter(({ name }) => name.includes(filter))
-      const templates = found.map(each => ({ ...each, bytes: statSync(path.join(directory, each.file)).size }))
-      const table = {
-        columns: [{ title: 'Template' }, { title: 'File', isOptional: true }, { title: 'Bytes', align: 'right' }],
-        rows: templates.map(({ bytes, file, name }) => [name, file, bytes.toLocaleString('en')]),
-      } as const
-      output.print({ blocks: [{ kind: 'table', table }], json: templates })
+      const all = view.files()
+      const templates = all
+        .filter(({ name }) => name.includes(filter))
+        .map(({ file, name, replaces }) => ({
+          name,
+          file: showPath(file, directory),
+          ...(replaces !== undefined && { replaces: showPath(replaces, directory) }),
+          bytes: statSync(file).size,
+        }))
+      const hasReplaced = templates.some(({ replaces }) => replaces !== undefined)
+      const columns: readonly Column[] = [
+        { title: 'Template' },
+        { title: 'File', isOptional: true },
+        ...(hasReplaced ? [{ title: 'Replaces', isOptional: true }] : []),
+        { title: 'Bytes', align: 'right' },
+      ]
+      const rows = templates.map(({ bytes, file, name, replaces = '' }) => [
+        ...[name, file],
+        ...(hasReplaced ? [replaces] : []),
+        bytes.toLocaleString('en'),
+      ])
+      output.print({ blocks: [{ kind: 'table', table: { columns, rows } }], json: templates })
       output.note(`${all.length} templates have no mistakes.`, 'ok')
       return exitCodes.success
     },

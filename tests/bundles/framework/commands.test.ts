@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -239,12 +240,24 @@ t.test('debug:templates lists templates, and reports their mistakes', async t =>
   t.equal(code, 0)
   t.match(stdout, /^site\/header +templates\/site\/header\.hbs +\d+$/m)
   t.match(stderr, /^\d+ templates have no mistakes\.$/m)
-  t.match((await run('debug:templates')).stdout, /^site\/footer /m)
+  const all = await run('debug:templates')
+  t.match(all.stdout, /^site\/footer /m)
+  t.notMatch(all.stdout, 'Replaces', 'the application is the package: nothing is replaced')
+  const own = createProject(t.testdir(), {
+    'templates/framework/error.hbs': '<h1>{{title}}</h1>',
+    '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',
+  })
+  const replaced = await run('debug:templates', { directory: own })
+  const ours = path.resolve('templates/framework/error.hbs')
+  t.match(replaced.stdout, /^Template +File +Replaces +Bytes$/m)
+  t.match(replaced.stdout, `framework/error  templates/framework/error.hbs  ${ours}     18\n`)
+  const json = JSON.parse((await run('debug:templates --json', { directory: own })).stdout)
+  t.strictSame(json, [{ name: 'framework/error', file: 'templates/framework/error.hbs', replaces: ours, bytes: 18 }])
   const directory = createProject(t.testdir(), {
     'templates/site/wrong.hbs': '{{#if}}',
     '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',
   })
   const wrong = await run('debug:templates', { directory })
   t.equal(wrong.code, 1)
-  t.match(wrong.stderr, 'site/wrong.hbs: ')
+  t.match(wrong.stderr, 'templates/site/wrong.hbs: ')
 })

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync } from 'node:fs'
+import { mkdirSync, readdirSync } from 'node:fs'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
@@ -10,8 +10,6 @@ import { until } from '#tests/support/until.ts'
 /** An application in a folder of its own, so that sessions are written there. */
 async function boot(t: Test, variables: Record<string, string> = {}): Promise<TestKernel & { directory: string }> {
   const directory = t.testdir()
-  for (const folder of ['templates', 'bundles/framework/assets'])
-    cpSync(folder, `${directory}/${folder}`, { recursive: true })
   return {
     ...(await createTestKernel({ bundles: [createFrameworkBundle(), probeBundle], directory, variables })),
     directory,

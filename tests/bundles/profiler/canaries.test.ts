@@ -11,7 +11,6 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createLogger } from '#lib/log/create-logger.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { linkProject } from '#tests/support/project.ts'
 
 /** Part of the name of each planted secret, so that a leaked secret identifies itself. */
 const canary = 'canary-9x3z'
@@ -199,7 +198,7 @@ function refuse(error: Error): never {
 
 t.test('no profile contains a planted secret', async t => {
   const { client, records, storage } = await createProfiledKernel(t, {
-    directory: linkProject(t),
+    directory: t.testdir(),
     bundles: [leaky],
     variables,
   })
@@ -241,7 +240,7 @@ t.test('no profile contains a planted secret', async t => {
 
 t.test('a secret in a path is in no export of the profile, in no log and on no error page', async t => {
   const { app, client, profileOf, records } = await createProfiledKernel(t, {
-    directory: linkProject(t),
+    directory: t.testdir(),
     bundles: [leaky],
     variables,
   })
@@ -310,7 +309,7 @@ t.test("no variable of the profiler's own paths is masked", async t => {
 })
 
 t.test('values that are not secret are not masked', async t => {
-  const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [leaky], variables })
+  const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [leaky], variables })
   const response = await client.post(`/leaky?page=2&${query}`, { json, headers: { 'accept-language': 'en' } })
   const text = JSON.stringify(await storedOf(response))
   for (const kept of ['"page","2"', '"name":"Ada"', '"accept-language","en"', 'HttpOnly', '"user":"Ada"']) {

@@ -26,7 +26,7 @@ function viewOf(
   prepare?: (view: View) => void,
 ): View {
   const view = createTraceableView(
-    createView(t.testdir(files)),
+    createView([{ path: t.testdir(files) }]),
     createRenderTracer(() => trace),
   )
   prepare?.(view)
@@ -44,7 +44,10 @@ t.test('a page and its partials become a tree', async t => {
   })
   t.equal(view.render('page', { title: 1, text: 2 }), '<i>fi')
   t.equal(view.render('footer', {}), 'f')
-  t.strictSame([...view.names()], ['footer', 'item', 'layout', 'page'])
+  t.strictSame(
+    view.files().map(({ name }) => name),
+    ['footer', 'item', 'layout', 'page'],
+  )
   const { renders } = trace.renders ?? { renders: [] }
   t.same(
     renders.map(({ name, parent, keys }) => [name, parent, keys]),
@@ -70,7 +73,7 @@ t.test('the profiler traces a view that another bundle has wrapped', async t => 
         addHelper: (name, helper) => view.addHelper(name, helper),
         decorateTemplates: decorate => view.decorateTemplates(decorate),
         load: () => view.load(),
-        names: () => view.names(),
+        files: () => view.files(),
         render(name, model, request) {
           rendered.push(name)
           return view.render(name, model, request)

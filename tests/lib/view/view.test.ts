@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Test, t } from 'tap'
 import { Request } from '#lib/http/request.ts'
@@ -6,7 +7,7 @@ import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 type Files = { [name: string]: string | Files }
 
 function viewOf(t: Test, files: Files, prepare: (view: View) => void = () => undefined): View {
-  const view = createView(t.testdir(files))
+  const view = createView([{ path: t.testdir(files) }])
   prepare(view)
   view.load()
   return view
@@ -96,8 +97,8 @@ t.test('an unknown template is an error with the folder', async t => {
 })
 
 t.test('every mistake in every template is listed at once when they are loaded', async t => {
-  const view = createView(
-    t.testdir({
+  const directory = t.testdir({
+    templates: {
       'a.hbs': '{{> nowhere}}\n{{nohelper 1}}',
       'b.hbs': '{{{raw}}} {{& raw}}',
       'c.hbs': '{{#nohelper x=1}}{{else}}{{> (lookup . "name")}}{{/nohelper}}',
@@ -105,8 +106,9 @@ t.test('every mistake in every template is listed at once when they are loaded',
       'e.hbs': '{{#if (nohelper 1)}}fine{{/if}}{{#each items as |item|}}{{item.name}}{{/each}}{{this.nohelper}}',
       'f.txt': '{{{ignored}}}',
       'g.hbs': '<p>{{#if items}}</p>',
-    }),
-  )
+    },
+  })
+  const view = createView([{ path: `${directory}/templates` }])
   const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
   const lines = error.message.split('\n')
   for (const expected of [
@@ -117,15 +119,15 @@ t.test('every mistake in every template is listed at once when they are loaded',
     'c.hbs: line 1: a partial must be named, not computed',
     'e.hbs: line 1: there is no helper "nohelper"',
   ]) {
-    t.ok(lines.includes(expected), expected)
+    t.ok(lines.includes(`templates/${expected}`), expected)
   }
-  t.match(error.message, /d\.hbs: Parse error on line 1/)
+  t.match(error.message, /templates\/d\.hbs: Parse error on line 1/)
   t.match(error.message, /g\.hbs: Parse error on line 1[\s\S]*\nA block such as \{\{#if …\}\} has no end\./)
 })
 
 t.test('loading again takes up changed files; a mistake leaves the old ones in use', async t => {
   const directory = t.testdir({ 'page.hbs': 'one' })
-  const view = createView(directory)
+  const view = createView([{ path: directory }])
   view.load()
   const { writeFileSync } = await import('node:fs')
   writeFileSync(`${directory}/page.hbs`, 'two')
@@ -137,21 +139,107 @@ t.test('loading again takes up changed files; a mistake leaves the old ones in u
   t.equal(view.render('page', {}), 'two')
 })
 
+t.test('the first folder with a template has the one that is used', async t => {
+  const directory = t.testdir({
+    templates: {
+      'alone.hbs': 'alone',
+      site: { 'page.hbs': 'my page, {{> site/part}}', 'part.hbs': 'my part' },
+      idle: { 'page.hbs': '{{#if' },
+    },
+    package: { 'page.hbs': 'page, {{> site/part}}', 'part.hbs': 'part', deep: { 'page.hbs': '{{> site/part}}' } },
+  })
+  const view = createView(
+    [{ path: `${directory}/templates` }, { path: `${directory}/package`, bundle: 'site' }],
+    ['site'],
+  )
+  view.load()
+  t.equal(view.render('site/page', {}), 'my page, my part')
+  t.equal(view.render('site/deep/page', {}), 'my part')
+  t.strictSame(view.files(), [
+    { name: 'alone', file: `${directory}/templates/alone.hbs` },
+    { name: 'site/deep/page', file: `${directory}/package/deep/page.hbs` },
+    {
+      name: 'site/page',
+      file: `${directory}/templates/site/page.hbs`,
+      replaces: `${directory}/package/page.hbs`,
+    },
+    {
+      name: 'site/part',
+      file: `${directory}/templates/site/part.hbs`,
+      replaces: `${directory}/package/part.hbs`,
+    },
+  ])
+  rmSync(`${directory}/templates`, { recursive: true })
+  view.load()
+  t.equal(view.render('site/page', {}), 'page, part')
+  t.throws(() => view.render('site/pag', {}), {
+    code: 'VIEW_TEMPLATE_UNKNOWN',
+    message: `There is no template "site/pag.hbs" in ${directory}/templates and ${directory}/package; the nearest are "site/page", "site/part".`,
+  })
+  t.throws(() => view.render('alone', {}), { message: `There is no template "alone.hbs" in ${directory}/templates.` })
+})
+
+t.test('a folder of a bundle must be readable', async t => {
+  const directory = t.testdir({ file: '' })
+  const viewIn = (name: string) =>
+    createView([{ path: `${directory}/templates` }, { path: `${directory}/${name}`, bundle: 'site' }])
+  t.throws(() => viewIn('nowhere').load(), {
+    code: 'VIEW_FOLDER_UNREADABLE',
+    message: `The folder of templates ${directory}/nowhere cannot be read (ENOENT).`,
+  })
+  t.throws(() => createView([{ path: `${directory}/file` }]).load(), { message: /file cannot be read \(ENOTDIR\)\.$/ })
+})
+
+t.test('a template that replaces another one has the parts on which others depend', async t => {
+  const mistakesOf = (own: Record<string, string>) => {
+    const directory = t.testdir({
+      templates: { site: own },
+      package: {
+        'layout.hbs': '<title>{{title}}</title>{{> content}}',
+        'box.hbs': '<p>{{> @partial-block}}</p>',
+        'page.hbs': '{{#> site/layout}}{{#*inline "content"}}{{> site/box}}{{/inline}}{{/site/layout}}',
+      },
+    })
+    const view = createView([{ path: `${directory}/templates` }, { path: `${directory}/package`, bundle: 'site' }])
+    try {
+      view.load()
+      return []
+    } catch (error) {
+      return (error as Error).message.replaceAll(`${directory}/`, '').split('\n').slice(1)
+    }
+  }
+  t.strictSame(mistakesOf({ 'layout.hbs': '<main>{{title}}</main>', 'box.hbs': '<b>' }), [
+    'templates/site/box.hbs: it replaces package/box.hbs, which renders the partial "@partial-block": render it, too',
+    'templates/site/layout.hbs: it replaces package/layout.hbs, which renders the partial "content": render it, too',
+  ])
+  t.strictSame(mistakesOf({ 'page.hbs': '{{#> site/layout}}<p>{{/site/layout}}' }), [
+    'templates/site/page.hbs: it replaces package/page.hbs, which has the inline partial "content" for "site/layout": define it, too',
+  ])
+  t.strictSame(mistakesOf({ 'page.hbs': '{{> nowhere}}' }), [
+    'templates/site/page.hbs: line 1: there is no partial "nowhere"',
+  ])
+  t.strictSame(mistakesOf({ 'layout.hbs': '<main>{{> content}}</main>', 'page.hbs': 'a page without a layout' }), [])
+  t.match(mistakesOf({ 'layout.hbs': '{{#if}' }), [/^templates\/site\/layout\.hbs: Parse error/])
+})
+
 async function wait(turns: number, text: string): Promise<string> {
   for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate)
   return text
 }
 
 t.test('without load, the first render loads the templates', async t => {
-  const view = createView(t.testdir({ 'b.hbs': 'page b', 'a.hbs': 'page a' }))
-  t.strictSame([...view.names()], [])
+  const view = createView([{ path: t.testdir({ 'b.hbs': 'page b', 'a.hbs': 'page a' }) }])
+  t.strictSame(view.files(), [])
   t.equal(view.render('b', {}), 'page b')
-  t.strictSame([...view.names()], ['a', 'b'])
+  t.strictSame(
+    view.files().map(({ name }) => name),
+    ['a', 'b'],
+  )
 })
 
 t.test('a helper keeps its name', async t => {
   const handlebars: typeof import('handlebars') = createRequire(import.meta.url)('handlebars')
-  const view = createView(t.testdir({ 'page.hbs': '{{show}}' }))
+  const view = createView([{ path: t.testdir({ 'page.hbs': '{{show}}' }) }])
   view.addHelper('show', () => 'first')
   t.throws(() => view.addHelper('show', () => 'second'), {
     code: 'VIEW_HELPER_TAKEN',

@@ -19,7 +19,6 @@ import { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
 import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { linkProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 const redactor = new Redactor()
@@ -202,7 +201,7 @@ t.test('the body', async t => {
   })
 
   t.test('files are kept as name, field, type and size', async t => {
-    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir() })
     const file = { name: 'cv.txt', type: 'text/plain', content: 'hunter2' }
     const stored = await storedOf(await client.post('/form', { upload: { a: 'b', pin: '1', doc: file } }))
     t.hasStrict(dataOf<RequestData>(stored, 'request').body, {
@@ -286,7 +285,7 @@ t.test('the response', async t => {
   })
 
   t.test('the size of a main request is the number of sent bytes, for HEAD and streams too', async t => {
-    const { app, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { app, storedOf } = await createProfiledKernel(t, { directory: t.testdir() })
     const { url } = await serveKernel(t, { app })
     for (const [method, path, size] of [
       ['GET', '/noslash', 7],
@@ -312,7 +311,7 @@ t.test('the response', async t => {
 
 t.test('the session', async t => {
   t.test('an unused session is not started, and not recorded', async t => {
-    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [sessions] })
+    const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [sessions] })
     for (const path of ['/noslash', '/asked']) {
       const response = await client.get(path)
       t.equal(dataOf(await storedOf(response), 'session'), undefined)
@@ -322,7 +321,7 @@ t.test('the session', async t => {
 
   t.test('attributes, flash messages and uses are recorded, without the id; nothing is removed', async t => {
     const { app, client, storage, storedOf } = await createProfiledKernel(t, {
-      directory: linkProject(t),
+      directory: t.testdir(),
       bundles: [sessions],
     })
     const response = await client.get('/used')
@@ -349,7 +348,7 @@ t.test('the session', async t => {
   })
 
   t.test('a refused use on a stateless route is recorded', async t => {
-    const { client, storedOf } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf } = await createProfiledKernel(t, { directory: t.testdir() })
     t.hasStrict(dataOf<ProfiledSession>(await storedOf(await client.get('/stateless')), 'session'), {
       isStateless: true,
       useCount: 1,
@@ -360,7 +359,7 @@ t.test('the session', async t => {
 
   t.test('at most 50 uses are recorded, and none for a request that is not recorded', async t => {
     const { client, storedOf, storage } = await createProfiledKernel(t, {
-      directory: linkProject(t),
+      directory: t.testdir(),
       bundles: [sessions],
     })
     const { uses, useCount } = dataOf<ProfiledSession>(await storedOf(await client.get('/often')), 'session')

@@ -28,7 +28,6 @@ import { Redactor } from '#lib/redact/redactor.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 import { createProfiledKernel, type ProfiledInit, waitForProfile } from '#tests/support/profiled-kernel.ts'
-import { linkProject } from '#tests/support/project.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { openConnection, serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
@@ -557,7 +556,7 @@ t.test('late data of an unfinished request does not replace the data of the fini
 })
 
 t.test('profiles are stored in var/profiler, and problems there are logged', async t => {
-  const directory = linkProject(t)
+  const directory = t.testdir()
   writeFileSync(path.join(directory, 'var'), 'This is no directory.')
   const bundles = [createFrameworkBundle(), probeBundle, createProfilerBundle()]
   const { client, close, records } = await createTestKernel({ bundles, directory })

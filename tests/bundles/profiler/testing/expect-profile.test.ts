@@ -8,7 +8,6 @@ import {
 } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import type { ProfileCheck } from '#bundles/profiler/testing/profile-check.ts'
 import { ProfileAssertionError, ProfileExpectation } from '#bundles/profiler/testing/profile-expectation.ts'
-import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { RequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -16,7 +15,7 @@ import { Headers } from '#lib/http/headers.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
-import { linkProject } from '#tests/support/project.ts'
+import { portableSite } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
 class OrderPlaced extends Event {
@@ -64,8 +63,8 @@ const shopBundle: Bundle = {
 }
 
 async function boot(t: Test): Promise<ProfiledTestKernel> {
-  const bundles = [createFrameworkBundle(), siteBundle, shopBundle]
-  const kernel = await createProfiledTestKernel({ bundles, directory: linkProject(t) })
+  const bundles = [createFrameworkBundle(), portableSite, shopBundle]
+  const kernel = await createProfiledTestKernel({ bundles, directory: t.testdir() })
   t.teardown(() => kernel.close())
   return kernel
 }

@@ -14,7 +14,7 @@ const noRoute = new KERNEL_NO_ROUTE(['GET', 'http://localhost/', ''])
 
 async function welcome(t: Test, event: ExceptionEvent): Promise<string | undefined> {
   const template = '{{version}} {{stylesheet}}{{#each routes}} {{name}}|{{methods}}|{{this.path}}|{{link}}{{/each}}'
-  const view = createView(t.testdir({ profiler: { 'welcome.hbs': template } }))
+  const view = createView([{ path: t.testdir({ profiler: { 'welcome.hbs': template } }) }])
   view.load()
   const routes = new RouteCollection()
   routes.add({ name: 'page', path: '/page', methods: ['GET', 'POST'], controller: undefined })

@@ -11,7 +11,6 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { createProfiledKernel, type ProfiledInit, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { linkProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 
@@ -47,7 +46,7 @@ const sale = {
 }
 
 async function serve(t: Test, init: ProfiledInit = {}) {
-  const kernel = await createProfiledKernel(t, { handlers, directory: linkProject(t), variables, ...init })
+  const kernel = await createProfiledKernel(t, { handlers, directory: t.testdir(), variables, ...init })
   const { url } = await serveKernel(t, kernel)
   const connect = () => connectAgent(t, new StreamableHTTPClientTransport(new URL(url + path)))
   return { kernel, url, connect }

@@ -10,7 +10,7 @@ import { Response } from '#lib/http/response.ts'
 import { createProfile, createRecord } from '#tests/support/create-profile.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel, type ProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { createProject, linkProject } from '#tests/support/project.ts'
+import { createProject } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 import { turns } from '#tests/support/turns.ts'
 import { until } from '#tests/support/until.ts'
@@ -108,7 +108,9 @@ t.test('a replay is a recorded request, marked, and linked with its original', a
 
 t.test('a replay after a change of the code shows the differences', async t => {
   let version = 1
-  const directory = createProject(t.testdir(), {})
+  const directory = createProject(t.testdir(), {
+    'templates/site/partnership.hbs': readFileSync('templates/site/partnership.hbs', 'utf8'),
+  })
   const kernel = await createProfiledKernel(t, {
     directory,
     register({ logger, routes, view }) {
@@ -267,7 +269,7 @@ t.test('sub-requests and unknown profiles are not replayed', async t => {
 })
 
 t.test('a replay with its session has the same result, and its redirect is not followed', async t => {
-  const kernel = await createProfiledKernel(t, { directory: linkProject(t) })
+  const kernel = await createProfiledKernel(t, { directory: t.testdir() })
   const { client, profileOf } = kernel
   await client.get('/count')
   const counted = await client.get('/count')

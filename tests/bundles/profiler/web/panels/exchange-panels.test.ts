@@ -12,14 +12,13 @@ import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
-import { linkProject } from '#tests/support/project.ts'
 
 const headings =
   'GET Parameters|POST Parameters|Uploaded Files|Request Attributes|Request Headers|Request Content|Response Headers|Request Cookies|Response Cookies|Session Metadata|Session Attributes|Session Usage|Flashes|Server Parameters'
 
 t.test('the request panel', async t => {
   t.test('a failed request has every section, its attributes, and a link to the request of the error page', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const response = await client.get('/missing-x?page=2')
     const html = await show('request', await storedOf(response))
     const child = String(response.headers.get('x-previous-debug-token'))
@@ -33,7 +32,7 @@ t.test('the request panel', async t => {
   })
 
   t.test('a sub-request shows its attributes, and refers to the body of its parent', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const { headers } = await client.post('/missing-x', { json: {} })
     const stored = await storedOf({ headers }, 'x-previous-debug-token')
     const html = await show('request', stored)
@@ -43,7 +42,7 @@ t.test('the request panel', async t => {
   })
 
   t.test('an embedded sub-request is not shown as a forward', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const embedding = await show('request', await storedOf(await client.get('/embed')))
     t.notMatch(embedding, /Forwarded to/)
     const stored = await storedOf(await client.get('/forward'))
@@ -51,7 +50,7 @@ t.test('the request panel', async t => {
   })
 
   t.test('all parts of request and response are shown, masked', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [exchange] })
     const form = { name: 'Ada & Bob', pin: '1234' }
     const headers = { cookie: 'theme=dark', authorization: 'Bearer hunter2' }
     const stored = await storedOf(await client.post('/exchange?page=2&token=hunter2', { form, headers }))
@@ -85,20 +84,20 @@ t.test('the request panel', async t => {
   })
 
   t.test('an empty Cookie field names no cookies', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const html = await show('request', await storedOf(await client.get('/noslash', { headers: { cookie: '' } })))
     t.match(html, 'No request cookies.')
   })
 
   t.test('JSON is shown formatted, and as it was sent', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), bundles: [exchange] })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir(), bundles: [exchange] })
     const html = await show('request', await storedOf(await client.post('/exchange', { json: { a: [1] } })))
     t.match(html, /<pre>\{\n {2}&quot;a&quot;: \[\n/)
     t.match(html, '<summary>Raw</summary><pre>{&quot;a&quot;:[1]}</pre>')
   })
 
   t.test('files are listed, and other bodies are described', async t => {
-    const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+    const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
     const upload = { cv: { name: '<b>.txt', type: 'text/plain', content: 'x' } }
     const files = await show('request', await storedOf(await client.post('/form', { upload })))
     t.match(files, '<th scope="row">cv</th><td>&lt;b&gt;.txt</td><td>text/plain</td><td class="number">1 byte</td>')
@@ -145,7 +144,7 @@ t.test('the request panel', async t => {
 
 t.test('the configuration panel shows the settings, and no secret', async t => {
   const variables = { APP_HOSTS: 'example.org,www.example.org', MAILER_DSN: 'smtp://me:hunter2000@mail' }
-  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t), variables })
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir(), variables })
   const stored = await storedOf(await client.get('/noslash'))
   const html = await show('config', stored)
   t.match(html, /Environment<\/dt><dd>dev/)
@@ -162,7 +161,7 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
 })
 
 t.test('data of any shape can be shown', async t => {
-  const { client, storedOf, show } = await createProfiledKernel(t, { directory: linkProject(t) })
+  const { client, storedOf, show } = await createProfiledKernel(t, { directory: t.testdir() })
   const stored = await storedOf(await client.get('/noslash'))
   const shapes: unknown[] = [undefined, null, 1, 'text', [], {}, [[]], [null], [['name']], [{ a: [] }], { a: { b: 1 } }]
   const fields =

@@ -1,0 +1,167 @@
+import { showPath } from '../text/show-path.ts'
+import { VIEW_TEMPLATE_INVALID } from './errors.ts'
+import { readTemplate, type TemplateFile } from './template-files.ts'
+
+/** What a check needs of the template engine. */
+export interface TemplateEngine {
+  /** Returns the syntax tree of a template. @throws Error for a mistake of its grammar */
+  parse(source: string): unknown
+  readonly helpers: ReadonlySet<string>
+}
+
+/**
+ * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
+ * their texts by name. Messages show files below the directory relative to it.
+ *
+ * @throws VIEW_TEMPLATE_INVALID with every mistake
+ */
+export function checkTemplates(
+  files: readonly TemplateFile[],
+  sources: ReadonlyMap<string, string>,
+  { helpers, parse }: TemplateEngine,
+  directory: string,
+): void {
+  const mistakes: string[] = []
+  const show = (file: string) => showPath(file, directory)
+  const parsed = files.flatMap(({ file, name, replaces }) => {
+    try {
+      const nodes = listNodes(parse(String(sources.get(name))))
+      return { file, nodes, replaces, replaced: replaces === undefined ? [] : listNodes(parse(readTemplate(replaces))) }
+    } catch (error) {
+      mistakes.push(`${show(file)}: ${explain((error as Error).message)}`)
+      return []
+    }
+  })
+  // The inline partials of replaced templates, too: a layout that needs one of them has no mistake of its own.
+  const inline = parsed.flatMap(({ nodes, replaced }) => inlinePartials([...nodes, ...replaced]))
+  const known = { templates: new Set([...sources.keys(), ...inline]), helpers }
+  for (const { file, nodes, replaced, replaces } of parsed) {
+    for (const mistake of findMistakes(nodes, known)) mistakes.push(`${show(file)}: ${mistake}`)
+    for (const loss of findLosses(nodes, replaced, name => sources.has(name))) {
+      mistakes.push(`${show(file)}: it replaces ${show(String(replaces))}, ${loss}`)
+    }
+  }
+  if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
+}
+
+/** At the end of a file, an error of the grammar mostly means that a block has no end. */
+function explain(message: string): string {
+  return message.endsWith("got 'EOF'") ? `${message}\nA block such as {{#if …}} has no end.` : message
+}
+
+/** The parts of a Handlebars syntax tree that are checked. */
+interface Node {
+  readonly type: string
+  readonly loc?: { readonly start: { readonly line: number } }
+  readonly path?: Node
+  readonly name?: Node
+  readonly original?: unknown
+  readonly params?: readonly Node[]
+  readonly hash?: { readonly pairs: readonly { readonly value: Node }[] }
+  readonly program?: Node
+  readonly inverse?: Node
+  readonly body?: readonly Node[]
+}
+
+/** The names that a template may use. */
+interface KnownNames {
+  readonly templates: ReadonlySet<string>
+  readonly helpers: ReadonlySet<string>
+}
+
+/** Lists the nodes of the syntax tree of a template, each before its children. */
+function listNodes(ast: unknown): readonly Node[] {
+  const nodes: Node[] = []
+  const visit = (node: Node): void => {
+    nodes.push(node)
+    const children = [
+      node.path,
+      node.name,
+      ...(node.params ?? []),
+      ...(node.hash?.pairs.map(pair => pair.value) ?? []),
+      ...(node.body ?? []),
+      node.program,
+      node.inverse,
+    ]
+    // A path expression has no children: its name is in its parent.
+    for (const child of children) if (child !== undefined && typeof child === 'object') visit(child)
+  }
+  visit(ast as Node)
+  return nodes
+}
+
+/** The names of a template's inline partials. */
+function inlinePartials(nodes: readonly Node[]): string[] {
+  return nodes.filter(({ type }) => type === 'DecoratorBlock').map(({ params }) => String(params?.[0]?.original))
+}
+
+/**
+ * Yields the mistakes that Handlebars would find only during a render: partials and helpers that do not exist, partials with
+ * a computed name (no name may come from data), and unescaped output.
+ */
+function* findMistakes(nodes: readonly Node[], known: KnownNames): Generator<string> {
+  for (const node of nodes) {
+    const mistake = mistakeOf(node, known)
+    if (mistake !== undefined) yield `line ${node.loc?.start.line}: ${mistake}`
+  }
+}
+
+function mistakeOf(node: Node, { templates, helpers }: KnownNames): string | undefined {
+  switch (node.type) {
+    case 'PartialStatement':
+    case 'PartialBlockStatement': {
+      if (node.name?.type === 'SubExpression') return 'a partial must be named, not computed'
+      const name = String(node.name?.original)
+      return name === '@partial-block' || templates.has(name) ? undefined : `there is no partial "${name}"`
+    }
+    case 'MustacheStatement':
+      if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'
+      return hasArguments(node) ? unknownHelper(node, helpers) : undefined
+    case 'SubExpression':
+    case 'BlockStatement':
+      return hasArguments(node) ? unknownHelper(node, helpers) : undefined
+    default:
+      return undefined
+  }
+}
+
+function hasArguments(node: Node): boolean {
+  return node.params?.length !== 0 || node.hash !== undefined
+}
+
+function unknownHelper(node: Node, helpers: ReadonlySet<string>): string | undefined {
+  const name = String(node.path?.original)
+  return helpers.has(name) ? undefined : `there is no helper "${name}"`
+}
+
+/**
+ * Yields what a template lacks of a template that it replaces: partials that others fill (the content of a layout), and
+ * inline partials for a layout that both use. Without them a page would be incomplete, or fail during its render.
+ */
+function* findLosses(
+  nodes: readonly Node[],
+  replaced: readonly Node[],
+  isFile: (name: string) => boolean,
+): Generator<string> {
+  const holes = new Set(partialNames(nodes))
+  for (const name of new Set(partialNames(replaced))) {
+    if (!isFile(name) && !holes.has(name)) yield `which renders the partial "${name}": render it, too`
+  }
+  const layouts = new Set(layoutNames(nodes))
+  const layout = layoutNames(replaced).find(name => layouts.has(name))
+  const defined = new Set(inlinePartials(nodes))
+  for (const name of layout === undefined ? [] : inlinePartials(replaced)) {
+    if (!defined.has(name)) yield `which has the inline partial "${name}" for "${layout}": define it, too`
+  }
+}
+
+function partialNames(nodes: readonly Node[]): string[] {
+  return nodes
+    .filter(({ type }) => type === 'PartialStatement' || type === 'PartialBlockStatement')
+    .map(({ name }) => String(name?.original))
+}
+
+/** The partials that are called with a block. */
+function layoutNames(nodes: readonly Node[]): string[] {
+  return partialNames(nodes.filter(({ type }) => type === 'PartialBlockStatement'))
+}

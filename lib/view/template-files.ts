@@ -1,0 +1,80 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { VIEW_FOLDER_UNREADABLE } from './errors.ts'
+
+/** A folder with templates. */
+export interface TemplateFolder {
+  /** An absolute path. */
+  readonly path: string
+  /**
+   * The bundle that the folder belongs to: its name and a slash begin the names of all templates in the folder. Without
+   * it, the folder is that of the application: it has a folder for each bundle, and may be missing.
+   */
+  readonly bundle?: string
+}
+
+/** The file of a template. */
+export interface TemplateFile {
+  /** `site/page`: the path in the application's folder, without `.hbs`. */
+  readonly name: string
+  /** The absolute path. */
+  readonly file: string
+  /** The file of a bundle that is not used, because this file comes first. */
+  readonly replaces?: string
+}
+
+const suffix = '.hbs'
+
+/**
+ * Lists the templates of all folders, sorted by name. The first folder with a template of a name has the file that is
+ * used. `bundles` are the names of the folders that are read in the application's folder.
+ *
+ * @throws VIEW_FOLDER_UNREADABLE
+ */
+export function listTemplates(
+  folders: readonly TemplateFolder[],
+  bundles: readonly string[] | undefined,
+): readonly TemplateFile[] {
+  const found = new Map<string, TemplateFile>()
+  for (const { name, file } of folders.flatMap(folder => listFolder(folder, bundles))) {
+    const first = found.get(name)
+    if (first === undefined) found.set(name, { name, file })
+    else found.set(name, { replaces: file, ...first })
+  }
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function listFolder(folder: TemplateFolder, bundles: readonly string[] | undefined): TemplateFile[] {
+  const prefix = folder.bundle === undefined ? '' : `${folder.bundle}/`
+  const isWanted = ([first = '', ...rest]: readonly string[]) =>
+    folder.bundle !== undefined || bundles === undefined || rest.length === 0 || bundles.includes(first)
+  return readFolder(folder)
+    .filter(file => file.endsWith(suffix) && isWanted(file.split(path.sep)))
+    .map(file => ({
+      name: prefix + file.slice(0, -suffix.length).replaceAll(path.sep, '/'),
+      file: path.join(folder.path, file),
+    }))
+}
+
+function readFolder({ path: folder, bundle }: TemplateFolder): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  } catch (error) {
+    // Errors of node have a code.
+    const { code } = error as NodeJS.ErrnoException
+    if (bundle === undefined && code === 'ENOENT') return []
+    throw new VIEW_FOLDER_UNREADABLE([folder, String(code)], { cause: error })
+  }
+}
+
+/** The folders in which a template of a name would be found. */
+export function foldersFor(name: string, folders: readonly TemplateFolder[]): string[] {
+  return folders
+    .filter(({ bundle }) => bundle === undefined || name.startsWith(`${bundle}/`))
+    .map(folder => folder.path)
+}
+
+/** Reads a template. */
+export function readTemplate(file: string): string {
+  return readFileSync(file, 'utf8')
+}
