@@ -1,46 +1,65 @@
-import path from 'node:path'
 import { parseArgs } from 'node:util'
-import { loadBundles } from '../bundles/index.ts'
-import type { Bundle } from '../kernel/bundle.ts'
 import { type CommandSource, CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
 import { KERNEL_COMMAND_TAKEN } from '../kernel/errors.ts'
-import { Kernel } from '../kernel/kernel.ts'
 import { Output } from '../lib/console/output.ts'
-import { type Config, parseConfig } from '../lib/env/config.ts'
-import { readDotenv } from '../lib/env/dotenv.ts'
+import type { Config } from '../lib/env/config.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
-import { Redactor } from '../lib/redact/redactor.ts'
 import { escapeControls } from '../lib/text/escape-controls.ts'
+import { type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
 import { describeFailure } from './describe-failure.ts'
-
-/** The application whose commands are run; by default the one of this project. */
-export interface ConsoleApplication {
-  readonly load?: (config: Config) => Promise<readonly Bundle[]>
-  readonly directory?: string
-}
-
-/** Compiled, this file lies in dist/bin. */
-const root = path.join(import.meta.dirname, '../..')
+import { createSources } from './sources.ts'
 
 /** The command by which the shell scripts ask for the words that can complete a command line. */
 const completionWord = '__complete'
 
-/** Runs a command of the application, without a server. Resolves with the exit code and never rejects. */
-export async function runConsole(
+/** Runs a command of the application in a directory in this process, and ends the process. */
+export async function runConsoleProcess(directory: string, commandLine: readonly string[]): Promise<void> {
+  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(commandLine[0] ?? '')
+  const sources = createSources(directory)
+  if (!(await sources.buildWhenStale())) {
+    if (!readsProfiles || !sources.isBuilt()) {
+      process.stderr.write('The command was not run: the sources do not compile.\n')
+      process.exitCode = exitCodes.failure
+      return
+    }
+    // A profile may show the mistake because of which the sources do not compile.
+    process.stderr.write('The sources do not compile: the command runs from the last build.\n')
+  }
+  // Reading source maps takes a tenth of a second, and profiles hold the places in sources already.
+  process.setSourceMapsEnabled(!readsProfiles)
+  const { env, stderr, stdin, stdout } = process
+  const interrupted = new AbortController()
+  // A reader that has closed the pipe (`| head`) has seen enough: that is no failure.
+  stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  stderr.on('error', () => undefined)
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.on(signal, () => {
+      interrupted.abort()
+      // The exit code of a shell for Ctrl-C. A command that ignores the signal is ended here.
+      setTimeout(() => process.exit(130), 500).unref()
+    })
+  }
+  const code = await runCommand(directory, commandLine, { stdin, stdout, stderr, env, signal: interrupted.signal })
+  // A full pipe takes its texts later. Handles that a bundle has left open must not keep the process.
+  stdout.write('', () => process.exit(code))
+}
+
+/** Runs a command of the application in a directory, without a server. Resolves with the exit code and never rejects. */
+export async function runCommand(
+  directory: string,
   commandLine: readonly string[],
   terminal: ConsoleTerminal,
-  { load = loadBundles, directory = root }: ConsoleApplication = {},
+  load?: LoadBundles,
 ): Promise<number> {
   const output = new Output(terminal)
   try {
-    const { variables, dotenvNames } = readDotenv(directory, terminal.env, readEnvironment(commandLine))
-    const config = parseConfig(variables, dotenvNames)
-    const redactor = new Redactor(variables)
+    const settings = readSettings(directory, terminal.env, readEnvironment(commandLine))
+    const { config, redactor } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
-    const kernel = await Kernel.assemble({ config, directory, bundles: await load(config), logger, redactor })
+    const kernel = await loadApplication(settings, { load, logger, isServed: false })
     try {
       return await run(await loadCommands(kernel.app.commands), commandLine, terminal, config)
     } finally {

@@ -6,7 +6,10 @@ import { UsageError } from './serve-options.ts'
 
 /** Formats an error for stderr: the message alone if the error was foreseen, otherwise with its stack and causes. */
 export function describeFailure(error: unknown): string {
-  return isForeseen(error) ? error.message : inspect(error)
+  if (isForeseen(error)) return error.message
+  // Node names the file and the line, and shows the code. Its own calls explain nothing.
+  if (error instanceof SyntaxError) return String(error.stack).replace(/\n {4}at [\s\S]*/, '')
+  return inspect(error)
 }
 
 function isForeseen(error: unknown): error is Error {

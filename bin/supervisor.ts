@@ -1,16 +1,13 @@
-import { fork } from 'node:child_process'
+import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { build, buildWhenStale, isBuiltSince } from './build.js'
-import { watchFolders } from './watch.js'
+import { createSources, isForeignFolder, isSource, listSourceFolders } from './sources.ts'
+import { watchFolders } from './watch.ts'
 
-const root = path.join(import.meta.dirname, '..')
-const below = (...names) => names.map(name => path.join(root, name))
-
-/** The exit code of bin/serve.ts for an error that no change of a file can correct, such as a port that is taken. */
+/** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
 const usageError = 64
 
 /** Milliseconds. The main process has shorter deadlines of its own, but not in an endless loop. */
@@ -25,13 +22,14 @@ const longestWait = 30_000
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
  * again.
  */
-export function supervise(commandLine) {
+export function supervise(directory: string, commandLine: readonly string[]): void {
+  const sources = createSources(directory)
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
-  let child
+  let child: ChildProcess | undefined
   let wait = 0
-  let ending
-  let isCompiled
+  let ending: ChildProcess | undefined
+  let isCompiled: boolean | undefined
   let hasWarned = false
   let isStopping = false
   let isBusy = false
@@ -39,8 +37,8 @@ export function supervise(commandLine) {
   let isStale = false
 
   /** If the sources do not compile, the old child goes on. */
-  async function restart() {
-    isCompiled = await (isCompiled === undefined ? buildWhenStale() : build({ isThorough: true }))
+  async function restart(): Promise<void> {
+    isCompiled = await (isCompiled === undefined ? sources.buildWhenStale() : sources.build({ isThorough: true }))
     if (!isCompiled) {
       const state = child === undefined ? 'Nothing is started' : 'What was compiled before goes on'
       console.error(`${state}: waiting for a change.`)
@@ -50,18 +48,19 @@ export function supervise(commandLine) {
     if (!isStopping) start()
   }
 
-  function start() {
+  function start(): void {
     const options = hasWarned ? [...commandLine, '--restarted'] : commandLine
     const startedAt = Date.now()
-    let servesSince
-    child = fork(path.join(root, 'bin/start.js'), options, { stdio: 'inherit' })
-    child.on('message', message => {
+    let servesSince: number | undefined
+    const started = fork(path.join(import.meta.dirname, 'start.js'), [directory, ...options], { stdio: 'inherit' })
+    child = started
+    started.on('message', message => {
       hasWarned ||= message === 'warned'
       if (message === 'listening') servesSince = performance.now()
     })
-    child.once('exit', function onExit(code, signal) {
+    started.once('exit', (code, signal) => {
       child = undefined
-      if (this === ending) return
+      if (started === ending) return
       if (code === 0 || code === usageError) process.exit(code)
       const reason = signal ?? `exit code ${code}`
       if (servesSince !== undefined) void recover(reason, performance.now() - servesSince)
@@ -70,52 +69,55 @@ export function supervise(commandLine) {
   }
 
   /** Waits for a change, unless another program, such as bin/test, was compiling when the child read dist/. */
-  function onFailedStart(reason, startedAt) {
-    const isRepaired = !isBusy && isBuiltSince(startedAt)
+  function onFailedStart(reason: string, startedAt: number): void {
+    const isRepaired = !isBusy && sources.isBuiltSince(startedAt)
     console.error(`The site has ended (${reason}): ${isRepaired ? 'dist/ has changed.' : 'waiting for a change.'}`)
     if (isRepaired) onChange(true)
   }
 
   /** A crash within the first moments may come back at each start: then the waits grow. */
-  async function recover(reason, age) {
+  async function recover(reason: string, age: number): Promise<void> {
     wait = Math.min(Math.max(2 * wait - age, firstWait), longestWait)
     console.error(`The site has ended (${reason}): starting again in ${(wait / 1000).toFixed(1)} s.`)
     await delay(wait)
     if (child === undefined && !isBusy && !isStopping) start()
   }
 
-  async function stop() {
+  async function stop(): Promise<void> {
     if (child === undefined) return
-    ending = child
-    ending.kill('SIGTERM')
-    const timer = setTimeout(() => ending.kill('SIGKILL'), stopTime)
-    await once(ending, 'exit')
+    const old = child
+    ending = old
+    old.kill('SIGTERM')
+    const timer = setTimeout(() => old.kill('SIGKILL'), stopTime)
+    await once(old, 'exit')
     clearTimeout(timer)
   }
 
-  function onChange(mustRestart) {
+  function onChange(mustRestart: boolean): void {
     hasChanged = true
     isStale ||= mustRestart
     if (!isBusy) void update()
   }
 
-  function watchAll() {
-    watchFolders(below('bin', 'bundles', 'kernel', 'lib'), file => isSource(file) && onChange(true))
-    watchFolders(below('bundles', 'templates'), file => isVisible(file) && !isSource(file) && onChange(false))
-    watch(root, (_event, name) => {
-      if (!isSetting(name)) return
+  function watchAll(): void {
+    const shown = ['bundles', 'templates'].map(name => path.join(directory, name))
+    watchFolders(listSourceFolders(directory), isForeignFolder, file => isSource(file) && onChange(true))
+    watchFolders(shown, isForeignFolder, file => isVisible(file) && !isSource(file) && onChange(false))
+    watch(directory, (_event, name) => {
+      if (!isSetting(String(name))) return
       // The texts that are printed once depend on the settings: unknown names, the link with the key.
       hasWarned = false
       onChange(true)
     })
+    if (sources.output === undefined) return
     // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.
-    watch(path.join(root, 'dist'), (_event, name) => {
+    watch(sources.output, (_event, name) => {
       if (name === '.tsbuildinfo' && child === undefined && !isBusy) onChange(true)
     })
   }
 
   /** Starts at once and, if nothing has to be compiled, before the folders are watched: that takes some time. */
-  async function begin() {
+  async function begin(): Promise<void> {
     isBusy = true
     const started = restart()
     await nextTurn()
@@ -125,7 +127,7 @@ export function supervise(commandLine) {
   }
 
   /** Handles one change after another: a change that happens meanwhile is handled next. */
-  async function update() {
+  async function update(): Promise<void> {
     isBusy = true
     while (hasChanged && !isStopping) {
       // Editors write a file in several steps, and other tools many files at once.
@@ -154,7 +156,6 @@ export function supervise(commandLine) {
   void begin()
 }
 
-const isSource = file => file.endsWith('.ts')
-const isSetting = name => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
+const isSetting = (name: string) => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
 /** Editors keep files of their own beside the edited files. */
-const isVisible = file => !/^\.|~$/.test(path.basename(file))
+const isVisible = (file: string) => !/^\.|~$/.test(path.basename(file))

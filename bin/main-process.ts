@@ -1,24 +1,19 @@
 import cluster from 'node:cluster'
 import path from 'node:path'
-import { loadBundles } from '../bundles/index.ts'
-import type { Application, Bundle } from '../kernel/bundle.ts'
+import type { Application } from '../kernel/bundle.ts'
 import { exitCodes } from '../kernel/console-command.ts'
-import { Kernel } from '../kernel/kernel.ts'
+import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
 import { NodeServer } from '../kernel/server/node-server.ts'
-import { type Config, parseConfig, warnOfUnknownSettings } from '../lib/env/config.ts'
-import { readDotenv } from '../lib/env/dotenv.ts'
+import { type Config, warnOfUnknownSettings } from '../lib/env/config.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
-import { createLogger } from '../lib/log/create-logger.ts'
-import { Redactor } from '../lib/redact/redactor.ts'
 import { announce } from './announce.ts'
+import { createServerLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { describeFailure } from './describe-failure.ts'
+import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
 import { leaveMainProcess, runWorkers, untilRetired } from './workers.ts'
-
-/** Compiled, this file lies in dist/bin. */
-const directory = path.join(import.meta.dirname, '../..')
 
 /** The times of a shutdown. */
 const stopTimes = { deadline: 10_000, linger: 500 }
@@ -27,19 +22,40 @@ const retirementTimes = { deadline: 30_000, linger: idleTime }
 /** A restart after each change must not wait for a page that is still open in a browser. */
 const developmentTimes = { deadline: 1_000, linger: 0 }
 
-/** Loads the bundles of the application. */
-export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
+/** Milliseconds that a slow reader of stdout has for the last log lines. */
+const flushTime = 3_000
+
+/** The main process and each worker of the application in a directory, from the start to the end of the process. */
+export async function runMainProcess(directory: string, commandLine: readonly string[]): Promise<void> {
+  // Not in a worker: its IPC channel belongs to node:cluster, which ends the worker when the channel is closed.
+  if (cluster.isPrimary) {
+    // The supervisor has ended, and no other process would end this one.
+    process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+    process.channel?.unref()
+  }
+  process.setSourceMapsEnabled(true)
+  // After a change of flags, V8 rejects the code cache of Node's own modules, so they are all loaded before.
+  tuneGarbageCollector()
+  await serveApplication(directory, commandLine)
+  // The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
+  setTimeout(() => process.exit(), flushTime)
+  process.stdout.write('', () => process.exit())
+}
 
 /**
- * The main process and each worker: serves with the options of a command line until SIGTERM or SIGINT. Then it sets the
- * exit code of the process. The exit code is 64 for an error that no change of a file can correct; the supervisor and
- * the main process then start no further process.
+ * Serves an application with the options of a command line until SIGTERM or SIGINT. Then it sets the exit code of the
+ * process. The exit code is 64 for an error that no change of a file can correct; the supervisor and the main process
+ * then start no further process.
  */
-export async function serve(commandLine: readonly string[], load: LoadBundles = loadBundles): Promise<void> {
+export async function serveApplication(
+  directory: string,
+  commandLine: readonly string[],
+  load?: LoadBundles,
+): Promise<void> {
   try {
     const options = parseOptions(commandLine)
     if (options === 'help') process.stdout.write(help)
-    else process.exitCode = await run(options, commandLine, load)
+    else process.exitCode = await run(directory, options, commandLine, load)
   } catch (error) {
     print(error)
     process.exitCode = usageErrors.some(type => error instanceof type) ? exitCodes.usage : exitCodes.failure
@@ -52,21 +68,23 @@ function print(error: unknown): void {
   process.stderr.write(`${describeFailure(error)}\n`)
 }
 
-async function run(options: Options, commandLine: readonly string[], load: LoadBundles): Promise<number> {
-  const { variables, dotenvNames } = readDotenv(directory, process.env, options.environment)
-  const config = parseConfig(variables, dotenvNames)
-  if (options.workers > 0 && cluster.isPrimary) return serveWithWorkers(options, commandLine, config)
+async function run(
+  directory: string,
+  options: Options,
+  commandLine: readonly string[],
+  load: LoadBundles | undefined,
+): Promise<number> {
+  const settings = readSettings(directory, process.env, options.environment)
+  const { config } = settings
+  if (options.workers > 0 && cluster.isPrimary) return serveWithWorkers(options, [directory, ...commandLine], config)
   if (options.inspectPort !== undefined) await openInspector(options.inspectPort)
 
   const isDevelopment = config.environment === 'dev'
-  const redactor = new Redactor(variables)
-  const format = isDevelopment ? 'readable' : 'json'
-  const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
+  const logger = createServerLogger(settings)
   const isFirst = cluster.isPrimary || cluster.worker?.id === 1
   if (isFirst && !options.isRestarted) warnOfUnknownSettings(config.dotenvNames, logger)
 
-  const bundles = await load(config)
-  const kernel = await Kernel.boot({ config, directory, bundles, logger, redactor })
+  const kernel = await loadApplication(settings, { load, logger, isServed: true })
   const { app } = kernel
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const server = new NodeServer(app, { trustedProxies, ...(options.identity && { identity: options.identity }) })
@@ -92,13 +110,13 @@ async function run(options: Options, commandLine: readonly string[], load: LoadB
 }
 
 /** The main process with `--workers`: it serves no request itself. */
-function serveWithWorkers(options: Options, commandLine: readonly string[], config: Config): Promise<number> {
+function serveWithWorkers(options: Options, parameters: readonly string[], config: Config): Promise<number> {
   const { host, identity, workers } = options
   const scheme = identity === undefined ? 'http' : 'https'
   return runWorkers({
     count: workers,
-    program: path.join(directory, 'bin/start.js'),
-    commandLine,
+    program: path.join(import.meta.dirname, 'start.js'),
+    commandLine: parameters,
     finalCode: exitCodes.usage,
     report: message => process.stderr.write(`${message}\n`),
     onReady: ({ port }) => announce(`${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`, config, options),

@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import type { Bundle } from '../kernel/bundle.ts'
+import { Kernel } from '../kernel/kernel.ts'
+import { type Config, parseConfig } from '../lib/env/config.ts'
+import { readDotenv } from '../lib/env/dotenv.ts'
+import { createLogger } from '../lib/log/create-logger.ts'
+import type { Logger } from '../lib/log/logger.ts'
+import { Redactor } from '../lib/redact/redactor.ts'
+import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
+import { createSources, type NodeFeatures, toDirectory } from './sources.ts'
+
+/** Loads the bundles of an application. */
+export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
+
+/** An application whose settings are read, and whose bundles are not loaded yet. */
+export interface ApplicationSettings {
+  readonly directory: string
+  readonly config: Config
+  readonly redactor: Redactor
+}
+
+/** The variables of an environment. */
+export type Variables = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the settings of the application in a directory. The environment is the argument, or else `APP_ENV`.
+ *
+ * @throws CONFIG_INVALID CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
+ */
+export function readSettings(directory: string, env: Variables, environment?: string): ApplicationSettings {
+  const { variables, dotenvNames } = readDotenv(directory, env, environment)
+  return { directory, config: parseConfig(variables, dotenvNames), redactor: new Redactor(variables) }
+}
+
+/** Creates the log of a server: readable lines in development, JSON elsewhere. */
+export function createServerLogger({ config, redactor }: ApplicationSettings): Logger {
+  const format = config.environment === 'dev' ? 'readable' : 'json'
+  return createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
+}
+
+/** How an application is loaded. */
+export interface LoadOptions {
+  readonly logger: Logger
+  /** By default the exported function of the application's `bundles/index.ts`. */
+  readonly load?: LoadBundles | undefined
+  /** Whether the application handles requests: then its templates are checked. */
+  readonly isServed: boolean
+}
+
+/** Loads the bundles of an application, and registers them. @throws the errors of `Kernel.boot` and of a bundle */
+export async function loadApplication(settings: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
+  const { isServed, load = await importBundles(settings.directory), logger } = options
+  const bundles = await load(settings.config)
+  return Kernel[isServed ? 'boot' : 'assemble']({ ...settings, bundles, logger })
+}
+
+/**
+ * Boots the application in a directory, for a program of your own: reads the `.env` files, loads the bundles and checks
+ * the templates. Where Node does not run TypeScript, it compiles what is stale before. The log goes to stdout.
+ *
+ * @throws CONFIG_INVALID APPLICATION_NOT_COMPILED APPLICATION_BUNDLES_MISSING and the errors of `Kernel.boot`
+ */
+export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
+  const root = toDirectory(directory)
+  const settings = readSettings(root, process.env, options.environment)
+  if (!(await createSources(root).buildWhenStale())) throw new APPLICATION_NOT_COMPILED([root])
+  return loadApplication(settings, { logger: createServerLogger(settings), isServed: true })
+}
+
+/** The options of {@link bootApplication}. */
+export interface BootOptions {
+  /** `dev`, `prod` or `test`; by default `APP_ENV`. */
+  readonly environment?: string
+}
+
+/**
+ * Imports the function of an application that loads its bundles.
+ *
+ * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID
+ */
+export async function importBundles(directory: string, features?: NodeFeatures): Promise<LoadBundles> {
+  const { bundles } = createSources(directory, features)
+  if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([bundles])
+  const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href)
+  if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([bundles])
+  // The application's own compiler checks the type.
+  return loadBundles as LoadBundles
+}

@@ -1,0 +1,41 @@
+import { parseArgs } from 'node:util'
+import { readDotenv } from '../lib/env/dotenv.ts'
+import { createSources, toDirectory } from './sources.ts'
+
+// What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
+
+/**
+ * The program `bin/serve` of the application in a directory. In development it starts a supervisor, which starts the
+ * server again after a change. Elsewhere this process is the server, or with `--workers` it starts several. The options
+ * are those of the command line of the process.
+ */
+export async function serve(directory: string | URL): Promise<void> {
+  const root = toDirectory(directory)
+  const commandLine = process.argv.slice(2)
+  if (isDevelopment(root, commandLine)) {
+    const { supervise } = await import('./supervisor.ts')
+    supervise(root, commandLine)
+  } else if (await createSources(root).buildWhenStale()) {
+    const { runMainProcess } = await import('./main-process.ts')
+    await runMainProcess(root, commandLine)
+  } else process.exitCode = 2
+}
+
+/** The program `bin/console` of the application in a directory: runs the command of the command line of the process. */
+export async function runConsole(directory: string | URL): Promise<void> {
+  const { runConsoleProcess } = await import('./console.ts')
+  await runConsoleProcess(toDirectory(directory), process.argv.slice(2))
+}
+
+/** Whether the settings choose development. `--help` needs no supervisor. */
+function isDevelopment(directory: string, commandLine: readonly string[]): boolean {
+  const options = { env: { type: 'string' }, help: { type: 'boolean' } } as const
+  const { values } = parseArgs({ args: [...commandLine], options, strict: false })
+  try {
+    const { variables } = readDotenv(directory, process.env, values.env?.toString())
+    return (variables.APP_ENV || 'dev') === 'dev' && !values.help
+  } catch {
+    // A .env file has a mistake. The main process reports it.
+    return false
+  }
+}

@@ -1,0 +1,244 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { packageDirectory } from '../lib/package.ts'
+
+/** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
+export interface Sources {
+  /** The file that exports `loadBundles`, for an import. */
+  readonly bundles: string
+  /** The folder of compiled files; `undefined` if Node runs the sources. */
+  readonly output: string | undefined
+  /**
+   * Compiles the sources. Resolves with false if they cannot be used. By default the compiler may compare the times of
+   * the files. That is not enough for a file that is saved while the compiler is at work: it looks older than its output.
+   * A thorough build compares contents, which takes half a second more.
+   */
+  build(options?: BuildOptions): Promise<boolean>
+  /**
+   * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build. To
+   * look at the files takes a tenth of the time.
+   */
+  buildWhenStale(options?: BuildOptions): Promise<boolean>
+  /** Whether there is a whole build, however old. */
+  isBuilt(): boolean
+  /** Whether a compiler has finished since a time in milliseconds. */
+  isBuiltSince(time: number): boolean
+}
+
+/** The options of a build. */
+export interface BuildOptions {
+  readonly isThorough?: boolean
+  /** Whether the compiler prints nothing. */
+  readonly isQuiet?: boolean
+}
+
+/** The part of `process.features` that says whether Node runs TypeScript: since 22.18 and 24.3 it does. */
+export interface NodeFeatures {
+  readonly typescript?: unknown
+}
+
+/** The sources of the application in a directory. Those of the package itself are always compiled. */
+export function createSources(directory: string, features: NodeFeatures = { ...process.features }): Sources {
+  if (isPackage(directory)) return new CompiledSources(directory, packagePlan)
+  return features.typescript ? createPlainSources(directory) : new CompiledSources(directory, applicationPlan)
+}
+
+/** The absolute path of a directory. */
+export function toDirectory(directory: string | URL): string {
+  return path.resolve(directory instanceof URL ? fileURLToPath(directory) : directory)
+}
+
+/** The folders of an application that may contain sources of the server. */
+export function listSourceFolders(directory: string): string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .filter(entry => entry.isDirectory() && !isForeignFolder(entry.name) && !otherFolders.includes(entry.name))
+    .map(({ name }) => path.join(directory, name))
+}
+
+/** Whether a folder contains no files of the application: packages, and folders of tools such as `.git`. */
+export function isForeignFolder(name: string): boolean {
+  return name === 'node_modules' || name.startsWith('.')
+}
+
+/** Whether the server has to be started again after a change of a file. */
+export function isSource(file: string): boolean {
+  return /\.[cm]?ts$/.test(file)
+}
+
+const otherFolders = ['coverage', 'dist', 'tests', 'var']
+
+function isPackage(directory: string): boolean {
+  return path.relative(packageDirectory, directory) === ''
+}
+
+function createPlainSources(directory: string): Sources {
+  const yes = async () => true
+  return {
+    bundles: path.join(directory, 'bundles/index.ts'),
+    output: undefined,
+    build: yes,
+    buildWhenStale: yes,
+    isBuilt: () => true,
+    isBuiltSince: () => false,
+  }
+}
+
+/** How the compiler is called. */
+interface CompilerPlan {
+  /** The command lines of a build. Before one of them begins, all before it have succeeded. */
+  readonly quick: readonly (readonly string[])[]
+  readonly thorough: readonly (readonly string[])[]
+  /** Writes the files that the command lines need. */
+  prepare(output: string): void
+}
+
+const packagePlan: CompilerPlan = {
+  quick: [['--build']],
+  thorough: [
+    ['--project', 'bundles/profiler/client'],
+    ['--project', '.'],
+  ],
+  prepare() {},
+}
+
+const applicationBuild = [['--project', 'dist']]
+
+/** The tests are compiled apart, so that a mistake in a test does not keep the server from starting. */
+const applicationPlan: CompilerPlan = {
+  quick: applicationBuild,
+  thorough: applicationBuild,
+  prepare(output) {
+    writeWhenNew(path.join(output, 'tsconfig.json'), JSON.stringify(createProject(['../bundles']), undefined, 2))
+  },
+}
+
+/** The project of a compiler that writes into the folder of the project. It is independent of `noEmit` and `include`. */
+function createProject(include: readonly string[]): object {
+  const compilerOptions = {
+    rootDir: '..',
+    outDir: '.',
+    noEmit: false,
+    noEmitOnError: true,
+    composite: false,
+    declaration: false,
+    isolatedDeclarations: false,
+    incremental: true,
+    tsBuildInfoFile: '.tsbuildinfo',
+    sourceMap: true,
+    rewriteRelativeImportExtensions: true,
+  }
+  return { extends: '../tsconfig.json', compilerOptions, include, exclude: [], references: [] }
+}
+
+function writeWhenNew(file: string, text: string): void {
+  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+  mkdirSync(path.dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+/** Sources that a compiler of the application writes into `dist/`. */
+class CompiledSources implements Sources {
+  readonly bundles: string
+  readonly output: string
+  readonly #directory: string
+  readonly #plan: CompilerPlan
+  readonly #compiler: string | undefined
+  /** The compiler writes this file last. */
+  readonly #buildInfo: string
+  readonly #stamp: string
+
+  constructor(directory: string, plan: CompilerPlan) {
+    this.#directory = directory
+    this.#plan = plan
+    this.#compiler = findCompiler(directory)
+    this.output = path.join(directory, 'dist')
+    this.bundles = path.join(this.output, 'bundles/index.js')
+    this.#buildInfo = path.join(this.output, '.tsbuildinfo')
+    this.#stamp = path.join(this.output, '.built')
+  }
+
+  async build({ isQuiet = false, isThorough = false }: BuildOptions = {}): Promise<boolean> {
+    const compiler = this.#compiler
+    if (compiler === undefined) {
+      if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
+      return this.isBuilt()
+    }
+    const begin = Date.now()
+    if (!this.isBuilt() && !isQuiet) process.stderr.write('Compiling for the first time …\n')
+    this.#plan.prepare(this.output)
+    for (const options of isThorough ? this.#plan.thorough : this.#plan.quick) {
+      if (!(await compile([compiler, ...options], this.#directory, isQuiet))) return false
+    }
+    this.#writeStamp(begin)
+    return true
+  }
+
+  async buildWhenStale(options?: BuildOptions): Promise<boolean> {
+    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build(options)
+  }
+
+  isBuilt(): boolean {
+    // Only a compiler can leave a build that is not whole.
+    return existsSync(this.bundles) && (existsSync(this.#buildInfo) || this.#compiler === undefined)
+  }
+
+  isBuiltSince(time: number): boolean {
+    return timeOf(this.#buildInfo) >= time
+  }
+
+  #isStale(): boolean {
+    const time = timeOf(this.#stamp)
+    const isNewer = (file: string) => timeOf(file) >= time
+    const hasNewer = (folder: string) => listSources(folder).some(isNewer)
+    return isNewer(path.join(this.#directory, 'tsconfig.json')) || listSourceFolders(this.#directory).some(hasNewer)
+  }
+
+  /** With the time of the beginning, a source that is saved during the build is compiled next time. */
+  #writeStamp(begin: number): void {
+    try {
+      writeFileSync(this.#stamp, '')
+      utimesSync(this.#stamp, begin / 1000, begin / 1000)
+    } catch {
+      // Without the stamp the next build takes a little longer.
+    }
+  }
+}
+
+const noCompilerMessage =
+  'The application is not compiled: there is neither a dist/ nor a compiler.\n' +
+  'Run "npm install", which installs the devDependency typescript. Node 22.18 and later need no compiler.\n'
+
+/** The compiler that the application depends on. */
+function findCompiler(directory: string): string | undefined {
+  try {
+    const { resolve } = createRequire(path.join(directory, 'package.json'))
+    return path.join(path.dirname(resolve('typescript/package.json')), 'bin/tsc')
+  } catch {
+    return undefined
+  }
+}
+
+/** The compiler prints its messages itself; on stderr, because stdout is for the results of commands. */
+function compile(command: readonly string[], directory: string, isQuiet: boolean): Promise<boolean> {
+  // A debugger is for the main process: the compiler must not take its port.
+  const env = { ...process.env, NODE_OPTIONS: process.env.NODE_OPTIONS?.replace(/--inspect\S*/g, '') ?? '' }
+  const child = spawn(process.execPath, command, { stdio: isQuiet ? 'ignore' : ['ignore', 2, 2], cwd: directory, env })
+  return new Promise(resolve => child.on('close', code => resolve(code === 0)))
+}
+
+/** Directory entries say whether they are folders: for hundreds of files this saves a call each. */
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const file = path.join(folder, entry.name)
+    if (entry.isDirectory()) return isForeignFolder(entry.name) ? [] : listSources(file)
+    return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
+  })
+}
+
+/** Milliseconds; 0 for a file that does not exist. */
+function timeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}

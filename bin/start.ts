@@ -1,0 +1,4 @@
+import { runMainProcess } from './main-process.ts'
+
+// The program of the main process below a supervisor, and of each worker: the directory of the application, then options.
+await runMainProcess(String(process.argv[2]), process.argv.slice(3))
