@@ -8,7 +8,7 @@ import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
-import { createSources, type NodeFeatures, toDirectory } from './sources.ts'
+import { createSources, toDirectory } from './sources.ts'
 
 /** Loads the bundles of an application. */
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
@@ -79,8 +79,8 @@ export interface BootOptions {
  *
  * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID
  */
-export async function importBundles(directory: string, features?: NodeFeatures): Promise<LoadBundles> {
-  const { bundles } = createSources(directory, features)
+export async function importBundles(directory: string, isDirect?: boolean): Promise<LoadBundles> {
+  const { bundles } = createSources(directory, isDirect)
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([bundles])
   const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href)
   if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([bundles])

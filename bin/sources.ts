@@ -35,15 +35,16 @@ export interface BuildOptions {
   readonly isQuiet?: boolean
 }
 
-/** The part of `process.features` that says whether Node runs TypeScript: since 22.18 and 24.3 it does. */
-export interface NodeFeatures {
-  readonly typescript?: unknown
-}
+/** Whether this Node runs TypeScript: 22.18 and later do, without a flag. The types of Node 20 do not have the feature. */
+export const runsTypeScript: boolean = Boolean((process.features as { typescript?: unknown }).typescript)
 
-/** The sources of the application in a directory. Those of the package itself are always compiled. */
-export function createSources(directory: string, features: NodeFeatures = { ...process.features }): Sources {
+/**
+ * The sources of the application in a directory. Those of the package itself are always compiled: its programs are
+ * compiled files.
+ */
+export function createSources(directory: string, isDirect: boolean = runsTypeScript): Sources {
   if (isPackage(directory)) return new CompiledSources(directory, packagePlan)
-  return features.typescript ? createPlainSources(directory) : new CompiledSources(directory, applicationPlan)
+  return isDirect ? createPlainSources(directory) : new CompiledSources(directory, applicationPlan)
 }
 
 /** The absolute path of a directory. */

@@ -3,5 +3,5 @@
 export { Kernel, type KernelOptions } from '../../kernel/kernel.ts'
 export type { TlsIdentity } from '../../kernel/server/http-server.ts'
 export { NodeServer, type NodeServerOptions } from '../../kernel/server/node-server.ts'
-export { runConsole } from '../console.ts'
-export { serve } from '../serve.ts'
+export { type BootOptions, bootApplication } from '../application.ts'
+export { runConsole, serve } from '../programs.ts'

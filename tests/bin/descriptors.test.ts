@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { pause, SiteProcess } from './site-process.ts'
 
 t.test('rt-max-conns: the server recovers from more connections than file descriptors', async t => {
-  const command = 'ulimit -n 200; exec "$0" bin/start.js --port=0 --env=prod'
+  const command = 'ulimit -n 200; exec "$0" dist/bin/start.js . --port=0 --env=prod'
   const env = { ...process.env, APP_SECRET: 'of one’s own, and long enough for production' }
   const parameters = ['-u', 'NODE_OPTIONS', 'sh', '-c', command, process.execPath]
   const site = new SiteProcess(t, spawn('env', parameters, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }))

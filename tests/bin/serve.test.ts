@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type Test, t } from 'tap'
-import { serve } from '#bin/serve.ts'
+import { serveApplication } from '#bin/main-process.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
@@ -14,7 +14,7 @@ interface Outcome {
   readonly output: string
 }
 
-/** Runs `serve` in this process until it fails. */
+/** Serves the site in this process until it fails. */
 async function fail(
   t: Test,
   options: readonly string[],
@@ -24,7 +24,7 @@ async function fail(
   const { env, exitCode } = process
   const stderr = t.capture(process.stderr, 'write', () => true)
   process.env = { ...env, ...variables }
-  await serve(options, bundles && (async () => bundles))
+  await serveApplication(process.cwd(), options, bundles && (async () => bundles))
   const code = process.exitCode
   process.env = env
   process.exitCode = exitCode

@@ -62,7 +62,7 @@ export class SiteProcess {
 
 /** Starts the main process of the project itself, without a supervisor. */
 export function startSite(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return startProgram(t, [process.execPath, 'bin/start.js', ...options], variables)
+  return startProgram(t, [process.execPath, 'dist/bin/start.js', '.', ...options], variables)
 }
 
 /** Starts any program. */
@@ -72,7 +72,7 @@ export function startProgram(t: Test, command: string[], variables: NodeJS.Proce
 
 /** Starts the main process with coverage, which takes some seconds. */
 export function startCounted(t: Test, options: readonly string[], variables: NodeJS.ProcessEnv = {}): SiteProcess {
-  return start(t, [], [process.execPath, 'bin/start.js', ...options], variables)
+  return start(t, [], [process.execPath, 'dist/bin/start.js', '.', ...options], variables)
 }
 
 /** Starts a program of `tests/fixtures` with coverage. */

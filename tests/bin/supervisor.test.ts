@@ -161,7 +161,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
     throw new Error('by half')\n`
   const finish = () => replace('dist/.tsbuildinfo', readFileSync(inCopy('dist/.tsbuildinfo'), 'utf8'))
 
-  let restore = change('dist/lib/signals.js', text => broken + text)
+  let restore = change('dist/lib/create-signals.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/^half$/m)
   restore()
@@ -170,7 +170,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
   url = await site.url()
 
-  restore = change('dist/lib/signals.js', text => broken + text)
+  restore = change('dist/lib/create-signals.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
   restore()
@@ -288,10 +288,10 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
   ] as const) {
     const other = startProgram(t, ['env', variable, inCopy('bin/serve'), '--port=0', option], {})
     await other.url()
-    t.equal(await inspected(port), inCopy('bin/start.js'))
+    t.equal(await inspected(port), inCopy('dist/bin/start.js'))
     add(bundle, '\n// a change\n')
     await other.url()
-    t.equal(await inspected(port), inCopy('bin/start.js'))
+    t.equal(await inspected(port), inCopy('dist/bin/start.js'))
     t.notMatch(other.stderr, 'address already in use')
     other.child.kill()
     t.equal(await other.end(), 0)

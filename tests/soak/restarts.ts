@@ -16,7 +16,16 @@ const directory = path.join(import.meta.dirname, '../../..')
 
 /** Restarts a site many times; returns complaints. */
 export async function restartRepeatedly({ restarts, print }: RestartOptions): Promise<string[]> {
-  const command = ['-u', 'NODE_OPTIONS', process.execPath, 'bin/start.js', '--port=0', '--env=prod', '--workers=2']
+  const command = [
+    '-u',
+    'NODE_OPTIONS',
+    process.execPath,
+    'dist/bin/start.js',
+    '.',
+    '--port=0',
+    '--env=prod',
+    '--workers=2',
+  ]
   const env = { ...process.env, APP_SECRET: 'only for the time of some restarts, and long enough' }
   const child = spawn('env', command, { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.on('data', chunk => print(String(chunk).trimEnd()))

@@ -4,13 +4,14 @@ import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { serve } from '#bin/serve.ts'
+import { serveApplication } from '#bin/main-process.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { Response } from '#lib/http/response.ts'
+import { packageDirectory } from '#lib/package.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { probeBundle } from '#tests/support/probe-bundle.ts'
 
@@ -64,7 +65,7 @@ function createProfiler(): Bundle {
   return createProfilerBundle({ storage, ignoredPaths: ['/usage'] })
 }
 
-await serve(['--port=0'], async ({ environment }) => {
+await serveApplication(packageDirectory, ['--port=0'], async ({ environment }) => {
   const bundles = [createFrameworkBundle(), siteBundle, probeBundle, handlers]
   return environment === 'dev' ? [...bundles, createProfiler()] : bundles
 })

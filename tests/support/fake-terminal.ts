@@ -1,9 +1,14 @@
 import { PassThrough } from 'node:stream'
-import { type ConsoleApplication, runConsole } from '#bin/console.ts'
+import type { LoadBundles } from '#bin/application.ts'
+import { runCommand } from '#bin/console.ts'
 import type { OutputStream } from '#lib/console/output.ts'
 
 /** What a command is run with in a test. */
-export interface RunInit extends ConsoleApplication {
+export interface RunInit {
+  /** The bundles; by default those of the site. */
+  readonly load?: LoadBundles
+  /** The directory of the application; the working directory by default. */
+  readonly directory?: string
   /** The columns of a terminal; a pipe where there are none. */
   readonly width?: number
   readonly env?: Readonly<Record<string, string>>
@@ -38,12 +43,13 @@ export function createFakeStream(
 
 /** Runs a command line in this process, in a terminal that is none. */
 export async function runInTerminal(line: string | readonly string[], init: RunInit = {}): Promise<RunResult> {
-  const { answer, env = {}, onOutput, signal = new AbortController().signal, width, ...application } = init
+  const { answer, env = {}, onOutput, signal = new AbortController().signal, width } = init
+  const { directory = process.cwd(), load } = init
   const stdin = Object.assign(new PassThrough(), { isTTY: answer !== undefined })
   stdin.end(answer)
   const stdout = createFakeStream(width, onOutput)
   const stderr = createFakeStream(width)
   const words = typeof line === 'string' ? line.split(' ').filter(word => word !== '') : line
-  const code = await runConsole(words, { stdin, stdout, stderr, env, signal }, application)
+  const code = await runCommand(directory, words, { stdin, stdout, stderr, env, signal }, load)
   return { code, stdout: stdout.text, stderr: stderr.text }
 }

@@ -1,4 +1,4 @@
-import { tuneGarbageCollector } from '../../../bin/garbage-collector.js'
+import { tuneGarbageCollector } from '../../../dist/bin/garbage-collector.js'
 import { NodeServer } from '../../../dist/kernel/server/node-server.js'
 import { Response } from '../../../dist/lib/http/response.js'
 import { TrustedProxies } from '../../../dist/lib/http/trusted-proxies.js'
