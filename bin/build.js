@@ -1,6 +1,6 @@
 // Builds the package itself, in its repository. This file runs before any other file is compiled.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 
 const root = path.join(import.meta.dirname, '..')
@@ -14,6 +14,11 @@ export async function prepare() {
   if (!existsSync(path.join(root, 'dist/bin/sources.js')) && !compileFirst()) return false
   await (await loadSources()).buildWhenStale({ isQuiet: true })
   return true
+}
+
+/** Compiles the package. Resolves with false after a mistake in a source. */
+export async function build() {
+  return (await prepare()) && (await loadSources()).build()
 }
 
 function compileFirst() {
@@ -30,6 +35,7 @@ async function loadSources() {
   return createSources(root)
 }
 
-if (process.argv[1] === import.meta.filename) {
-  process.exitCode = (await prepare()) && (await (await loadSources()).build()) ? 0 : 2
+// `npm run build` runs this file itself.
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
+  process.exitCode = (await build()) ? 0 : 1
 }
