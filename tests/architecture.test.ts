@@ -15,6 +15,8 @@ const places: Readonly<Record<string, string>> = {
   'tough-cookie': 'kernel/testing/',
   valibot: 'lib/env/ bundles/profiler/profile/',
   commander: 'bin/console',
+  acorn: 'bundles/maker/',
+  '@sveltejs/acorn-typescript': 'bundles/maker/syntax.ts',
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
   zod: 'bundles/profiler/cli/mcp/',

@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import type { Application } from '../../kernel/bundle.ts'
 import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '../../kernel/console-command.ts'
 import type { Output } from '../../lib/console/output.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
+import { createImport, orderImports } from './imports.ts'
+import { listBundle } from './list-edit.ts'
 import { createName, type Name, parseName } from './name.ts'
 import { carryOut } from './plan.ts'
-import { createImport, listBundle, orderImports, registerInBundle } from './source-edits.ts'
+import { registerInBundle } from './register-edit.ts'
 
 /** The bundle for the generated code. */
 export interface ChosenBundle {
@@ -42,10 +45,10 @@ export function listBundles(directory: string): string[] {
 const index = 'bundles/index.ts'
 
 /** Generates a bundle, and adds it to the list of bundles. @throws CommandUsageError */
-export function makeBundle(directory: string, input: CommandInput, output: Output): ExitCode {
+export function makeBundle({ bundles, directory }: Application, input: CommandInput, output: Output): ExitCode {
   const name = parseName(String(input.arguments.name), 'bundle')
   const folder = `bundles/${name.kebab}`
-  if (existsSync(path.join(directory, folder))) {
+  if (existsSync(path.join(directory, folder)) || bundles.includes(name.kebab)) {
     output.error(`There is a bundle "${name.kebab}" already. Nothing was written.`)
     return exitCodes.failure
   }
@@ -84,7 +87,7 @@ export function makeCollector(directory: string, input: CommandInput, output: Ou
     { path: test, text: fill('collector.test.ts.txt') },
   ]
   const added = createImport(`${name.camel}Collector`, `./${name.kebab}-collector.ts`)
-  const change = registerInBundle(text, added, `app.collectors.push(${name.camel}Collector)`)
+  const change = registerInBundle(text, added, app => `${app}.collectors.push(${name.camel}Collector)`)
   const next = `After a request, /_profiler/latest?panel=${name.kebab} on the server shows its panel.`
   return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }
@@ -110,7 +113,7 @@ export function makeListener(directory: string, input: CommandInput, output: Out
     { path: test, text: fillSkeleton('listener.test.ts.txt', replacements) },
   ]
   const added = createImport(`${name.pascal}Listener`, `./${name.kebab}-listener.ts`)
-  const change = registerInBundle(text, added, `new ${name.pascal}Listener().subscribe(app.dispatcher)`)
+  const change = registerInBundle(text, added, app => `new ${name.pascal}Listener().subscribe(${app}.dispatcher)`)
   const next = `bin/console debug:events ${event} shows when it is called.`
   return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }
@@ -145,7 +148,7 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
     { path: test, text: fill('page.test.ts.txt') },
   ]
   const added = createImport(`add${name.pascal}Page`, `./${name.kebab}-page.ts`)
-  const change = registerInBundle(text, added, `add${name.pascal}Page(app)`)
+  const change = registerInBundle(text, added, app => `add${name.pascal}Page(${app})`)
   const next = `Its address on the server is /${name.kebab}.`
   return carryOut({ files, test, changed: file, change, next }, directory, input, output)
 }

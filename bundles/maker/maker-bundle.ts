@@ -31,7 +31,7 @@ function createCommands(app: Application): ConsoleCommand[] {
         { line: 'make:bundle shop', purpose: 'makes bundles/shop, to which pages and listeners can be added' },
         { line: 'make:bundle shop --dry-run', purpose: 'shows the files without writing them' },
       ],
-      run: async (...call) => (await import('./generators.ts')).makeBundle(directory, ...call),
+      run: async (...call) => (await import('./generators.ts')).makeBundle(app, ...call),
     },
     {
       name: 'make:collector',

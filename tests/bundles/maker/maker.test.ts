@@ -4,7 +4,6 @@ import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { parseName } from '#bundles/maker/name.ts'
-import { addImport, listBundle, orderImports, registerInBundle } from '#bundles/maker/source-edits.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
@@ -15,13 +14,7 @@ import { runInTerminal } from '#tests/support/fake-terminal.ts'
 /** A project in which generators can write. */
 function createProject(t: Test) {
   const directory = t.testdir()
-  for (const source of [
-    '.env',
-    'bundles/index.ts',
-    'bundles/framework/assets',
-    'bundles/maker/skeletons',
-    'bundles/site',
-  ]) {
+  for (const source of ['.env', 'bundles/index.ts', 'bundles/framework/assets', 'bundles/site']) {
     cpSync(source, path.join(directory, source), { recursive: true })
   }
   const load = async () => [createFrameworkBundle(), siteBundle, makerBundle]
@@ -68,12 +61,12 @@ t.test('what is made for a bundle is registered there', async t => {
   for (const line of lines) t.equal((await run(line)).code, 0, line)
   t.equal(
     read('bundles/shop/shop-bundle.ts'),
-    `import type { Bundle } from '../../kernel/bundle.ts'
+    `import type { Bundle } from 'sinfonietta'
 import { GreetingListener } from './greeting-listener.ts'
 import { languageCollector } from './language-collector.ts'
 import { addPriceListPage } from './price-list-page.ts'
 
-/** The bundle "shop": what it has is registered here. */
+/** The bundle "shop": its pages, listeners and collectors are registered here. */
 export const shopBundle: Bundle = {
   name: 'shop',
   register(app) {
@@ -110,7 +103,7 @@ t.test('there is a listener for each event of a request', async t => {
     const name = event.replaceAll(/[._]/g, '-')
     t.equal((await run(`make:listener ${name} ${event} --bundle site`)).code, 0)
     const [, type = ''] =
-      /import \{ (\w+) \} from '..\/..\/kernel\/events.ts'/.exec(read(`bundles/site/${name}-listener.ts`)) ?? []
+      /import \{.*?(\w+Event)\b.*? \} from 'sinfonietta'/.exec(read(`bundles/site/${name}-listener.ts`)) ?? []
     t.equal(Reflect.get(lifecycle, type)?.eventName, event)
     t.notMatch(read(`tests/bundles/site/${name}-listener.test.ts`), /sample/i)
   }
@@ -145,10 +138,10 @@ t.test('names that are none are refused, and the message says what would be righ
     ['make:bundle 3', '"3" is no name: write it in lower case with hyphens, such as "price-list".'],
     ['make:page price_list --bundle site', 'such as "price-list".'],
     [`make:bundle ${'a'.repeat(31)}`, 'is longer than 30 characters.'],
-    ['make:page price-list', 'Which bundle is it for? Add --bundle, with one of framework, maker, site.'],
+    ['make:page price-list', 'Which bundle is it for? Add --bundle, with one of framework, site.'],
     [
       'make:page price-list --bundle shop',
-      'There is no bundle "shop", but framework, maker, site; "bin/console make:bundle shop" makes it.',
+      'There is no bundle "shop", but framework, site; "bin/console make:bundle shop" makes it.',
     ],
     ['make:page price-list --bundle ../x', '"../x" is no name'],
     ['make:collector logger --bundle site', 'The profiler has a collector "logger" of its own: choose another name.'],
@@ -173,6 +166,7 @@ t.test('nothing is overwritten', async t => {
     t.equal(stderr, `${message} Nothing was written.\n`)
   }
   await failed('make:bundle site', 'There is a bundle "site" already.')
+  await failed('make:bundle framework', 'There is a bundle "framework" already.')
   await failed('make:page partnership --bundle site', 'There is a route "partnership" for /partnership already.')
   write('bundles/site/price-list-page.ts', 'mine')
   await failed('make:page price-list --bundle site', 'bundles/site/price-list-page.ts is there already.')
@@ -220,51 +214,6 @@ t.test('where a file looks different, it is said what to add', async t => {
     (await run('make:page others --bundle other --dry-run')).stdout,
     'bundles/other/other-bundle.ts looks different',
   )
-})
-
-t.test('imports stand in the order of Biome', async t => {
-  const ordered = [
-    "import path from 'node:path'",
-    "import { t } from 'tap'",
-    "import { b } from '../../kernel/b.ts'",
-    "import type { a } from '../a.ts'",
-    "import { c2 } from './c-2.ts'",
-    "import { c9 } from './c9.ts'",
-    "import { c10 } from './c10.ts'",
-    "import { c10b } from './c10b.ts'",
-  ]
-  t.equal(orderImports([...ordered.toReversed(), '', 'code'].join('\n')), [...ordered, '', 'code'].join('\n'))
-  for (const line of ordered) {
-    const others = ordered.filter(other => other !== line)
-    t.equal(addImport([...others, '', 'code'].join('\n'), line), [...ordered, '', 'code'].join('\n'))
-  }
-  t.equal(addImport('code\n', "import { a } from './a.ts'"), undefined)
-  t.equal(addImport("import { b } from './b.ts'\nimport {\n", "import { a } from './a.ts'"), undefined)
-})
-
-t.test('a list of bundles that is long has several lines', async t => {
-  const index = (list: string) => `import type { Bundle } from '../kernel/bundle.ts'\n\n  const bundles = ${list}\n`
-  const listed = (list: string) => listBundle(index(list), 'shopBundle', './shop/shop-bundle.ts').text
-  const long = Array.from({ length: 6 }, (_, number) => `photographs${number}Bundle`)
-  const lines = (names: string[]) => `[\n${names.map(name => `    ${name},\n`).join('')}  ]`
-  t.match(listed('[]'), 'const bundles = [shopBundle]\n')
-  t.match(listed(`[${long.join(', ')}]`), `const bundles = ${lines([...long, 'shopBundle'])}`)
-  t.match(listed(lines(['a', 'b'])), `const bundles = ${lines(['a', 'b', 'shopBundle'])}`)
-  t.equal(listed('[...others]')?.includes('...others, shopBundle'), true)
-  t.equal(listed('[[]]'), undefined)
-})
-
-t.test('a bundle may be a class, and may register itself in other ways', async t => {
-  const register = (method: string) => {
-    const text = `import type { A } from './b.ts'\n\n${method}`
-    return registerInBundle(text, "import { a } from './a.ts'", 'a(app)').text?.replace(/^import.*\n\n?/gm, '')
-  }
-  t.equal(register('  register() {},\n'), '  register(app) {\n    a(app)\n  },\n')
-  const beginning = '  async register(app: Application): Promise<void> {\n    await b()\n\n    c()\n'
-  t.equal(register(`${beginning}  }\n  close() {\n  }\n`), `${beginning}    a(app)\n  }\n  close() {\n  }\n`)
-  t.equal(register('  register({ routes }) {\n  },\n'), undefined)
-  t.equal(register('  register(app) {\n    a(app)\n  },\n'), undefined, 'it is there')
-  t.equal(registerInBundle(undefined, '', '').text, undefined)
 })
 
 t.test('the names of the profiler are known', async t => {
