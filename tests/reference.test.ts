@@ -12,14 +12,12 @@ import { RecordingDispatcher } from '#kernel/testing/recording-dispatcher.ts'
 import { parseConfig } from '#lib/env/config.ts'
 import { Response } from '#lib/http/response.ts'
 import { runDocumented } from './support/documented-console.ts'
-import { readGuide } from './support/guide.ts'
 import { createHandlerBundle } from './support/handler-bundle.ts'
 import { lifecycle } from './support/lifecycle.ts'
 import { readRows, readSections } from './support/reference.ts'
 
 const events = readSections('docs/reference/events.md')
 const configuration = readSections('docs/reference/configuration.md')
-const api = readSections('docs/reference/api.md')
 const symfony = readSections('docs/guides/from-symfony.md')
 const textOf = (sections: ReadonlyMap<string, string>, title: string) => sections.get(title) ?? ''
 
@@ -180,52 +178,6 @@ t.test('the options of routes and of the profiler are those of the reference', a
   )
 })
 
-/** A row of the public API. */
-interface ApiLine {
-  readonly name: string
-  readonly file: string
-}
-
-const lines: readonly ApiLine[] = [...api].flatMap(([folder, section]) =>
-  readRows(section).map(([name = '', file = '']) => ({ name, file: path.join(folder, file) })),
-)
-
-t.test('each export of the public API exists, and has one row', async t => {
-  for (const { file, name } of lines) {
-    const isNamed = name.endsWith('*')
-      ? exportsOf(file).every(each => each.startsWith(name.slice(0, -1)))
-      : exportsOf(file).includes(name)
-    t.ok(isNamed, `${file} exports ${name}`)
-  }
-  const names = lines.map(({ file, name }) => `${file} ${name}`)
-  t.equal(new Set(names).size, names.length)
-})
-
-t.test('every export of the kernel has a row, unless its file is listed as internal', async t => {
-  const [, own = ''] = /^The kernel's own: (.*)\.$/m.exec(textOf(api, 'kernel/')) ?? []
-  const hidden = Array.from(own.matchAll(/`([^`]+)`/g), ([, name]) => String(name))
-  const files = readdirSync('kernel').filter(name => name.endsWith('.ts'))
-  for (const name of hidden) t.ok(files.includes(name), name)
-  for (const file of files.filter(name => !hidden.includes(name)).map(name => path.join('kernel', name))) {
-    for (const exported of exportsOf(file)) t.ok(isPublic(file, exported), `${file} exports ${exported}`)
-  }
-})
-
-t.test('guides import public names only', async t => {
-  for (const guide of readdirSync('docs/guides')) {
-    const blocks = readGuide(path.join('docs/guides', guide))
-    const own = blocks.map(({ file }) => file)
-    for (const { file = '', text } of blocks) {
-      const imports = text.matchAll(/^import (?:type )?\{ (.+) \} from '(\.\.\/[^']+)'$/gm)
-      for (const [, names = '', specifier = ''] of imports) {
-        const source = path.join(path.dirname(file), specifier)
-        if (own.includes(source) || source.includes('/testing/')) continue
-        for (const name of names.split(', ')) t.ok(isPublic(source, name.replace('type ', '')), `${guide}: ${name}`)
-      }
-    }
-  }
-})
-
 t.test('links between documents lead to files, and the index links to all documents', async t => {
   const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.md'))
@@ -248,18 +200,4 @@ function listSources(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.ts'))
     .map(file => path.join(folder, file))
-}
-
-function exportsOf(file: string): string[] {
-  const declarations = /^export (?:abstract |async )*(?:class|function|const|interface|type) (\w+)/gm
-  return [...new Set(Array.from(readFileSync(file, 'utf8').matchAll(declarations), ([, name]) => String(name)))]
-}
-
-function isPublic(file: string, name: string): boolean {
-  return lines.some(line => line.file === file && (line.name === name || isFamily(line.name, name)))
-}
-
-/** `KERNEL_*` stands for all names with this prefix. */
-function isFamily(pattern: string, name: string): boolean {
-  return pattern.endsWith('*') && name.startsWith(pattern.slice(0, -1))
 }

@@ -14,7 +14,6 @@ export {
 } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
 export {
-  AnswerableEvent,
   ControllerArgumentsEvent,
   ControllerEvent,
   ExceptionEvent,
@@ -48,7 +47,7 @@ export { Headers } from '../../lib/http/headers.ts'
 export { preferredMediaType } from '../../lib/http/negotiation.ts'
 export { Request } from '../../lib/http/request.ts'
 export { Response } from '../../lib/http/response.ts'
-export type { Logger, LogLevel, LogRecord } from '../../lib/log/logger.ts'
+export type { Logger, LogRecord } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { Session } from '../../lib/session/session.ts'

@@ -24,7 +24,7 @@ import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
 import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
 
-/** What a profiler records, and where it stores profiles. */
+/** The options of the profiler: the requests of which it makes profiles, and the place of the profiles. */
 export interface ProfilerOptions extends RecordingOptions {
   /** By default files in `var/profiler`. */
   readonly storage?: ProfileStorage
@@ -36,7 +36,7 @@ export interface ProfilerOptions extends RecordingOptions {
   readonly cpuSampler?: CpuSampler
 }
 
-/** Creates the bundle that records every request and shows the profiles at `/_profiler`; for development only. */
+/** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
   const ownControllers = new Set<unknown>()
   let storage: ProfileStorage

@@ -29,7 +29,7 @@ export interface RecordedDispatch<event extends Event = Event> {
 }
 
 /**
- * An event dispatcher that records its dispatches and the calls of listeners, in order. Otherwise it works like any other:
+ * An event dispatcher that remembers its dispatches and the calls of listeners, in order. Otherwise it works like any other:
  * use it for a single listener, or pass it to `createTestKernel`.
  */
 export class RecordingDispatcher extends TraceableEventDispatcher {

@@ -1,6 +1,7 @@
 /**
- * The names and types of known request attributes. The kernel and bundles add theirs by declaration merging:
- * `declare module '…/lib/http/attributes.ts' { interface KnownAttributes { locale: string } }`.
+ * The names and types of known request attributes. An application adds its own by declaration merging:
+ *
+ *     declare module 'sinfonietta' { interface KnownAttributes { locale: string } }
  */
 export interface KnownAttributes {
   /** The format of the response, such as `html` or `json`. */

@@ -12,6 +12,13 @@ import type { ConfigProcessData, MemoryData, ServerProcessData } from './process
 import type { JsonObject } from './schema.ts'
 import type { HttpData, LateData, LoggerData, TemplatesData } from './work-data.ts'
 
+declare module '../../../lib/signals.ts' {
+  interface SignalMap {
+    /** A profile was stored. */
+    'profile.saved': ProfileSummary
+  }
+}
+
 /** Raised whenever profiles of the version before can no longer be read. */
 export const schemaVersion = 1
 

@@ -2,17 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
-import type { ProfileSummary } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { type CollectedData, removeFrom, type Trace, withDescendants } from './trace.ts'
-
-declare module '../../../lib/signals.ts' {
-  interface SignalMap {
-    'profile.saved': ProfileSummary
-  }
-}
 
 /** The objects and functions that the writer calls. */
 export interface ProfileWriterServices {

@@ -23,7 +23,7 @@ export interface ProfiledResponse {
   readonly request?: Request
 }
 
-/** A test kernel that records its requests, so that a test can check their profiles. */
+/** A test kernel with the profiler, so that a test can check the profiles of its requests. */
 export interface ProfiledTestKernel extends TestKernel {
   /** The store of all profiles, in memory. */
   readonly storage: MemoryProfileStorage

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { t } from 'tap'
+import { findUnnamedChanges, referenceFile, reportFile, writeReference, writeReport } from './support/api-report.ts'
+import { type ReportedDeclaration, readEntryPoints, readReport } from './support/public-api.ts'
+
+const entries = readEntryPoints()
+const declarations = readReport()
+
+t.test('the reference has each name of each entry point, with the first sentence of its doc comment', async t => {
+  const before = readFileSync(referenceFile, 'utf8')
+  t.equal(before, writeReference(before, entries), 'is up to date: "npm run api" writes it')
+  const names = entries.flatMap(({ name, names }) => names.map(each => ({ entry: name, ...each })))
+  t.ok(names.length > 100, 'names are found')
+  t.strictSame(
+    names.filter(({ declaration }) => declaration.meaning.length < 8).map(({ entry, name }) => `${entry}: ${name}`),
+    [],
+    'each has a sentence',
+  )
+})
+
+t.test('an entry point exports a name once, and no two entry points have the same name', async t => {
+  const names = entries.flatMap(entry => entry.names.map(({ name }) => name))
+  t.strictSame(
+    names.filter((name, index) => names.indexOf(name) < index),
+    [],
+  )
+})
+
+t.test('the changelog names each public declaration that differs from the released version', async t => {
+  const report = readFileSync(reportFile, 'utf8')
+  const unnamed = findUnnamedChanges(report, declarations, readFileSync('CHANGELOG.md', 'utf8'))
+  const advice = 'add a line with each of these names in backticks to the unreleased part of CHANGELOG.md'
+  t.strictSame(unnamed, [], unnamed.length > 0 ? advice : 'each is named')
+})
+
+t.test('what counts as a difference', async t => {
+  const bundle = { title: 'sinfonietta: `Bundle`', text: 'interface Bundle {}', names: ['Bundle'] }
+  const routes = { title: 'reached: `Routes`', text: 'class Routes {}', names: ['Application', 'Routes'] }
+  const signal = {
+    title: 'member of SignalMap: `kernel.booted`',
+    text: "'kernel.booted': undefined;",
+    names: ['kernel.booted'],
+  }
+  const report = writeReport('0.2.0', [bundle, routes, signal])
+  const released = '# Changelog\n\n## 0.2.0\n\n`Bundle` is new.\n'
+  const find = (today: readonly ReportedDeclaration[], changelog = released) =>
+    findUnnamedChanges(report, today, changelog)
+  const unreleased = (line: string) => released.replace('## 0.2.0', `## Unreleased\n\n${line}\n\n## 0.2.0`)
+
+  t.strictSame(find([bundle, routes, signal]), [])
+  const changed = [{ ...bundle, text: 'interface Bundle { name: string }' }, routes, signal]
+  t.strictSame(find(changed), ['changed sinfonietta: `Bundle`'])
+  t.strictSame(find(changed, unreleased('Bundle has a name.')), ['changed sinfonietta: `Bundle`'])
+  t.strictSame(find(changed, unreleased('`Bundles` have names.')), ['changed sinfonietta: `Bundle`'])
+  t.strictSame(find(changed, unreleased('A `Bundle` has a name.')), [])
+  t.strictSame(find(changed, unreleased('`Bundle.name` is new.')), [])
+
+  const deep = [bundle, { ...routes, text: 'class Routes { add(): void }' }, signal]
+  t.strictSame(find(deep), ['changed reached: `Routes` (by Application, Routes)'])
+  t.strictSame(find(deep, unreleased('`Application` has routes.')), [])
+  t.strictSame(find([bundle, signal]), [], 'a name that is reached no more')
+  t.strictSame(find([routes]), ['removed sinfonietta: `Bundle`', 'removed member of SignalMap: `kernel.booted`'])
+  t.strictSame(find([routes], unreleased('`kernel.booted` and `Bundle` are gone.')), [])
+  t.strictSame(find([bundle, routes, signal, { ...bundle, title: 'sinfonietta: `New`', names: ['New'] }]), [
+    'added sinfonietta: `New`',
+  ])
+})
