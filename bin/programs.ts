@@ -27,6 +27,15 @@ export async function runConsole(directory: string | URL): Promise<void> {
   await runConsoleProcess(toDirectory(directory), process.argv.slice(2))
 }
 
+/**
+ * The program `bin/test` of the application in a directory: runs its tests, or those that the command line of the process
+ * names. All other arguments are options of tap.
+ */
+export async function runTests(directory: string | URL): Promise<void> {
+  const { runApplicationTests } = await import('./run-tests.ts')
+  process.exitCode = await runApplicationTests(toDirectory(directory), process.argv.slice(2))
+}
+
 /** Whether the settings choose development. `--help` needs no supervisor. */
 function isDevelopment(directory: string, commandLine: readonly string[]): boolean {
   const options = { env: { type: 'string' }, help: { type: 'boolean' } } as const

@@ -7,7 +7,7 @@ import { packageDirectory } from '../lib/package.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {
-  /** The file that exports `loadBundles`, for an import. */
+  /** The program of `bundles/index.ts`. */
   readonly bundles: string
   /** The folder of compiled files; `undefined` if Node runs the sources. */
   readonly output: string | undefined
@@ -22,6 +22,10 @@ export interface Sources {
    * look at the files takes a tenth of the time.
    */
   buildWhenStale(options?: BuildOptions): Promise<boolean>
+  /** Compiles the tests, and the sources that they import. */
+  buildTests(): Promise<boolean>
+  /** The program of a source: the file that Node runs. Paths are absolute. */
+  toProgram(source: string): string
   /** Whether there is a whole build, however old. */
   isBuilt(): boolean
   /** Whether a compiler has finished since a time in milliseconds. */
@@ -82,6 +86,8 @@ function createPlainSources(directory: string): Sources {
     output: undefined,
     build: yes,
     buildWhenStale: yes,
+    buildTests: yes,
+    toProgram: source => source,
     isBuilt: () => true,
     isBuiltSince: () => false,
   }
@@ -92,6 +98,7 @@ interface CompilerPlan {
   /** The command lines of a build. Before one of them begins, all before it have succeeded. */
   readonly quick: readonly (readonly string[])[]
   readonly thorough: readonly (readonly string[])[]
+  readonly tests: readonly (readonly string[])[]
   /** Writes the files that the command lines need. */
   prepare(output: string): void
 }
@@ -102,6 +109,7 @@ const packagePlan: CompilerPlan = {
     ['--project', 'bundles/profiler/client'],
     ['--project', '.'],
   ],
+  tests: [['--build', '--stopBuildOnErrors', 'tests']],
   prepare() {},
 }
 
@@ -111,16 +119,21 @@ const applicationBuild = [['--project', 'dist']]
 const applicationPlan: CompilerPlan = {
   quick: applicationBuild,
   thorough: applicationBuild,
+  tests: [['--project', 'dist/tests']],
   prepare(output) {
-    writeWhenNew(path.join(output, 'tsconfig.json'), JSON.stringify(createProject(['../bundles']), undefined, 2))
+    writeProject(output, '..', ['bundles'])
+    writeProject(path.join(output, 'tests'), '../..', ['bundles', 'tests'])
   },
 }
 
-/** The project of a compiler that writes into the folder of the project. It is independent of `noEmit` and `include`. */
-function createProject(include: readonly string[]): object {
+/**
+ * Writes the project of a compiler, which is independent of `noEmit` and `include` of the application's own project.
+ * `root` is the way from its folder to the application.
+ */
+function writeProject(folder: string, root: string, include: readonly string[]): void {
   const compilerOptions = {
-    rootDir: '..',
-    outDir: '.',
+    rootDir: root,
+    outDir: `${root}/dist`,
     noEmit: false,
     noEmitOnError: true,
     composite: false,
@@ -131,7 +144,14 @@ function createProject(include: readonly string[]): object {
     sourceMap: true,
     rewriteRelativeImportExtensions: true,
   }
-  return { extends: '../tsconfig.json', compilerOptions, include, exclude: [], references: [] }
+  const project = {
+    extends: `${root}/tsconfig.json`,
+    compilerOptions,
+    include: include.map(name => `${root}/${name}`),
+    exclude: [],
+    references: [],
+  }
+  writeWhenNew(path.join(folder, 'tsconfig.json'), JSON.stringify(project, undefined, 2))
 }
 
 function writeWhenNew(file: string, text: string): void {
@@ -162,19 +182,25 @@ class CompiledSources implements Sources {
   }
 
   async build({ isQuiet = false, isThorough = false }: BuildOptions = {}): Promise<boolean> {
-    const compiler = this.#compiler
-    if (compiler === undefined) {
+    if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
       return this.isBuilt()
     }
     const begin = Date.now()
     if (!this.isBuilt() && !isQuiet) process.stderr.write('Compiling for the first time …\n')
-    this.#plan.prepare(this.output)
-    for (const options of isThorough ? this.#plan.thorough : this.#plan.quick) {
-      if (!(await compile([compiler, ...options], this.#directory, isQuiet))) return false
-    }
+    if (!(await this.#compile(this.#plan[isThorough ? 'thorough' : 'quick'], isQuiet))) return false
     this.#writeStamp(begin)
     return true
+  }
+
+  async buildTests(): Promise<boolean> {
+    if (this.#compiler !== undefined) return this.#compile(this.#plan.tests)
+    process.stderr.write(noCompilerMessage)
+    return false
+  }
+
+  toProgram(source: string): string {
+    return path.join(this.output, path.relative(this.#directory, source).replace(/ts$/, 'js'))
   }
 
   async buildWhenStale(options?: BuildOptions): Promise<boolean> {
@@ -197,6 +223,14 @@ class CompiledSources implements Sources {
     return isNewer(path.join(this.#directory, 'tsconfig.json')) || listSourceFolders(this.#directory).some(hasNewer)
   }
 
+  async #compile(commands: CompilerPlan['quick'], isQuiet = false): Promise<boolean> {
+    this.#plan.prepare(this.output)
+    for (const options of commands) {
+      if (!(await compile([String(this.#compiler), ...options], this.#directory, isQuiet))) return false
+    }
+    return true
+  }
+
   /** With the time of the beginning, a source that is saved during the build is compiled next time. */
   #writeStamp(begin: number): void {
     try {
@@ -209,8 +243,8 @@ class CompiledSources implements Sources {
 }
 
 const noCompilerMessage =
-  'The application is not compiled: there is neither a dist/ nor a compiler.\n' +
-  'Run "npm install", which installs the devDependency typescript. Node 22.18 and later need no compiler.\n'
+  'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
+  'Node 22.18 and later run the sources as they are.\n'
 
 /** The compiler that the application depends on. */
 function findCompiler(directory: string): string | undefined {

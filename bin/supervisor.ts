@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { watch } from 'node:fs'
+import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
@@ -109,7 +109,7 @@ export function supervise(directory: string, commandLine: readonly string[]): vo
       hasWarned = false
       onChange(true)
     })
-    if (sources.output === undefined) return
+    if (sources.output === undefined || !existsSync(sources.output)) return
     // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.
     watch(sources.output, (_event, name) => {
       if (name === '.tsbuildinfo' && child === undefined && !isBusy) onChange(true)

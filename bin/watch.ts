@@ -1,9 +1,9 @@
-import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /**
  * Calls `onChange` with the path of each file that changes in or below some folders. Folders whose names are `foreign` are
- * left out, and so are missing ones. Each folder has a watcher of its own: on Linux, Node 20's recursive watching loses a
+ * left out, and so are missing ones and symbolic links, which may lead in a circle. Each folder has a watcher of its own: on Linux, Node 20's recursive watching loses a
  * file once an editor has replaced it.
  */
 export function watchFolders(
@@ -45,5 +45,5 @@ export function watchFolders(
 }
 
 function isFolder(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isDirectory() === true
+  return lstatSync(file, { throwIfNoEntry: false })?.isDirectory() === true
 }

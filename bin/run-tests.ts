@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import { createSources } from './sources.ts'
+
+/**
+ * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
+ * installed. The command line names some of them by files or folders, relative to the working directory; the rest of it
+ * are options of tap. Coverage is measured if one of them begins with `--coverage-`, and then need not be complete.
+ * Resolves with the exit code of tap.
+ */
+export async function runApplicationTests(
+  directory: string,
+  commandLine: readonly string[],
+  isDirect?: boolean,
+): Promise<number> {
+  const sources = createSources(directory, isDirect)
+  const tests = listTests(directory)
+  const named = commandLine.filter(isPath)
+  const options = commandLine.filter(argument => !isPath(argument))
+  const chosen = named.length === 0 ? tests : named.flatMap(name => findTests(tests, path.resolve(name)))
+  const unknown = named.find(name => findTests(tests, path.resolve(name)).length === 0)
+  if (unknown !== undefined) return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts.`)
+  if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
+  const runner = findRunner(directory)
+  if (runner === undefined) return fail('The tests need the package tap: run "npm install --save-dev tap".')
+  if (!(await sources.buildTests())) return 1
+  const isCounted = options.some(option => option.startsWith('--coverage-'))
+  const defaults = [isCounted ? '--allow-incomplete-coverage' : '--disable-coverage', `--test-env=${withoutCompiler}`]
+  const programs = chosen.map(file => path.relative(directory, sources.toProgram(file)))
+  return runProgram([runner, ...defaults, ...options, ...programs], directory)
+}
+
+function runProgram(command: readonly string[], directory: string): Promise<number> {
+  const env = { ...process.env, ...Object.fromEntries([withoutCompiler.split('=')]) }
+  const child = spawn(process.execPath, command, { stdio: 'inherit', cwd: directory, env })
+  // Ctrl-C reaches tap, too, which then reports the tests that have run.
+  const onInterrupt = () => undefined
+  process.on('SIGINT', onInterrupt)
+  return new Promise(resolve =>
+    child.on('close', code => {
+      process.off('SIGINT', onInterrupt)
+      resolve(code ?? 1)
+    }),
+  )
+}
+
+/**
+ * Keeps tap from loading a compiler of its own, which does not run with TypeScript 7. Tests need none: Node runs their
+ * sources, or they are compiled. The tests get this variable as an option, because tap resets its own on Node 20.
+ */
+const withoutCompiler = 'TAP_TYPE_STRIP_ONLY=1'
+
+/** An argument that looks like a path is a path, even if it is mistyped. */
+function isPath(argument: string): boolean {
+  return /^[^-].*(?:[\\/]|\.ts$)/.test(argument) || existsSync(argument)
+}
+
+/** The absolute paths of all tests, in their order. */
+function listTests(directory: string): string[] {
+  const folder = path.join(directory, 'tests')
+  if (!existsSync(folder)) return []
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  return files
+    .filter(file => file.endsWith('.test.ts'))
+    .map(file => path.join(folder, file))
+    .sort()
+}
+
+function findTests(tests: readonly string[], name: string): string[] {
+  return tests.filter(test => test === name || test.startsWith(name + path.sep))
+}
+
+function findRunner(directory: string): string | undefined {
+  try {
+    const file = createRequire(path.join(directory, 'package.json')).resolve('tap/package.json')
+    const { bin } = JSON.parse(readFileSync(file, 'utf8')) as { bin: { tap: string } }
+    return path.join(path.dirname(file), bin.tap)
+  } catch {
+    return undefined
+  }
+}
+
+function fail(message: string): number {
+  process.stderr.write(`${message}\n`)
+  return 1
+}
