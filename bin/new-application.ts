@@ -1,0 +1,156 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { parseArgs } from 'node:util'
+import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
+import type { OutputStream } from '../lib/console/output.ts'
+import { packageDirectory, version } from '../lib/package.ts'
+import { readProperty } from '../lib/stack/read-property.ts'
+
+/** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
+export interface ProgramContext {
+  readonly directory: string
+  readonly stdout: OutputStream
+  readonly stderr: OutputStream
+}
+
+const help = `Usage: sinfonietta new <folder>
+
+Creates an application that depends on this package, in a folder that is empty or does not exist.
+The name of the folder becomes the name of the application.
+
+  -h, --help     shows this help
+  -V, --version  shows the version
+`
+
+const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean', short: 'V' } } as const
+
+/** Runs the program `sinfonietta`, which creates applications. Returns the exit code. */
+export function runSinfonietta(
+  commandLine: readonly string[],
+  { directory, stderr, stdout }: ProgramContext,
+): ExitCode {
+  try {
+    const { positionals, values } = parseCommandLine(commandLine)
+    if (values.help || values.version) {
+      stdout.write(values.help ? help : `${version}\n`)
+      return exitCodes.success
+    }
+    const [command, folder, ...others] = positionals
+    if (command !== 'new' || folder === undefined || others.length > 0) throw new CommandUsageError(help.trimEnd())
+    const target = path.resolve(directory, folder)
+    const files = createApplication(target, findPackage(packageDirectory, target))
+    stdout.write(describeNext(path.relative(directory, target), files.length))
+    return exitCodes.success
+  } catch (error) {
+    stderr.write(`${readProperty(error, 'message')}\n`)
+    return error instanceof CommandUsageError ? exitCodes.usage : exitCodes.failure
+  }
+}
+
+function parseCommandLine(commandLine: readonly string[]) {
+  try {
+    return parseArgs({ args: [...commandLine], options, allowPositionals: true })
+  } catch (error) {
+    throw new CommandUsageError(`${readProperty(error, 'message')}\n\n${help.trimEnd()}`)
+  }
+}
+
+function describeNext(folder: string, count: number): string {
+  const quoted = /^[\w./-]*$/.test(folder) ? folder : `"${folder}"`
+  const commands = [...(folder === '' ? [] : [`cd ${quoted}`]), 'npm install', 'npm start']
+  const lines = commands.map(command => `  ${command}\n`).join('')
+  return `${count} files are created. Next:\n\n${lines}\nThe home page will be at http://127.0.0.1:8000/\n`
+}
+
+/** What is read of a package.json. */
+interface Manifest {
+  readonly engines: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly devDependencies?: Readonly<Record<string, string>>
+}
+
+function readManifest(directory: string): Manifest {
+  return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')) as Manifest
+}
+
+const ownName = 'sinfonietta'
+
+/**
+ * Finds what npm has to install as the package, for an application in a folder. A tarball is named by its path from the
+ * folder, because npm copies no tarball. Outside of `node_modules` the package is a clone, which npm links.
+ */
+export function findPackage(directory: string, folder: string): string {
+  const toSpec = (target: string) => `file:${path.relative(folder, target).replaceAll(path.sep, '/')}`
+  const modules = path.dirname(directory)
+  if (path.basename(modules) !== 'node_modules') return toSpec(directory)
+  // Of a project, or of the folder in which npx installs packages. A global installation has none.
+  const project = path.dirname(modules)
+  const { dependencies, devDependencies }: Partial<Manifest> = existsSync(path.join(project, 'package.json'))
+    ? readManifest(project)
+    : {}
+  const spec = dependencies?.[ownName] ?? devDependencies?.[ownName] ?? ''
+  if (spec.startsWith('file:')) return toSpec(path.resolve(project, spec.slice('file:'.length)))
+  return spec.includes(':') ? spec : `^${version}`
+}
+
+const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/application')
+const ending = '.txt'
+
+/** The packages of an application for its development. Their versions are those with which this package is tested. */
+const tools = ['@types/node', 'tap', 'typescript']
+
+/**
+ * Writes the files of a new application. Returns their paths.
+ *
+ * @throws CommandUsageError if the name of the folder is no name of a package
+ * @throws Error if the folder contains files, or cannot be written
+ */
+export function createApplication(folder: string, dependency: string): string[] {
+  const name = path.basename(folder)
+  checkName(name)
+  checkEmpty(folder)
+  const files = readdirSync(skeletons, { recursive: true, encoding: 'utf8' })
+    .filter(file => file.endsWith(ending))
+    .map(file => file.slice(0, -ending.length))
+  for (const file of files) {
+    const text = readFileSync(path.join(skeletons, file + ending), 'utf8').replaceAll('acme-shop', name)
+    const target = path.join(folder, file)
+    mkdirSync(path.dirname(target), { recursive: true })
+    const mode = path.dirname(file) === 'bin' ? 0o755 : 0o644
+    writeFileSync(target, file === 'package.json' ? completeManifest(text, dependency) : text, { flag: 'wx', mode })
+  }
+  return files
+}
+
+function completeManifest(text: string, dependency: string): string {
+  const { dependencies, devDependencies, engines } = readManifest(packageDirectory)
+  const ranges = { ...dependencies, ...devDependencies }
+  const versions = tools.map(tool => [tool, `^${String(ranges[tool]).replace(/^\D+/, '')}`])
+  const manifest: object = {
+    ...(JSON.parse(text) as object),
+    engines,
+    dependencies: { [ownName]: dependency },
+    devDependencies: Object.fromEntries(versions),
+  }
+  return `${JSON.stringify(manifest, undefined, 2)}\n`
+}
+
+/** The name of an application becomes the name of a package, which npm restricts. */
+function checkName(name: string): void {
+  if (/^[a-z\d][a-z\d._-]{0,99}$/.test(name) && ![ownName, 'node_modules', ...tools].includes(name)) return
+  const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+  const right = plain.replace(/[^a-z\d]+/g, '-').replace(/^-|-$/g, '')
+  const example = right === '' || right === name ? 'my-site' : right
+  throw new CommandUsageError(
+    `The folder "${name}" gives the application its name, which is also the name of an npm package: ` +
+      `use up to 100 lower-case letters, digits, hyphens, dots and underscores, such as "${example}".`,
+  )
+}
+
+function checkEmpty(folder: string): void {
+  if (!existsSync(folder)) return
+  if (!statSync(folder).isDirectory()) throw new Error(`${folder} is a file. Nothing was written.`)
+  // A repository without files is the usual beginning of a project.
+  const [entry] = readdirSync(folder).filter(entry => entry !== '.git')
+  if (entry !== undefined) throw new Error(`${folder} is not empty: it contains ${entry}. Nothing was written.`)
+}

@@ -1,0 +1,133 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { findPackage, runSinfonietta } from '#bin/new-application.ts'
+import { packageDirectory, version } from '#lib/package.ts'
+import { createFakeStream } from '#tests/support/fake-terminal.ts'
+
+function run(directory: string, ...commandLine: string[]) {
+  const [stdout, stderr] = [createFakeStream(), createFakeStream()]
+  const code = runSinfonietta(commandLine, { directory, stdout, stderr })
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+/** The files in and below a folder. */
+function list(directory: string): string[] {
+  const entries = readdirSync(directory, { recursive: true, encoding: 'utf8' })
+  return entries.filter(file => statSync(path.join(directory, file)).isFile()).sort()
+}
+
+t.test('sinfonietta new creates an application of twelve files', async t => {
+  const directory = path.join(t.testdir(), 'my sités')
+  const { code, stderr, stdout } = run(directory, 'new', 'my-site')
+  t.equal(stderr, '')
+  t.equal(code, 0)
+  t.equal(
+    stdout,
+    '12 files are created. Next:\n\n  cd my-site\n  npm install\n  npm start\n\nThe home page will be at http://127.0.0.1:8000/\n',
+  )
+  const folder = path.join(directory, 'my-site')
+  const read = (file: string) => readFileSync(path.join(folder, file), 'utf8')
+  t.strictSame(list(folder), [
+    '.env',
+    '.gitignore',
+    'AGENTS.md',
+    'bin/console',
+    'bin/serve',
+    'bin/test',
+    'bundles/home/home-bundle.ts',
+    'bundles/index.ts',
+    'package.json',
+    'templates/home/home.hbs',
+    'tests/home.test.ts',
+    'tsconfig.json',
+  ])
+  for (const file of list(folder)) t.notMatch(read(file), 'acme-shop', file)
+  t.match(read('templates/home/home.hbs'), '<h1>Welcome to my-site</h1>')
+  t.match(read('.gitignore'), /^node_modules\/\n/)
+  for (const program of ['serve', 'console', 'test']) {
+    t.equal(statSync(path.join(folder, 'bin', program)).mode & 0o777, 0o755)
+    t.ok(read(`bin/${program}`).split('\n').length <= 5, 'a program has three lines')
+  }
+
+  const manifest = JSON.parse(read('package.json'))
+  const own = JSON.parse(readFileSync('package.json', 'utf8'))
+  t.equal(manifest.name, 'my-site')
+  t.equal(manifest.private, true)
+  t.strictSame(manifest.engines, own.engines)
+  t.strictSame(manifest.dependencies, { sinfonietta: `file:${path.relative(folder, packageDirectory)}` })
+  const ranges = { ...own.dependencies, ...own.devDependencies }
+  for (const [name, range] of Object.entries(manifest.devDependencies)) {
+    t.equal(range, `^${ranges[name].replace(/^\D+/, '')}`, `${name} as in this repository`)
+  }
+})
+
+t.test('the folder may exist if it is empty, or contains the repository only', async t => {
+  const directory = t.testdir({ shop: { '.git': { HEAD: '' } }, 'a b': {} })
+  const here = run(path.join(directory, 'shop'), 'new', '.')
+  t.equal(here.code, 0)
+  t.match(here.stdout, 'Next:\n\n  npm install\n')
+  t.match(run(path.join(directory, 'a b'), 'new', '../a b/shop').stdout, '  cd shop\n')
+  t.match(run(directory, 'new', 'c d/shop').stdout, '  cd "c d/shop"\n')
+})
+
+t.test('nothing is written where something would be in the way', async t => {
+  const directory = t.testdir({ shop: { 'mine.txt': '' }, file: '' })
+  const refused = (folder: string, message: string) => {
+    const { code, stderr } = run(directory, 'new', folder)
+    t.equal(code, 1)
+    t.match(stderr, message)
+  }
+  refused('shop', `${path.join(directory, 'shop')} is not empty: it contains mine.txt. Nothing was written.\n`)
+  refused('file', `${path.join(directory, 'file')} is a file. Nothing was written.\n`)
+  refused('file/shop', 'ENOTDIR')
+  t.strictSame(list(directory), ['file', 'shop/mine.txt'])
+})
+
+t.test('a name that npm would refuse is refused, and the message has a right one', async t => {
+  const directory = t.testdir()
+  const names = {
+    'My Site': 'my-site',
+    'Straßen & Plätze': 'stra-en-platze',
+    _shop: 'shop',
+    日本: 'my-site',
+    sinfonietta: 'my-site',
+    tap: 'my-site',
+    node_modules: 'node-modules',
+    [`a${'b'.repeat(100)}`]: 'my-site',
+  }
+  for (const [name, right] of Object.entries(names)) {
+    const { code, stderr } = run(directory, 'new', name)
+    t.equal(code, 64, name)
+    t.match(stderr, `The folder "${name}" gives the application its name`)
+    t.match(stderr, `, such as "${right}".\n`)
+  }
+  t.strictSame(readdirSync(directory), [])
+})
+
+t.test('a wrong command line prints the usage', async t => {
+  const directory = t.testdir()
+  t.match(run(directory, '--help'), { code: 0, stderr: '', stdout: /^Usage: sinfonietta new <folder>\n/ })
+  t.strictSame(run(directory, '-V'), { code: 0, stderr: '', stdout: `${version}\n` })
+  for (const words of [[], ['new'], ['old', 'shop'], ['new', 'shop', 'office'], ['new', 'shop', '--yes']]) {
+    t.match(run(directory, ...words), { code: 64, stdout: '', stderr: 'Usage: sinfonietta new <folder>\n' })
+  }
+})
+
+t.test('the application depends on the package that has created it', async t => {
+  const directory = t.testdir()
+  const installed = path.join(directory, 'cache/node_modules/sinfonietta')
+  const folder = path.join(directory, 'sites/shop')
+  mkdirSync(installed, { recursive: true })
+  const find = (manifest: object | undefined) => {
+    if (manifest) writeFileSync(path.join(directory, 'cache/package.json'), JSON.stringify(manifest))
+    return findPackage(installed, folder)
+  }
+  t.equal(find(undefined), `^${version}`, 'a global installation')
+  t.equal(find({}), `^${version}`)
+  t.equal(find({ dependencies: { sinfonietta: '^0.1.0' } }), `^${version}`, 'a registry')
+  t.equal(find({ dependencies: { sinfonietta: 'file:../my files/a.tgz' } }), 'file:../../my files/a.tgz', 'a tarball')
+  t.equal(find({ devDependencies: { sinfonietta: 'file:/a.tgz' } }), `file:${path.relative(folder, '/a.tgz')}`)
+  t.equal(find({ dependencies: { sinfonietta: 'https://a.test/b.tgz' } }), 'https://a.test/b.tgz', 'an address')
+  t.equal(findPackage(path.join(directory, 'clone'), folder), 'file:../../clone', 'a clone')
+})
