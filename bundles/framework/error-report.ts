@@ -3,7 +3,8 @@ import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
-import { locateFrame, type StackFrame } from '../../lib/stack/stack-frames.ts'
+import { locateFrame } from '../../lib/stack/locate-frame.ts'
+import type { StackFrame } from '../../lib/stack/stack-frames.ts'
 
 /** The content of an error response, independent of its format. */
 export interface ErrorReport {

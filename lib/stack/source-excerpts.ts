@@ -1,5 +1,6 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { packageDirectory } from '../package.ts'
 import { cut } from '../redact/masking-copier.ts'
 import type { Redactor } from '../redact/redactor.ts'
 
@@ -19,17 +20,17 @@ const byteLimit = 2 * 1024 * 1024
 const countLimit = 200
 
 /**
- * Reads excerpts of a project's own sources: regular files below its root, links resolved, but not in `node_modules`, `var`,
- * or a folder or file that begins with a dot. An excerpt is read once, because the process runs the code from its start, and
+ * Reads excerpts of the sources of the application and of the package: regular files below their directories, links
+ * resolved, but not in `node_modules`, `var`, or a folder or file that begins with a dot. An excerpt is read once, because the process runs the code from its start, and
  * not the later content of the file. At most 200 are cached.
  */
 export class SourceExcerpts {
-  readonly #directory: string
+  readonly #directories: readonly string[]
   readonly #redactor: Redactor
   readonly #known = new Map<string, SourceExcerpt | undefined>()
 
-  constructor(directory: string, redactor: Redactor) {
-    this.#directory = directory
+  constructor(directory: string, redactor: Redactor, ownDirectory: string = packageDirectory) {
+    this.#directories = [directory, ownDirectory]
     this.#redactor = redactor
   }
 
@@ -46,8 +47,10 @@ export class SourceExcerpts {
   #read(file: string, line: number): SourceExcerpt | undefined {
     try {
       const realPath = realpathSync(file)
-      const root = realpathSync(this.#directory) + path.sep
-      if (!realPath.startsWith(root) || !isSource(realPath.slice(root.length))) return undefined
+      const roots = this.#directories.map(each => realpathSync(each) + path.sep)
+      // The longer one first: mostly the package is below the application, in node_modules.
+      const root = roots.sort((one, other) => other.length - one.length).find(each => realPath.startsWith(each))
+      if (root === undefined || !isSource(realPath.slice(root.length))) return undefined
       const stats = statSync(realPath)
       // A read of a pipe may wait for ever.
       if (!stats.isFile() || stats.size > byteLimit) return undefined

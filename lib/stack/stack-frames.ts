@@ -1,4 +1,3 @@
-import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { TextMemo } from '../text/text-memo.ts'
 import { readProperty } from './read-property.ts'
@@ -13,8 +12,6 @@ export interface StackFrame {
   readonly line?: number
   /** From 1. */
   readonly column?: number
-  /** `vendor`: below `node_modules`. `runtime`: Node or the engine. `application`: every other file. */
-  readonly origin: 'application' | 'vendor' | 'runtime'
   readonly isAsync: boolean
 }
 
@@ -80,7 +77,6 @@ function parseFrame(text: string): StackFrame {
   return {
     ...(name !== '' && name !== '<anonymous>' && { function: name }),
     ...place,
-    origin: originOf(place.file),
     isAsync,
   }
 }
@@ -99,45 +95,11 @@ function toPath(file: string): string {
   }
 }
 
-/** The origin of the code in a file. */
-export function originOf(file: string | undefined): StackFrame['origin'] {
-  if (file === undefined || file.startsWith('node:')) return 'runtime'
-  return /[\\/]node_modules[\\/]/.test(file) ? 'vendor' : 'application'
-}
-
 /** Writes a frame as V8 does: `at async Router.match (/app/lib/routing/router.ts:12:7)`. */
 export function formatFrame(frame: StackFrame): string {
   const place = frame.file === undefined ? '<anonymous>' : `${frame.file}:${frame.line}:${frame.column}`
   const call = frame.function === undefined ? place : `${frame.function} (${place})`
   return frame.isAsync ? `at async ${call}` : `at ${call}`
-}
-
-/** The place of a call, seen from the project. */
-export interface FrameLocation {
-  /** Relative to the project's root for files below it. Absent for functions built into the engine. */
-  readonly file?: string
-  /** `kernel`: below `kernel/`, `lib/` or `bundles/framework/` of the project. `vendor`: also every file outside of the project. */
-  readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
-}
-
-const kernelFolders: readonly string[] = ['kernel', 'lib', path.join('bundles', 'framework')].map(
-  folder => folder + path.sep,
-)
-
-/** The folder of the compiled code, with the paths of the sources. Frames name it where source maps are off. */
-const compiled = `dist${path.sep}`
-
-/** Gives the place of a frame, seen from the project's root. */
-export function locateFrame(
-  { file, origin }: Pick<StackFrame, 'origin'> & { readonly file?: string | undefined },
-  directory: string,
-): FrameLocation {
-  if (file === undefined) return { origin }
-  if (!file.startsWith(directory + path.sep)) return { file, origin: origin === 'runtime' ? origin : 'vendor' }
-  const inside = file.slice(directory.length + 1)
-  const source = inside.startsWith(compiled) ? inside.slice(compiled.length) : inside
-  if (origin === 'vendor') return { file: source, origin }
-  return { file: source, origin: kernelFolders.some(folder => source.startsWith(folder)) ? 'kernel' : 'application' }
 }
 
 const callerLimit = 5

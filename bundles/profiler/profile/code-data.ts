@@ -44,11 +44,13 @@ export interface RecordedException {
 /** One call of a stack. */
 export interface RecordedFrame {
   readonly call: string
-  /** Relative to the project; absent for native code. */
+  /** As seen from the application; files of the package begin with `sinfonietta/`. Absent for native code. */
   readonly file?: string | undefined
   readonly line?: number | undefined
   readonly column?: number | undefined
   readonly origin: 'application' | 'kernel' | 'vendor' | 'runtime'
+  /** The npm package of the code, for `vendor`. */
+  readonly package?: string | undefined
 }
 
 /** Whose code it is: beside those of a stack, the garbage collector. */
@@ -83,13 +85,15 @@ export type CpuRow = readonly [called: number, caller: number, self: number, tot
 /** A function that was sampled. */
 export interface SampledFunction {
   readonly name: string
-  /** Relative to the project; absent for functions of the engine. */
+  /** As seen from the application; absent for functions of the engine. */
   readonly file?: string | undefined
   readonly line?: number | undefined
   readonly column?: number | undefined
   /** The line that was sampled most. */
   readonly hot?: number | undefined
   readonly origin: CpuOrigin
+  /** The npm package of the code, for `vendor`. */
+  readonly package?: string | undefined
   readonly self: number
   /** With what it called; calls within its own calls are counted once. */
   readonly total: number
@@ -101,6 +105,7 @@ const frame: Schema<RecordedFrame> = v.object({
   line: maybe(check.number),
   column: maybe(check.number),
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor']),
+  package: maybe(check.text),
 })
 
 const exception: Schema<RecordedException> = v.object({
@@ -125,6 +130,7 @@ const sampledFunction: Schema<SampledFunction> = v.object({
   column: maybe(check.number),
   hot: maybe(check.number),
   origin: oneOf(['runtime', 'application', 'kernel', 'vendor', 'gc']),
+  package: maybe(check.text),
   self: count,
   total: count,
 })

@@ -1,10 +1,10 @@
-import path from 'node:path'
 import type { Listener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import { locateFrame, parseStack } from '../../../lib/stack/stack-frames.ts'
+import { locateFrame } from '../../../lib/stack/locate-frame.ts'
+import { parseStack } from '../../../lib/stack/stack-frames.ts'
 
 /** `subscribe` calls `on`: the caller of `subscribe` is the place of interest. */
-const dispatcherFolder = path.join('lib', 'event-dispatcher') + path.sep
+const dispatcherFolder = /\blib[\\/]event-dispatcher[\\/]/
 
 /**
  * Knows where listeners were registered, mostly in the file that they are written in. Each registration captures a
@@ -20,11 +20,11 @@ export class ListenerSites {
     this.#stacks.set(listener, caught)
   }
 
-  /** The file, relative to the project, and the line; `undefined` when it is not known. */
+  /** The file, as seen from the application, and the line; `undefined` when it is not known. */
   find(listener: Listener, directory: string): string | undefined {
     for (const frame of parseStack(this.#stacks.get(listener))) {
-      const { file } = locateFrame(frame, directory)
-      if (file !== undefined && !file.startsWith(dispatcherFolder)) return `${file}:${frame.line}`
+      const { file, origin } = locateFrame(frame, directory)
+      if (file !== undefined && !(origin === 'kernel' && dispatcherFolder.test(file))) return `${file}:${frame.line}`
     }
     return undefined
   }

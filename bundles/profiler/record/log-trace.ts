@@ -1,7 +1,7 @@
-import path from 'node:path'
 import type { LogLevel, LogRecord } from '../../../lib/log/logger.ts'
 import { isLogError } from '../../../lib/log/record.ts'
-import { locateFrame, parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
+import { locateFrame } from '../../../lib/stack/locate-frame.ts'
+import { parseStack, type StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { CallSite } from '../profile/work-data.ts'
 
 /** A log message as it is stored. */
@@ -173,21 +173,17 @@ function measure(value: unknown): number {
   return size
 }
 
-/** Frames of the profiler are skipped: a message that the profiler logs concerns its caller. */
-const profilerFolder = path.join('bundles', 'profiler') + path.sep
-
 const frameLimit = 40
 
 /**
- * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler. `undefined`
- * when there is none. Costs tens of microseconds, and more with source maps.
+ * Finds the innermost frame of the application on the stack: not of a package, the kernel or the profiler (a message that
+ * the profiler logs concerns its caller). `undefined` when there is none. Costs tens of microseconds, and more with source maps.
  */
 export function findCallSite(directory: string): CallSite | undefined {
   for (const frame of captureStack()) {
     const { function: name, line } = frame
     const { file, origin } = locateFrame(frame, directory)
-    if (origin !== 'application' || file === undefined || line === undefined || file.startsWith(profilerFolder))
-      continue
+    if (origin !== 'application' || file === undefined || line === undefined) continue
     return { file, line, ...(name !== undefined && { function: name }) }
   }
   return undefined

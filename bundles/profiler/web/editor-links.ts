@@ -1,12 +1,12 @@
-import path from 'node:path'
 import type { PathMapping } from '../../../lib/env/editor.ts'
+import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
 
 /** The settings of editor links. */
 interface EditorOptions {
   /** An address with `{file}`, `{line}` and `{column}`; without it there are no links. */
   readonly editorUrl?: string | undefined
   readonly editorPaths?: readonly PathMapping[]
-  /** The root of the project: relative names of files start there. */
+  /** The root of the application: relative names of files start there. */
   readonly directory: string
 }
 
@@ -25,7 +25,7 @@ export class EditorLinks {
   /** The link to a place; empty without an editor, and for names that are not files (`node:fs`, a name that was cut). */
   link(file = '', line = 1, column = 1): string {
     if (this.#pattern === undefined || file === '' || file.includes(':') || file.endsWith('…')) return ''
-    const place = { file: encode(this.#map(path.resolve(this.#directory, file))), line, column }
+    const place = { file: encode(this.#map(resolveLocated(file, this.#directory))), line, column }
     return this.#pattern.replace(/\{(file|line|column)\}/g, (_, name: keyof typeof place) => String(place[name]))
   }
 

@@ -1,34 +1,32 @@
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
-import t from 'tap'
-import { formatFrame, locateFrame, parseStack } from '#lib/stack/stack-frames.ts'
+import t, { type Test } from 'tap'
+import { type FrameLocation, locateFrame, resolveLocated } from '#lib/stack/locate-frame.ts'
+import { formatFrame, parseStack } from '#lib/stack/stack-frames.ts'
 
 const evil = 'x\n    at evil (/etc/passwd:1:1)'
 
 t.test('a real error leads to the line that made it', async t => {
   const [frame] = parseStack(makeError('here'))
-  t.match(frame, { function: 'makeError', file: /parse-stack\.test\.[jt]s$/, origin: 'application' })
+  t.match(frame, { function: 'makeError', file: /parse-stack\.test\.[jt]s$/ })
   t.ok(Number(frame?.line) > 1 && Number(frame?.column) > 1)
 })
 
 t.test('every form of a frame is read', async t => {
   const forms: [line: string, frame: object][] = [
-    ['fn (/a b/(c)/x.ts:1:2)', { function: 'fn', file: '/a b/(c)/x.ts', line: 1, column: 2, origin: 'application' }],
-    ['/a/x.ts:1:2', { file: '/a/x.ts', line: 1, column: 2, origin: 'application' }],
-    ['<anonymous> (/a/x.ts:1:2)', { file: '/a/x.ts', line: 1, column: 2, origin: 'application' }],
-    ['file:///a%20b/x.ts:1:2', { file: '/a b/x.ts', line: 1, column: 2, origin: 'application' }],
-    ['file://host/x.ts:1:2', { file: 'file://host/x.ts', line: 1, column: 2, origin: 'application' }],
+    ['fn (/a b/(c)/x.ts:1:2)', { function: 'fn', file: '/a b/(c)/x.ts', line: 1, column: 2 }],
+    ['/a/x.ts:1:2', { file: '/a/x.ts', line: 1, column: 2 }],
+    ['<anonymous> (/a/x.ts:1:2)', { file: '/a/x.ts', line: 1, column: 2 }],
+    ['file:///a%20b/x.ts:1:2', { file: '/a b/x.ts', line: 1, column: 2 }],
+    ['file://host/x.ts:1:2', { file: 'file://host/x.ts', line: 1, column: 2 }],
     [
       'new A (C:\\node_modules\\a\\x.js:1:2)',
-      { function: 'new A', file: 'C:\\node_modules\\a\\x.js', line: 1, column: 2, origin: 'vendor' },
+      { function: 'new A', file: 'C:\\node_modules\\a\\x.js', line: 1, column: 2 },
     ],
-    [
-      'get g [as g] (/a/x.ts:1:2)',
-      { function: 'get g [as g]', file: '/a/x.ts', line: 1, column: 2, origin: 'application' },
-    ],
-    ['Array.map (<anonymous>)', { function: 'Array.map', origin: 'runtime' }],
-    ['<anonymous>', { origin: 'runtime' }],
-    ['read (node:fs:1:2)', { function: 'read', file: 'node:fs', line: 1, column: 2, origin: 'runtime' }],
+    ['get g [as g] (/a/x.ts:1:2)', { function: 'get g [as g]', file: '/a/x.ts', line: 1, column: 2 }],
+    ['Array.map (<anonymous>)', { function: 'Array.map' }],
+    ['<anonymous>', {}],
+    ['read (node:fs:1:2)', { function: 'read', file: 'node:fs', line: 1, column: 2 }],
   ]
   for (const [line, frame] of forms) {
     t.same(parseStack(stackOf(line)), [{ ...frame, isAsync: false }], line)
@@ -43,7 +41,6 @@ t.test('code from a string is placed where it was evaluated', async t => {
     file: '/a/x.ts',
     line: 4,
     column: 7,
-    origin: 'application',
     isAsync: false,
   })
 })
@@ -156,23 +153,90 @@ t.test('a stack with a long message is parsed, and not cached', async t => {
   t.not(parseStack(error), parseStack(error))
 })
 
-t.test('a frame is located as the project sees it', async t => {
-  const locate = (line: string) => parseStack(stackOf(line)).map(frame => locateFrame(frame, '/project'))
-  for (const [line, location] of Object.entries({
-    'f (/project/bundles/a.ts:1:2)': { file: 'bundles/a.ts', origin: 'application' },
-    'f (/project/dist/bundles/a.js:1:2)': { file: 'bundles/a.js', origin: 'application' },
-    'f (/project/kernel/a.ts:1:2)': { file: 'kernel/a.ts', origin: 'kernel' },
-    'f (/project/dist/lib/a.js:1:2)': { file: 'lib/a.js', origin: 'kernel' },
-    'f (/project/bundles/framework/a.ts:1:2)': { file: 'bundles/framework/a.ts', origin: 'kernel' },
-    'f (/project/library/a.ts:1:2)': { file: 'library/a.ts', origin: 'application' },
-    'f (/project/node_modules/x/lib/a.js:1:2)': { file: 'node_modules/x/lib/a.js', origin: 'vendor' },
-    'f (/project-two/a.ts:1:2)': { file: '/project-two/a.ts', origin: 'vendor' },
-    'f (/elsewhere/node_modules/a.js:1:2)': { file: '/elsewhere/node_modules/a.js', origin: 'vendor' },
-    'f (node:fs:1:2)': { file: 'node:fs', origin: 'runtime' },
-    'Array.map (<anonymous>)': { origin: 'runtime' },
-  })) {
-    t.strictSame(locate(line), [location], line)
+/** Checks the places of calls, seen from an application and with the package in a directory. */
+function checkPlaces(t: Test, directory: string, ownDirectory: string, places: Record<string, FrameLocation>): void {
+  for (const [place, location] of Object.entries(places)) {
+    const frames = parseStack(stackOf(place.startsWith('Array.') ? place : `f (${place}:1:2)`))
+    t.strictSame(
+      frames.map(frame => locateFrame(frame, directory, ownDirectory)),
+      [location],
+      place,
+    )
+    if (location.file?.startsWith('node:') === false && !place.includes('/app/dist/') && directory !== ownDirectory)
+      t.equal(resolveLocated(location.file, directory, ownDirectory), place)
   }
+}
+
+t.test('in the repository of the package, an application has the same directory', async t => {
+  checkPlaces(t, '/project', '/project', {
+    '/project/bundles/a.ts': { file: 'bundles/a.ts', origin: 'application' },
+    '/project/bundles/site/a.ts': { file: 'bundles/site/a.ts', origin: 'application' },
+    '/project/dist/bundles/a.js': { file: 'bundles/a.js', origin: 'application' },
+    '/project/kernel/a.ts': { file: 'kernel/a.ts', origin: 'kernel' },
+    '/project/bin/serve.ts': { file: 'bin/serve.ts', origin: 'kernel' },
+    '/project/dist/lib/a.js': { file: 'lib/a.js', origin: 'kernel' },
+    '/project/bundles/framework/a.ts': { file: 'bundles/framework/a.ts', origin: 'kernel' },
+    '/project/bundles/profiler/web/a.ts': { file: 'bundles/profiler/web/a.ts', origin: 'kernel' },
+    '/project/library/a.ts': { file: 'library/a.ts', origin: 'application' },
+    '/project/node_modules/x/lib/a.js': { file: 'node_modules/x/lib/a.js', origin: 'vendor', package: 'x' },
+    '/project-two/a.ts': { file: '/project-two/a.ts', origin: 'vendor' },
+    '/elsewhere/node_modules/a.js': { file: '/elsewhere/node_modules/a.js', origin: 'vendor' },
+    'node:fs': { file: 'node:fs', origin: 'runtime' },
+    'Array.map (<anonymous>)': { origin: 'runtime' },
+  })
+})
+
+t.test('in an application, the package and its dependencies are in node_modules', async t => {
+  checkPlaces(t, '/app', '/app/node_modules/sinfonietta', {
+    '/app/bundles/home/a.ts': { file: 'bundles/home/a.ts', origin: 'application' },
+    '/app/dist/bundles/home/a.js': { file: 'bundles/home/a.js', origin: 'application' },
+    '/app/kernel/a.ts': { file: 'kernel/a.ts', origin: 'application' },
+    '/app/bundles/framework/a.ts': { file: 'bundles/framework/a.ts', origin: 'application' },
+    '/app/node_modules/sinfonietta/dist/kernel/a.js': { file: 'sinfonietta/dist/kernel/a.js', origin: 'kernel' },
+    '/app/node_modules/sinfonietta/node_modules/@one/two/lib/a.js': {
+      file: 'node_modules/sinfonietta/node_modules/@one/two/lib/a.js',
+      origin: 'vendor',
+      package: '@one/two',
+    },
+    '/app/node_modules/sinfonietta-extra/lib/a.js': {
+      file: 'node_modules/sinfonietta-extra/lib/a.js',
+      origin: 'vendor',
+      package: 'sinfonietta-extra',
+    },
+  })
+})
+
+t.test('pnpm and links have the package outside of the node_modules of the application', async t => {
+  const store = '/app/node_modules/.pnpm'
+  checkPlaces(t, '/app', `${store}/sinfonietta@1.0.0/node_modules/sinfonietta`, {
+    [`${store}/sinfonietta@1.0.0/node_modules/sinfonietta/dist/lib/a.js`]: {
+      file: 'sinfonietta/dist/lib/a.js',
+      origin: 'kernel',
+    },
+    [`${store}/@one+two@1.0.0/node_modules/@one/two/a.js`]: {
+      file: 'node_modules/.pnpm/@one+two@1.0.0/node_modules/@one/two/a.js',
+      origin: 'vendor',
+      package: '@one/two',
+    },
+  })
+  checkPlaces(t, '/app', '/clones/kernel', {
+    '/clones/kernel/lib/a.ts': { file: 'sinfonietta/lib/a.ts', origin: 'kernel' },
+    '/clones/kernel/tests/a.ts': { file: '/clones/kernel/tests/a.ts', origin: 'vendor' },
+    '/clones/kernel/node_modules/x/a.js': {
+      file: '/clones/kernel/node_modules/x/a.js',
+      origin: 'vendor',
+      package: 'x',
+    },
+  })
+  t.strictSame(locateFrame({ file: 'C:\\app\\node_modules\\@one\\two\\a.js' }, '/app'), {
+    file: 'C:\\app\\node_modules\\@one\\two\\a.js',
+    origin: 'vendor',
+    package: '@one/two',
+  })
+  // An application may lie within the repository of the package.
+  checkPlaces(t, '/clone/example', '/clone', {
+    '/clone/example/lib/a.ts': { file: 'lib/a.ts', origin: 'application' },
+  })
 })
 
 function makeError(message: string): Error {

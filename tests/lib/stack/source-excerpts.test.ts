@@ -82,6 +82,32 @@ t.test('only sources of the project are read', async t => {
     t.equal(excerpts.find(file, 1), undefined, file)
 })
 
+t.test('sources of the package are read, too, and not those of its packages', async t => {
+  const { root } = project(t, {
+    'a.ts': 'application',
+    'node_modules/sinfonietta/dist/a.js': 'package',
+    'node_modules/sinfonietta/.env': 'A=1',
+    'node_modules/sinfonietta/node_modules/x/a.js': 'library',
+    'node_modules/x/a.js': 'library',
+    '../clone/lib/a.ts': 'linked',
+    '../clone/node_modules/x/a.js': 'library',
+  })
+  const linesOf = (own: string, name: string) =>
+    new SourceExcerpts(root, new Redactor(), path.join(root, own)).find(path.join(root, name), 1)?.lines
+  const installed = 'node_modules/sinfonietta'
+  t.strictSame(linesOf(installed, 'a.ts'), ['application'])
+  t.strictSame(linesOf(installed, `${installed}/dist/a.js`), ['package'])
+  for (const name of [
+    `${installed}/.env`,
+    `${installed}/node_modules/x/a.js`,
+    'node_modules/x/a.js',
+    '../clone/lib/a.ts',
+  ])
+    t.equal(linesOf(installed, name), undefined, name)
+  t.strictSame(linesOf('../clone', '../clone/lib/a.ts'), ['linked'])
+  t.equal(linesOf('../clone', '../clone/node_modules/x/a.js'), undefined)
+})
+
 t.test('long lines are cut, and endless files are not read', async t => {
   const { find } = project(t, { 'long.ts': `${'x'.repeat(9000)}\nshort`, 'huge.ts': '\n'.repeat(2 * 1024 * 1024 + 1) })
   const [long, short] = find('long.ts', 1)?.lines ?? []

@@ -1,9 +1,10 @@
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { type FrameLocation, locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { type FrameLocation, locateFrame, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import type { StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { ExceptionData, RecordedException, RecordedFrame } from '../../profile/code-data.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
@@ -81,7 +82,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   }
 
   #recordFrame(frame: StackFrame): RecordedFrame {
-    const { file, origin } = locateFrame(frame, this.#directory)
+    const { file, origin, package: name } = locateFrame(frame, this.#directory)
     const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
     return {
       call: this.#text(call, textLimit),
@@ -89,6 +90,7 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       ...(frame.line !== undefined && { line: frame.line }),
       ...(frame.column !== undefined && { column: frame.column }),
       origin,
+      ...(name !== undefined && { package: this.#text(name, textLimit) }),
     }
   }
 

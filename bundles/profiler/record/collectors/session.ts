@@ -1,6 +1,6 @@
-import path from 'node:path'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import { formatFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { ProfiledSession, SessionUseData } from '../../profile/exchange-data.ts'
 import { roundTime } from '../../profile/format.ts'
@@ -14,10 +14,10 @@ export class SessionCollector implements CollectorOf<'session'> {
   readonly #redactor: Redactor
   readonly #directory: string
 
-  /** The root of the project: paths of files are relative to it. */
+  /** The root of the application: files are shown as seen from it. */
   constructor(redactor: Redactor, directory: string) {
     this.#redactor = redactor
-    this.#directory = directory + path.sep
+    this.#directory = directory
   }
 
   collect({ request, sessionUses }: Trace): ProfiledSession | undefined {
@@ -41,8 +41,9 @@ export class SessionCollector implements CollectorOf<'session'> {
 
   #describeUse({ at, frames, method }: NotedSessionUse): SessionUseData {
     const trace = frames
+      .map(frame => ({ ...frame, ...locateFrame(frame, this.#directory) }))
       .filter(({ origin }) => origin !== 'runtime')
-      .map(frame => formatFrame(frame).replace(this.#directory, ''))
+      .map(formatFrame)
     return { method, at: roundTime(at), trace }
   }
 }

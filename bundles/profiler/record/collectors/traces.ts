@@ -1,7 +1,8 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { locateFrame, parseStack, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
+import { parseStack, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { CallerData, HttpCall, LoggerData } from '../../profile/work-data.ts'
@@ -77,12 +78,17 @@ function describe(call: TracedCall, redactor: Redactor, directory: string): Http
   }
 }
 
-/** The innermost frame of the application below the HTTP client; frames of the profiler are above it. */
+/**
+ * The innermost frame of the application below the HTTP client, or of code that is in no package of npm; frames of the
+ * profiler are above it.
+ */
 function findCaller(frames: readonly StackFrame[], directory: string): CallerData | undefined {
   const publisher = frames.findIndex(({ file }) => file === 'node:diagnostics_channel')
-  const frame = frames.slice(publisher + 1).find(({ origin }) => origin === 'application')
-  if (frame === undefined) return undefined
-  return { function: frame.function, file: locateFrame(frame, directory).file, line: frame.line, column: frame.column }
+  const calls = frames.slice(publisher + 1).map(frame => ({ ...frame, ...locateFrame(frame, directory) }))
+  const found =
+    calls.find(({ origin }) => origin === 'application') ??
+    calls.find(call => call.origin !== 'runtime' && call.package === undefined)
+  return found && { function: found.function, file: found.file, line: found.line, column: found.column }
 }
 
 const keyLength = 100

@@ -1,8 +1,7 @@
-import path from 'node:path'
 import { cut } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { type FrameLocation, locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import type { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { locateFrame, originOf } from '../../../../lib/stack/stack-frames.ts'
 import type { CpuData, CpuOrigin, SampledFunction } from '../../profile/code-data.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import { type CalledFunction, type CallNode, type CallTree, createCallTree, findSource, keyOf } from './call-tree.ts'
@@ -10,7 +9,7 @@ import type { SampledRequest } from './cpu-sampler.ts'
 
 /** What a summary is made with. */
 export interface SummaryServices {
-  /** The root of the project: paths of files are relative to it. */
+  /** The root of the application: files are shown as seen from it. */
   readonly directory: string
   readonly redactor: Redactor
   readonly sources: SourceExcerpts
@@ -22,9 +21,6 @@ const leastShare = 0.0005
 const functionLimit = 100
 const excerptLimit = 5
 const textLimit = 200
-
-/** The bundles that belong to the framework. */
-const ownFolders: readonly string[] = ['framework', 'profiler'].map(name => path.join('bundles', name) + path.sep)
 
 /** The folder of the sampler's own compiled code. */
 const samplerFolder = `${new URL('.', import.meta.url)}`
@@ -130,7 +126,7 @@ function describe(
 ): DescribedFunction {
   const { columnNumber, functionName, lineNumber, url } = called
   const place = findSource(url, lineNumber, columnNumber)
-  const located = locateFrame({ file: place?.file, origin: originOf(place?.file) }, directory)
+  const located = locateFrame(place ?? {}, directory)
   const hot = findHotLine(ticks.get(keyOf(called)), called)
   const sampled = {
     name: cut(redactor.text(functionName || '(anonymous)'), textLimit),
@@ -138,20 +134,18 @@ function describe(
     ...(place !== undefined && { line: place.line, column: place.column }),
     ...(hot !== undefined && { hot }),
     origin: refineOrigin(called, located),
+    ...(located.package !== undefined && { package: cut(redactor.text(located.package), textLimit) }),
     self: Math.round(self),
     total: Math.round(total),
   }
   return { sampled, path: place?.file ?? '' }
 }
 
-function refineOrigin(
-  { functionName, lineNumber, url }: CalledFunction,
-  { file, origin }: ReturnType<typeof locateFrame>,
-): CpuOrigin {
+function refineOrigin({ functionName, lineNumber, url }: CalledFunction, { origin }: FrameLocation): CpuOrigin {
   if (functionName === '(garbage collector)') return 'gc'
   // Code without a file, such as that of a template engine.
   if (url === '' && lineNumber >= 0) return 'vendor'
-  return ownFolders.some(folder => file?.startsWith(folder)) ? 'kernel' : origin
+  return origin
 }
 
 /** The source line with the most samples. */

@@ -1,4 +1,4 @@
-import path from 'node:path'
+import { showPath } from '../../../../lib/text/show-path.ts'
 import { createCallCurl } from '../../export/curl.ts'
 import { coveredCallTime, durationOf, phasesOf, readCalls, type StoredCall } from '../../profile/calls.ts'
 import { formatBytes, formatDuration, shorten } from '../../profile/format.ts'
@@ -6,7 +6,7 @@ import type { Period } from '../../profile/periods.ts'
 import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Creates the panel of the HTTP client calls. Files are shown relative to the directory of the project. */
+/** Creates the panel of the HTTP client calls. Files are shown relative to the application's directory. */
 export function createHttpPanel(directory: string): ProfilePanel {
   return {
     name: 'http',
@@ -85,6 +85,6 @@ function foldUrl(url: string): { readonly url: string; readonly lead: string } {
 }
 
 function viewCaller({ file = '', function: call = '', line }: StoredCall['caller'], directory: string) {
-  const place = file.startsWith(directory + path.sep) ? path.relative(directory, file) : file
+  const place = showPath(file, directory)
   return { call, location: line === undefined ? place : `${place}:${line}` }
 }

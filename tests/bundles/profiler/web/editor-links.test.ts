@@ -1,10 +1,18 @@
 import t from 'tap'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { packageDirectory } from '#lib/package.ts'
 
 t.test('a place is a link that opens it in the editor', async t => {
   const links = new EditorLinks({ editorUrl: 'x://open?file={file}&at={line}:{column}', directory: '/srv/app' })
   t.equal(links.link('bundles/a b/é&c.ts', 7, 3), 'x://open?file=/srv/app/bundles/a%20b/%C3%A9%26c.ts&at=7:3')
   t.equal(links.link('/usr/lib/x.js'), 'x://open?file=/usr/lib/x.js&at=1:1')
+})
+
+t.test('a file of the package is opened where it is installed', async t => {
+  const links = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv/app' })
+  t.equal(links.link('sinfonietta/lib/a.ts'), `x:${packageDirectory}/lib/a.ts`)
+  const here = new EditorLinks({ editorUrl: 'x:{file}', directory: packageDirectory })
+  t.equal(here.link('sinfonietta/a.ts'), `x:${packageDirectory}/sinfonietta/a.ts`, 'here files have no such prefix')
 })
 
 t.test('paths are mapped to the folders of the editor', async t => {
