@@ -1,6 +1,12 @@
 /// <reference types="node" preserve="true" />
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
+export type {
+  FrameworkOptions,
+  FrameworkSessionOptions,
+  OptionalListener,
+  SessionCookieOptions,
+} from '../../bundles/framework/options.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 export {
   type Argument,
@@ -51,7 +57,12 @@ export type { Logger, LogRecord } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { Session } from '../../lib/session/session.ts'
-export type { SessionData, SessionStore } from '../../lib/session/session-store.ts'
+export {
+  MemorySessionStore,
+  type SessionChange,
+  type SessionData,
+  type SessionStore,
+} from '../../lib/session/session-store.ts'
 export type * from '../../lib/signals.ts'
 export {
   asFlag,

@@ -6,6 +6,7 @@ import { sweepTemporaryFiles } from '../../lib/body/temporary-files.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import { describeHiddenRoute, findHiddenRoutes } from '../../lib/routing/hidden-routes.ts'
 import { FileSessionStore } from '../../lib/session/file-session-store.ts'
+import type { SessionStore } from '../../lib/session/session-store.ts'
 import { createErrorPreview, createKeyRoute } from './development-routes.ts'
 import { createErrorController } from './error-controller.ts'
 import { BodyListener } from './listeners/body-listener.ts'
@@ -21,57 +22,62 @@ import { RouterListener } from './listeners/router-listener.ts'
 import { SessionListener } from './listeners/session-listener.ts'
 import { StaticFileListener } from './listeners/static-file-listener.ts'
 import { ValidateRequestListener } from './listeners/validate-request-listener.ts'
+import { type FrameworkOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { addViewHelpers } from './view-helpers.ts'
 
 /**
  * Creates the bundle of the default listeners, error pages and template helpers of every application. It comes first in
- * the list of bundles.
+ * the list of bundles. @throws FRAMEWORK_OPTIONS_INVALID with all mistakes in the options
  */
-export function createFrameworkBundle(): Bundle {
+export function createFrameworkBundle(options: FrameworkOptions = {}): Bundle {
+  const resolved = resolveOptions(options)
   return {
     name: 'framework',
     isCore: true,
     templates: path.join(packageDirectory, 'templates/framework'),
     assets: path.join(packageDirectory, 'bundles/framework/assets'),
-    register,
+    register: app => register(app, resolved),
   }
 }
 
-function register(app: Application): void {
+function register(app: Application, options: ResolvedOptions): void {
   app.controllers.register('error_controller', createErrorController(app))
   addViewHelpers(app)
-  addListeners(app)
+  addListeners(app, options)
   app.commands.push(async () => (await import('./commands/create-commands.ts')).createCommands(app))
   app.signals.on('server.listening', () => {
     void sweepTemporaryFiles(tmpdir())
     // Only in one worker: all have the same routes.
     if ((cluster.worker?.id ?? 1) === 1) warnOfHiddenRoutes(app)
   })
-  if (app.debugGate.isDebug) addDevelopmentParts(app)
+  if (app.debugGate.isDebug) addDevelopmentParts(app, options)
 }
 
-function addListeners(app: Application): void {
-  const { config, debugGate, directory, dispatcher, files, logger, routes, signals } = app
-  const store = new FileSessionStore({
-    directory: path.join(directory, 'var/sessions'),
-    warn: (message, context) => logger.warning(message, context),
-  })
+function addListeners(app: Application, { cookie, store = createStore(app), times, without }: ResolvedOptions): void {
+  const { config, debugGate, dispatcher, files, logger, routes, signals } = app
   // Listed in the order of a request; the priorities decide.
   const listeners = [
     new ValidateRequestListener(),
-    new HealthListener(signals),
-    new SessionListener({ store, logger, isDebug: config.isDebug, signals }),
+    ...(without.has('health') ? [] : [new HealthListener(signals)]),
+    new SessionListener({ store, times, cookie, logger, isDebug: config.isDebug, signals }),
     new StaticFileListener(files),
     new RouterListener(routes, logger, debugGate.isDebug),
     new BodyListener(),
     new ErrorListener(logger, debugGate.isDebug ? 'error' : 'info'),
     new ResponseListener(),
-    new CompressionListener(),
-    new ConditionalListener(),
+    ...(without.has('compression') ? [] : [new CompressionListener()]),
+    ...(without.has('conditional') ? [] : [new ConditionalListener()]),
   ]
   for (const listener of listeners) listener.subscribe(dispatcher)
   // In development no host is refused: there APP_HOSTS lists hosts that may see debug output.
   if (config.environment === 'prod' && config.hosts.length > 0) new HostListener(config.hosts).subscribe(dispatcher)
+}
+
+function createStore({ directory, logger }: Application): SessionStore {
+  return new FileSessionStore({
+    directory: path.join(directory, 'var/sessions'),
+    warn: (message, context) => logger.warning(message, context),
+  })
 }
 
 function warnOfHiddenRoutes({ logger, routes }: Application): void {
@@ -80,10 +86,10 @@ function warnOfHiddenRoutes({ logger, routes }: Application): void {
   }
 }
 
-function addDevelopmentParts(app: Application): void {
+function addDevelopmentParts(app: Application, { without }: ResolvedOptions): void {
   const { dispatcher, routes, view, debugGate } = app
-  const listeners = [new RemoveCspListener(debugGate), new RobotsListener(debugGate)]
-  for (const listener of listeners) listener.subscribe(dispatcher)
+  new RemoveCspListener(debugGate).subscribe(dispatcher)
+  if (!without.has('robots')) new RobotsListener(debugGate).subscribe(dispatcher)
   routes.add({
     name: '_preview_error',
     path: '/_error/:code{.:_format}',

@@ -88,10 +88,10 @@ export function createRequest(target = '/', init: TestRequestInit & { readonly m
 function createSession(attributes: Readonly<Record<string, unknown>>): Session {
   const store = new MemorySessionStore()
   const now = Date.now()
-  const lifetime = 3600
+  const times = { lifetime: 3600, idleTime: 3600 }
   // A write to memory is done at once.
-  void store.write('test', { createdAt: now, lastUsedAt: now, attributes, flashes: {} }, lifetime)
-  return new Session({ store, lifetime, id: 'test' })
+  void store.insert('test', { createdAt: now, lastUsedAt: now, expiresAt: now + 3_600_000, attributes, flashes: {} })
+  return new Session({ store, times, id: 'test' })
 }
 
 /** Creates the first event of a request. */

@@ -9,6 +9,7 @@ import {
   divideSessions,
   type KeptSession,
   parseRecord,
+  type SessionChange,
   type SessionData,
   type SessionLimits,
   type SessionStore,
@@ -32,6 +33,8 @@ export interface FileSessionStoreOptions {
  * a path, and a listing of the folder shows no id. Damaged files, other files and symbolic links are no sessions. Expired
  * sessions and sessions above the limits are swept in the background of a write: the first, then every ten minutes, and
  * earlier when the limits may be exceeded. So the store may exceed its limits by a tenth for the time of a sweep.
+ *
+ * Changes of one session never overlap within a process. Of changes by several processes at once, the last one counts.
  */
 export class FileSessionStore implements SessionStore {
   readonly #directory: string
@@ -39,6 +42,8 @@ export class FileSessionStore implements SessionStore {
   readonly #warn: FileSessionStoreOptions['warn']
   readonly #limits: SessionLimits
   readonly #schedule: SweepSchedule
+  /** The end of the last task of a session, by its id. */
+  readonly #tasks = new Map<string, Promise<void>>()
 
   constructor(options: FileSessionStoreOptions) {
     this.#directory = options.directory
@@ -52,21 +57,41 @@ export class FileSessionStore implements SessionStore {
     return attempt('read a session', () => this.#readFile(fileOf(id)))
   }
 
-  async write(id: string, data: SessionData, lifetime: number): Promise<void> {
-    const now = this.#now()
-    const record = stringifyRecord(data, lifetime, now, this.#limits.sessionBytes)
+  async insert(id: string, data: SessionData): Promise<void> {
+    const record = stringifyRecord(data, this.#limits.sessionBytes)
     await attempt('write a session', () => this.#writeFile(fileOf(id), record))
-    if (this.#schedule.claim(now, Buffer.byteLength(record))) void this.#sweepInBackground()
+    if (this.#schedule.claim(this.#now(), Buffer.byteLength(record))) void this.#sweepInBackground()
+  }
+
+  update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
+    return this.#runAlone(id, async () => {
+      const stored = await this.read(id)
+      const data = stored && change(stored)
+      if (data === undefined || (data === stored && newId === id)) return data
+      await this.insert(newId, data)
+      if (newId !== id) await attempt('destroy a session', () => this.#remove(fileOf(id)))
+      return data
+    })
   }
 
   destroy(id: string): Promise<void> {
-    return attempt('destroy a session', () => this.#remove(fileOf(id)))
+    return this.#runAlone(id, () => attempt('destroy a session', () => this.#remove(fileOf(id))))
   }
 
   /** Deletes expired sessions, sessions above the limits and leftovers of failed writes at once. Returns their number. */
   async sweep(): Promise<number> {
     const { removed } = await attempt('sweep its directory', () => this.#sweepFiles())
     return removed
+  }
+
+  /** Runs a task when the earlier tasks of the session have ended, failed ones included. */
+  #runAlone<result>(id: string, task: () => Promise<result>): Promise<result> {
+    const result = (this.#tasks.get(id) ?? Promise.resolve()).then(task)
+    const over: Promise<void> = result.then(ignore, ignore).then(() => {
+      if (this.#tasks.get(id) === over) this.#tasks.delete(id)
+    })
+    this.#tasks.set(id, over)
+    return result
   }
 
   async #sweepInBackground(): Promise<void> {
@@ -186,3 +211,5 @@ async function attempt<result>(name: string, task: () => Promise<result>): Promi
     throw new SESSION_STORE_FAILED([name], { cause })
   }
 }
+
+function ignore(): void {}

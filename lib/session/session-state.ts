@@ -1,18 +1,28 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { SessionData, SessionStore } from './session-store.ts'
 
-/** The store of a session, its lifetime in seconds, and the clock in milliseconds since 1970. */
+/** The end of a session: the first of the two counts. */
+export interface SessionTimes {
+  /** Seconds from its creation, however much it is used. */
+  readonly lifetime: number
+  /** Seconds from its last use, which is exact to a minute. */
+  readonly idleTime: number
+}
+
+/** The store of a session, its end, and the clock in milliseconds since 1970. */
 export interface SessionPlace {
   readonly store: SessionStore
-  readonly lifetime: number
+  readonly times: SessionTimes
   readonly now: () => number
 }
 
-/** Times are milliseconds since 1970; the last use is exact to a minute. The lifetime is in seconds. */
+/** Times are milliseconds since 1970. */
 export interface SessionMetadata {
   readonly createdAt: number
+  /** Exact to a minute. */
   readonly lastUsedAt: number
-  readonly lifetime: number
+  /** The end of the session, if it is not used again before. */
+  readonly expiresAt: number
 }
 
 /** The change of the session's cookie: none, cleared, or set for `maxAge` seconds. */
@@ -50,7 +60,8 @@ export class SessionState {
   }
 
   get metadata(): SessionMetadata {
-    return { createdAt: this.#createdAt, lastUsedAt: this.#lastUsedAt, lifetime: this.#place.lifetime }
+    const [createdAt, lastUsedAt] = [this.#createdAt, this.#lastUsedAt]
+    return { createdAt, lastUsedAt, expiresAt: expiryOf(this.#place.times, createdAt, lastUsedAt) }
   }
 
   /** Whether there is something to save. */
@@ -84,67 +95,77 @@ export class SessionState {
   }
 
   async #takeStoredFlashes(type: string | undefined): Promise<Flashes> {
-    const { store, lifetime } = this.#place
     const id = this.#storedId
-    if (id === undefined || !this.#contents.hasStoredFlashes(type)) return new Map()
-    return lockSession(store, id, async () => {
-      const data = await store.read(id)
-      const flashes = new Map(Object.entries(data?.flashes ?? {}))
-      const taken = pick(flashes, type)
-      if (data === undefined || taken.size === 0) return taken
+    let taken: Flashes = new Map()
+    if (id === undefined || !this.#contents.hasStoredFlashes(type)) return taken
+    const take = (stored: SessionData): SessionData => {
+      const flashes = new Map(Object.entries(stored.flashes))
+      taken = pick(flashes, type)
       const kept = [...flashes].filter(([key]) => !taken.has(key))
-      await store.write(id, { ...data, flashes: Object.fromEntries(kept) }, lifetime)
-      return taken
-    })
+      return taken.size === 0 ? stored : { ...stored, flashes: Object.fromEntries(kept) }
+    }
+    // A store may call `take` although another request ends the session then.
+    return (await this.#place.store.update(id, take, id)) === undefined ? new Map() : taken
   }
 
   /** Destroys an invalidated session and writes the changes. Returns the change of the cookie. */
   async save(): Promise<SessionCookie> {
-    const { store, lifetime } = this.#place
     const endedId = this.#endedId
     if (endedId !== undefined) {
-      await lockSession(store, endedId, () => store.destroy(endedId))
+      await this.#place.store.destroy(endedId)
       this.#endedId = undefined
     }
-    if (await this.#write()) return { id: this.#id, maxAge: lifetime }
+    if (await this.#write()) return { id: this.#id, maxAge: this.#secondsLeft }
     return endedId === undefined ? 'none' : 'clear'
+  }
+
+  /** Rounded up: the client may keep the cookie longer than the store keeps the session, and never shorter. */
+  get #secondsLeft(): number {
+    return Math.ceil((this.metadata.expiresAt - this.#place.now()) / 1000)
   }
 
   /**
    * Writes the session if it has to be. Returns whether the client needs the cookie again: for a new id, or to keep it
-   * longer. A session that was only read is written again once a minute, or a tenth of its lifetime, has passed since the
+   * longer. A session that was only read is written again once a minute, or a tenth of its idle time, has passed since the
    * last use.
    */
   async #write(): Promise<boolean> {
-    const { store, lifetime } = this.#place
-    const id = this.#id
+    const { now, store, times } = this.#place
     const storedId = this.#storedId
     const contents = this.#contents
-    const createdAt = this.#createdAt
-    const now = this.#place.now()
-    const write = async (base: SessionData | undefined, lastUsedAt: number): Promise<void> => {
-      const data = { createdAt: base?.createdAt ?? createdAt, lastUsedAt, ...contents.applyTo(base) }
-      await store.write(id, data, lifetime)
-      this.#resume(id, data)
-    }
-
     if (storedId === undefined) {
       if (contents.isEmpty) return false
-      await write(undefined, now)
+      await this.#insert()
       return true
     }
 
+    const id = this.#id
     const hasNewId = this.#hasNewId
-    const isRenewed = hasNewId || now - this.#lastUsedAt >= Math.min(60_000, lifetime * 100)
+    const isRenewed = hasNewId || now() - this.#lastUsedAt >= Math.min(60_000, times.idleTime * 100)
     if (!contents.isChanged && !isRenewed) return false
-    return lockSession(store, storedId, async () => {
-      const base = await store.read(storedId)
-      // Another request has ended the session. Changes under a new id count nevertheless: a login form sent twice, say.
-      if (base === undefined && !(hasNewId && contents.isChanged)) return false
-      await write(base, isRenewed || base === undefined ? now : base.lastUsedAt)
-      if (hasNewId) await store.destroy(storedId)
+    const change = (stored: SessionData): SessionData => {
+      const { createdAt } = stored
+      const lastUsedAt = isRenewed ? now() : stored.lastUsedAt
+      return { createdAt, lastUsedAt, expiresAt: expiryOf(times, createdAt, lastUsedAt), ...contents.applyTo(stored) }
+    }
+    const data = await store.update(storedId, change, id)
+    if (data !== undefined) {
+      this.#resume(id, data)
       return isRenewed
-    })
+    }
+    // Another request has ended the session. Changes under a new id count nevertheless: a login form sent twice, say.
+    if (!hasNewId || !contents.isChanged) return false
+    await this.#insert()
+    return true
+  }
+
+  async #insert(): Promise<void> {
+    const { now, store, times } = this.#place
+    const [id, createdAt, lastUsedAt] = [this.#id, this.#createdAt, now()]
+    const expiresAt = expiryOf(times, createdAt, lastUsedAt)
+    const data = { createdAt, lastUsedAt, expiresAt, ...this.#contents.applyTo(undefined) }
+    await store.insert(id, data)
+    this.#resume(id, data)
   }
 
   #resume(id: string, data: SessionData): void {
@@ -155,6 +176,11 @@ export class SessionState {
     this.#lastUsedAt = data.lastUsedAt
     this.#contents = new SessionContents(data)
   }
+}
+
+/** The end of a session, in milliseconds since 1970. */
+export function expiryOf({ lifetime, idleTime }: SessionTimes, createdAt: number, lastUsedAt: number): number {
+  return Math.min(createdAt + lifetime * 1000, lastUsedAt + idleTime * 1000)
 }
 
 /** Messages by type. */
@@ -249,27 +275,3 @@ function join(first: Flashes, second: Flashes): Flashes {
   for (const [type, messages] of second) joined.set(type, [...(joined.get(type) ?? []), ...messages])
   return joined
 }
-
-/** Runs a task when the earlier tasks of the session in this process have ended, failed ones included. */
-function lockSession<result>(store: SessionStore, id: string, task: () => Promise<result>): Promise<result> {
-  const locks = locksOf(store)
-  const result = (locks.get(id) ?? Promise.resolve()).then(task)
-  const over: Promise<void> = result.then(ignore, ignore).then(() => {
-    if (locks.get(id) === over) locks.delete(id)
-  })
-  locks.set(id, over)
-  return result
-}
-
-/** By store, because overlapping requests share the store, and not the Session. */
-const locksByStore = new WeakMap<SessionStore, Map<string, Promise<void>>>()
-
-function locksOf(store: SessionStore): Map<string, Promise<void>> {
-  const known = locksByStore.get(store)
-  if (known !== undefined) return known
-  const locks = new Map<string, Promise<void>>()
-  locksByStore.set(store, locks)
-  return locks
-}
-
-function ignore(): void {}

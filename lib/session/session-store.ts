@@ -4,25 +4,43 @@ import { SESSION_TOO_LARGE } from './errors.ts'
 export interface SessionData {
   readonly createdAt: number
   readonly lastUsedAt: number
+  /** The end of the session, if it is not used again before. A store may remove it then. */
+  readonly expiresAt: number
   readonly attributes: Readonly<Record<string, unknown>>
   /** Messages by type, oldest first. */
   readonly flashes: Readonly<Record<string, readonly unknown[]>>
 }
 
-/** Stores sessions. An id may be any text from a client. @throws SESSION_STORE_FAILED with the cause */
+/**
+ * Stores sessions: in files by default, in a database or in Redis by a class of the application. An id may be any text from
+ * a client. `insert` and `update` are separate, so that a late change cannot bring back a session that was ended.
+ *
+ * @throws SESSION_STORE_FAILED with the cause
+ */
 export interface SessionStore {
-  /** The session of the id; undefined if it is unknown, expired or damaged. */
+  /** A copy of the session of the id; undefined if it is unknown, expired or damaged. */
   read(id: string): Promise<SessionData | undefined>
 
   /**
-   * Stores a copy for `lifetime` seconds from now, or shorter when there is no room. Only ids that the server created are
-   * written. @throws SESSION_TOO_LARGE for a session above the limit of the store
+   * Stores a new session until its `expiresAt`, or shorter when there is no room. The server has just created the id.
+   * @throws SESSION_TOO_LARGE for a session above the limit of the store
    */
-  write(id: string, data: SessionData, lifetime: number): Promise<void>
+  insert(id: string, data: SessionData): Promise<void>
 
-  /** Deletes the session, if there is one. */
+  /**
+   * Changes the session of the id, and moves it to `newId` if that differs. Returns the new data; undefined, and nothing is
+   * stored, if there is no such session. Changes of one session never overlap: a store waits for the other change, or it
+   * calls `change` again with the newer data. If `change` returns its argument, the store need not write it.
+   * @throws SESSION_TOO_LARGE as `insert`; the session is then stored as before
+   */
+  update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined>
+
+  /** Deletes the session, if there is one. An earlier change of it ends before, a later one finds nothing. */
   destroy(id: string): Promise<void>
 }
+
+/** Computes the new data of a session from the stored data. It may be called several times, and only the last result counts. */
+export type SessionChange = (stored: SessionData) => SessionData
 
 /** The limits of a store. */
 export interface SessionLimits {
@@ -72,12 +90,9 @@ export function divideSessions(
   return { kept: ordered.slice(count), excess: ordered.slice(0, count) }
 }
 
-/**
- * Writes the text of a stored session, which expires `lifetime` seconds after `now`.
- * @throws SESSION_TOO_LARGE for more bytes than the limit
- */
-export function stringifyRecord(data: SessionData, lifetime: number, now: number, limit: number): string {
-  const text = JSON.stringify({ expiresAt: now + lifetime * 1000, ...data })
+/** Writes the text of a stored session. @throws SESSION_TOO_LARGE for more bytes than the limit */
+export function stringifyRecord(data: SessionData, limit: number): string {
+  const text = JSON.stringify(data)
   const size = Buffer.byteLength(text)
   if (size > limit) throw new SESSION_TOO_LARGE([size, limit])
   return text
@@ -85,21 +100,17 @@ export function stringifyRecord(data: SessionData, lifetime: number, now: number
 
 /** Parses the text of a stored session; undefined if it is damaged or expired. */
 export function parseRecord(text: string, now: number): SessionData | undefined {
-  return parseStored(text, now)?.data
+  const record = parseJson(text)
+  if (!isObject(record) || !isTime(record.expiresAt) || record.expiresAt <= now) return undefined
+  const { createdAt, lastUsedAt, expiresAt, attributes, flashes } = record
+  if (!isTime(createdAt) || !isTime(lastUsedAt) || !isObject(attributes) || !isLists(flashes)) return undefined
+  return { createdAt, lastUsedAt, expiresAt, attributes, flashes }
 }
 
 /** The facts about a stored session for a sweep; undefined as for {@link parseRecord}. */
 export function describeRecord(name: string, text: string, now: number): KeptSession | undefined {
-  const stored = parseStored(text, now)
-  return stored && { name, expiresAt: stored.expiresAt, size: Buffer.byteLength(text) }
-}
-
-function parseStored(text: string, now: number): { expiresAt: number; data: SessionData } | undefined {
-  const record = parseJson(text)
-  if (!isObject(record) || !isTime(record.expiresAt) || record.expiresAt <= now) return undefined
-  const { expiresAt, createdAt, lastUsedAt, attributes, flashes } = record
-  if (!isTime(createdAt) || !isTime(lastUsedAt) || !isObject(attributes) || !isLists(flashes)) return undefined
-  return { expiresAt, data: { createdAt, lastUsedAt, attributes, flashes } }
+  const data = parseRecord(text, now)
+  return data && { name, expiresAt: data.expiresAt, size: Buffer.byteLength(text) }
 }
 
 function parseJson(text: string): unknown {
@@ -178,14 +189,21 @@ export class MemorySessionStore implements SessionStore {
   }
 
   async read(id: string): Promise<SessionData | undefined> {
-    return parseRecord(this.#records.get(id) ?? '', this.#now())
+    return this.#parse(id)
   }
 
-  async write(id: string, data: SessionData, lifetime: number): Promise<void> {
-    const now = this.#now()
-    const record = stringifyRecord(data, lifetime, now, this.#limits.sessionBytes)
-    this.#records.set(id, record)
-    if (this.#schedule.claim(now, Buffer.byteLength(record))) this.#schedule.end(this.#sweep())
+  async insert(id: string, data: SessionData): Promise<void> {
+    this.#put(id, data)
+  }
+
+  /** Without an await, so that changes do not overlap. */
+  async update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
+    const stored = this.#parse(id)
+    if (stored === undefined) return undefined
+    const data = change(stored)
+    this.#put(newId, data)
+    if (newId !== id) this.#records.delete(id)
+    return data
   }
 
   async destroy(id: string): Promise<void> {
@@ -196,6 +214,16 @@ export class MemorySessionStore implements SessionStore {
   async sweep(): Promise<number> {
     const before = this.#records.size
     return before - this.#sweep().length
+  }
+
+  #parse(id: string): SessionData | undefined {
+    return parseRecord(this.#records.get(id) ?? '', this.#now())
+  }
+
+  #put(id: string, data: SessionData): void {
+    const record = stringifyRecord(data, this.#limits.sessionBytes)
+    this.#records.set(id, record)
+    if (this.#schedule.claim(this.#now(), Buffer.byteLength(record))) this.#schedule.end(this.#sweep())
   }
 
   /** Returns the sessions that are left. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { withoutStack } from '../errors/http-error.ts'
 import { SESSION_STATELESS } from './errors.ts'
-import { type SessionCookie, type SessionMetadata, SessionState } from './session-state.ts'
+import { expiryOf, type SessionCookie, type SessionMetadata, SessionState, type SessionTimes } from './session-state.ts'
 import type { SessionStore } from './session-store.ts'
 import { copyValue } from './session-value.ts'
 
@@ -10,8 +10,7 @@ export interface SessionOptions {
   readonly store: SessionStore
   /** The id that the client sent. An id that the store does not know is never adopted. */
   readonly id?: string | undefined
-  /** Seconds without use after which the session ends. */
-  readonly lifetime: number
+  readonly times: SessionTimes
   /** Milliseconds since 1970. */
   readonly now?: () => number
   /** Creates an unguessable id. */
@@ -181,10 +180,13 @@ export class Session {
   }
 
   async #open(): Promise<SessionState> {
-    const { id, lifetime, store } = this.#options
-    const place = { store, lifetime, now: this.#now }
+    const { id, times, store } = this.#options
+    const place = { store, times, now: this.#now }
     const data = id === undefined ? undefined : await store.read(id)
-    const isKnown = id !== undefined && data !== undefined
+    // A session is over also if its store still has it, or if it was stored with longer times.
+    const isOver =
+      data !== undefined && Math.min(data.expiresAt, expiryOf(times, data.createdAt, data.lastUsedAt)) <= this.#now()
+    const isKnown = id !== undefined && data !== undefined && !isOver
     this.#state = isKnown ? new SessionState(place, id, data) : new SessionState(place, this.#createId())
     return this.#state
   }

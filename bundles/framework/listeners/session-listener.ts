@@ -5,8 +5,10 @@ import type { Request } from '../../../lib/http/request.ts'
 import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 import { createStatelessCheck, Session, type SessionUse } from '../../../lib/session/session.ts'
+import type { SessionTimes } from '../../../lib/session/session-state.ts'
 import type { SessionStore } from '../../../lib/session/session-store.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import type { SessionCookieSettings } from '../options.ts'
 
 /** Before routing, so that every later listener may use the session. */
 const requestPriority = 128
@@ -17,16 +19,13 @@ const responsePriority = -1000
 /** The services of the session listener. */
 export interface SessionListenerServices {
   readonly store: SessionStore
+  readonly times: SessionTimes
+  readonly cookie: SessionCookieSettings
   readonly logger: Logger
   /** Whether the use of a session on a stateless route is an error; otherwise it is only logged. */
   readonly isDebug: boolean
   readonly signals: Signals
 }
-
-const cookieName = 'session'
-
-/** Seconds without use after which a session ends. */
-const lifetime = 24 * 60 * 60
 
 /** Provides the session of a request, which is read with its first use, and saves it with the response. */
 export class SessionListener {
@@ -47,11 +46,13 @@ export class SessionListener {
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
     const session = request.requestedSession
-    return isMainRequest && session !== undefined ? saveSession(session, request, response) : undefined
+    return isMainRequest && session !== undefined
+      ? saveSession(session, this.#services.cookie, request, response)
+      : undefined
   }
 
   #createSession(request: Request): Session {
-    const { store, logger, isDebug, signals } = this.#services
+    const { cookie, isDebug, logger, signals, store, times } = this.#services
     const check = createStatelessCheck({
       isDebug,
       // Checked at each use: the route is not known yet.
@@ -62,11 +63,16 @@ export class SessionListener {
       signals.emit('session.used', { request, use })
       check(use)
     }
-    return new Session({ store, lifetime, id: request.cookies.get(cookieName), onUse })
+    return new Session({ store, times, id: request.cookies.get(cookie.name), onUse })
   }
 }
 
-async function saveSession(session: Session, { scheme }: Request, { headers }: Response): Promise<void> {
+async function saveSession(
+  session: Session,
+  { name, ...attributes }: SessionCookieSettings,
+  { scheme }: Request,
+  { headers }: Response,
+): Promise<void> {
   if (session.useCount > 0) {
     // A response that depends on a session is only for one client.
     const kept = headers.get('cache-control')?.includes('no-transform') ? ', no-transform' : ''
@@ -75,8 +81,8 @@ async function saveSession(session: Session, { scheme }: Request, { headers }: R
   }
   // The first failure was thrown, and this is its error page: a second attempt would log it again.
   if (session.hasFailed) return
-  const cookie = await session.save()
-  const secure = scheme === 'https'
-  if (cookie === 'clear') setCookie(headers, cookieName, '', { maxAge: 0, secure })
-  else if (cookie !== 'none') setCookie(headers, cookieName, cookie.id, { maxAge: cookie.maxAge, secure })
+  const change = await session.save()
+  if (change === 'none') return
+  const { id, maxAge } = change === 'clear' ? { id: '', maxAge: 0 } : change
+  setCookie(headers, name, id, { secure: scheme === 'https', ...attributes, maxAge })
 }

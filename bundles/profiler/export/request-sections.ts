@@ -82,7 +82,7 @@ function writeSession(session: ProfiledSession | undefined, limit: number): stri
       : [
           `- Created: ${formatMoment(metadata.createdAt)}`,
           `- Last used: ${formatMoment(metadata.lastUsedAt)}`,
-          `- Lifetime: ${metadata.lifetime} seconds`,
+          ...(metadata.expiresAt === undefined ? [] : [`- Expires: ${formatMoment(metadata.expiresAt)}`]),
         ]),
   ]
   return [

@@ -73,11 +73,18 @@ export interface ProfiledSession {
   readonly useCount: number
   /** Uses by this request itself. */
   readonly uses: readonly SessionUseData[]
-  /** Absent unless the session was started; times are milliseconds since 1970, the lifetime is in seconds. */
-  readonly metadata?: { readonly createdAt: number; readonly lastUsedAt: number; readonly lifetime: number } | undefined
+  /** Absent unless the session was started; times are milliseconds since 1970. Profiles of 0.1 have no `expiresAt`. */
+  readonly metadata?: SessionMetadataData | undefined
   readonly attributes?: JsonObject | undefined
   /** Flash messages that were not shown yet, by type. */
   readonly flashes?: JsonObject | undefined
+}
+
+/** When a session was created and used, and when it ends. */
+export interface SessionMetadataData {
+  readonly createdAt: number
+  readonly lastUsedAt: number
+  readonly expiresAt?: number | undefined
 }
 
 /** A use of a session. */
@@ -168,7 +175,7 @@ export const sessionSchema: Schema<ProfiledSession> = v.object({
   isStateless: flag,
   useCount: amount,
   uses: list(v.object({ method: text, at: number, trace: texts })),
-  metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, lifetime: amount })),
+  metadata: maybe(v.object({ createdAt: amount, lastUsedAt: amount, expiresAt: maybe(amount) })),
   attributes: maybe(check.object),
   flashes: maybe(check.object),
 })

@@ -284,7 +284,7 @@ t.test('a session must have been provided to the request', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.requestedSession, undefined)
   t.throws(() => request.session, /no SessionListener/)
-  const session = new Session({ store: new MemorySessionStore(), lifetime: 60 })
+  const session = new Session({ store: new MemorySessionStore(), times: { lifetime: 60, idleTime: 60 } })
   request.provideSession(() => session)
   t.equal(request.requestedSession, undefined, 'it is made when it is asked for')
   const sub = request.duplicate()

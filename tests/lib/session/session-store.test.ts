@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -37,8 +38,8 @@ t.test('stores use the clock of the system by default', async t => {
   const memory = new MemorySessionStore()
   const file = new FileSessionStore({ directory: t.testdir(), warn: message => t.fail(message) })
   for (const store of [memory, file]) {
-    await store.write('a', createData(), 60)
-    await store.write('b', createData(), -1)
+    await store.insert('a', createData({}, Date.now() + 60_000))
+    await store.insert('b', createData({}, Date.now() - 1))
     t.ok(await store.read('a'))
     t.equal(await store.read('b'), undefined)
   }
@@ -47,15 +48,15 @@ t.test('stores use the clock of the system by default', async t => {
 t.test('a memory store sweeps itself, at most every ten minutes', async t => {
   let now = 0
   const store = new MemorySessionStore(() => now)
-  await store.write('a', createData(), 1)
+  await store.insert('a', createData({}, 1000))
   now = 599_999
-  await store.write('b', createData(), 60)
+  await store.insert('b', createData({}, 700_000))
   t.equal(await store.sweep(), 1, 'the write did not')
   now = 600_000
-  await store.write('a', createData(), -1)
+  await store.insert('a', createData({}, -1))
   t.equal(await store.sweep(), 0, 'the write did')
   now = 0
-  await store.write('a', createData(), -1)
+  await store.insert('a', createData({}, -1))
   t.equal(await store.sweep(), 0, 'also after the clock has jumped back')
 })
 
@@ -63,7 +64,7 @@ t.test('a file store is readable by its owner only, under names without ids', as
   const { store, directory } = createFileStore(t, () => 0)
   t.equal(await store.read('secret-id'), undefined)
   t.notOk(existsSync(directory), 'reading makes no directory')
-  await store.write('secret-id', createData({ a: 1 }), 60)
+  await store.insert('secret-id', createData({ a: 1 }))
   const files = readdirSync(directory)
   t.match(files, [/^[0-9a-f]{64}\.json$/])
   t.equal(statSync(directory).mode & 0o777, 0o700)
@@ -73,19 +74,19 @@ t.test('a file store is readable by its owner only, under names without ids', as
 
 t.test('a file store survives the loss of its directory', async t => {
   const { store, directory } = createFileStore(t, () => 0)
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   await store.sweep()
   rmSync(directory, { recursive: true })
   t.equal(await store.read('a'), undefined)
   await store.destroy('a')
   t.equal(await store.sweep(), 0)
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   t.ok(await store.read('a'))
 })
 
 t.test('damaged files are no sessions, can be overwritten, and are swept', async t => {
   const { store, directory } = createFileStore(t, () => 0)
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   const file = path.join(directory, String(readdirSync(directory)[0]))
   const intact = readFileSync(file, 'utf8')
   const record: Record<string, unknown> = JSON.parse(intact)
@@ -112,14 +113,23 @@ t.test('damaged files are no sessions, can be overwritten, and are swept', async
     t.equal(await store.read('a'), undefined, text.slice(0, 80))
     t.equal(await store.sweep(), 1)
     writeFileSync(file, text)
-    await store.write('a', createData(), 60)
+    await store.insert('a', createData())
     t.ok(await store.read('a'))
   }
 })
 
+t.test('a file of version 0.1 is a session', async t => {
+  const { store, directory } = createFileStore(t, () => 0)
+  mkdirSync(directory, { recursive: true })
+  const name = createHash('sha256').update('known').digest('hex')
+  const text = '{"expiresAt":5000,"createdAt":1,"lastUsedAt":2,"attributes":{"user":7},"flashes":{"notice":["Hi."]}}'
+  writeFileSync(path.join(directory, `${name}.json`), text)
+  t.strictSame(await store.read('known'), { ...createData({ user: 7 }, 5000), flashes: { notice: ['Hi.'] } })
+})
+
 t.test('symbolic links are not followed, and pipes not waited for', async t => {
   const { store, directory } = createFileStore(t, () => 0)
-  await store.write('a', createData({ a: 1 }), 60)
+  await store.insert('a', createData({ a: 1 }))
   await store.sweep()
   const file = path.join(directory, String(readdirSync(directory)[0]))
   const elsewhere = path.join(directory, 'elsewhere.json')
@@ -127,7 +137,7 @@ t.test('symbolic links are not followed, and pipes not waited for', async t => {
   renameSync(file, elsewhere)
   symlinkSync(elsewhere, file)
   t.equal(await store.read('a'), undefined)
-  await store.write('a', createData({ b: 1 }), 60)
+  await store.insert('a', createData({ b: 1 }))
   t.strictSame(await store.read('a'), createData({ b: 1 }))
   t.match(readFileSync(elsewhere, 'utf8'), '{"a":1}', 'what the link pointed to is as it was')
 
@@ -143,7 +153,7 @@ t.test('symbolic links are not followed, and pipes not waited for', async t => {
 t.test('a sweep leaves foreign files and young temporary files alone', async t => {
   let now = 0
   const { store, directory } = createFileStore(t, () => now)
-  await store.write('a', createData(), 10)
+  await store.insert('a', createData({}, 10_000))
   await store.sweep()
   const name = String(readdirSync(directory)[0])
   const young = `${name}.3600000.0a-1b.tmp`
@@ -166,18 +176,18 @@ t.test('a write sweeps in the background, at first and then every ten minutes', 
   }
   mkdirSync(directory, { recursive: true })
   writeStale(0)
-  await store.write('a', createData(), 6000)
+  await store.insert('a', createData({}, start + 6_000_000))
   await isGone(0)
 
   writeStale(1)
   now = start + 599_999
-  await store.write('a', createData(), 6000)
+  await store.insert('a', createData({}, start + 6_000_000))
   t.ok(existsSync(String(stale[1])))
   now = start + 600_000
   writeStale(2)
   // The first sweep may still run: then a write begins no other.
   await until(async () => {
-    await store.write('a', createData(), 6000)
+    await store.insert('a', createData({}, start + 6_000_000))
     return !existsSync(String(stale[1]))
   })
   await isGone(2)
@@ -190,24 +200,28 @@ t.test('a disk that fails is an error with its cause, and leaves nothing behind'
   const store = new FileSessionStore({ directory: blocked, warn })
   const failure = { code: 'SESSION_STORE_FAILED', status: 500, cause: { code: 'ENOTDIR' } }
   await t.rejects(store.read('a'), { ...failure, message: 'The session store failed to read a session.' })
-  await t.rejects(store.write('a', createData(), 60), {
+  await t.rejects(store.insert('a', createData()), {
     ...failure,
     message: /write a session/,
     cause: { code: 'EEXIST' },
   })
+  await t.rejects(
+    store.update('a', stored => stored, 'b'),
+    { ...failure, message: /read a session/ },
+  )
   await t.rejects(store.destroy('a'), { ...failure, message: /destroy a session/ })
   await t.rejects(store.sweep(), { ...failure, message: /sweep its directory/ })
 })
 
 t.test('a write that fails half-way removes its temporary file', async t => {
   const { store, directory } = createFileStore(t, () => 0)
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   await store.sweep()
   const name = String(readdirSync(directory)[0])
   rmSync(path.join(directory, name))
   mkdirSync(path.join(directory, name))
   t.equal(await store.read('a'), undefined, 'a directory is no session')
-  await t.rejects(store.write('a', createData(), 60), { code: 'SESSION_STORE_FAILED', cause: { code: 'EISDIR' } })
+  await t.rejects(store.insert('a', createData()), { code: 'SESSION_STORE_FAILED', cause: { code: 'EISDIR' } })
   t.strictSame(readdirSync(directory), [name])
 })
 
@@ -217,7 +231,7 @@ t.test('a file that cannot be swept does not stop the sweep, and is reported', a
   const store = new FileSessionStore({ directory, warn: (...values) => resolve(values), now: () => 0 })
   await t.rejects(store.sweep(), { code: 'SESSION_STORE_FAILED', cause: { errors: { length: 1 } } })
   t.strictSame(readdirSync(directory), [`${'0'.repeat(64)}.json`])
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   t.match(await promise, [
     'Old sessions could not be removed.',
     { exception: { code: 'SESSION_STORE_FAILED', cause: AggregateError } },
@@ -228,7 +242,7 @@ t.test('an existing directory is used as it is', async t => {
   const directory = t.testdir()
   chmodSync(directory, 0o750)
   const store = new FileSessionStore({ directory, warn: message => t.fail(message) })
-  await store.write('a', createData(), 60)
+  await store.insert('a', createData())
   t.equal(statSync(directory).mode & 0o777, 0o750)
 })
 
@@ -245,7 +259,7 @@ t.test('a full file store removes sessions in the background, and reports their 
   const limits = { ...defaultSessionLimits, sessions: 20 }
   const warn = (...values: unknown[]): void => void warnings.push(values)
   const { store, directory } = createFileStore(t, () => 0, limits, warn)
-  for (let number = 1; number <= 40; number++) await store.write(`s${number}`, createData(), 40 + number)
+  for (let number = 1; number <= 40; number++) await store.insert(`s${number}`, createData({}, 40 + number))
   t.ok(warnings.length > 0, 'without a call of sweep')
   for (const warning of warnings) {
     t.match(warning, ['There are too many sessions: {count} were removed early.', { count: Number }])

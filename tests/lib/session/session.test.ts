@@ -3,7 +3,13 @@ import { type Test, t } from 'tap'
 import { FileSessionStore } from '#lib/session/file-session-store.ts'
 import { createStatelessCheck, Session, type SessionOptions, type SessionUse } from '#lib/session/session.ts'
 import type { SessionCookie } from '#lib/session/session-state.ts'
-import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
+import {
+  MemorySessionStore,
+  type SessionChange,
+  type SessionData,
+  type SessionStore,
+} from '#lib/session/session-store.ts'
+import { OptimisticStore } from './session-store-cases.ts'
 
 /** A memory store that records its calls. */
 class RecordingStore implements SessionStore {
@@ -19,9 +25,14 @@ class RecordingStore implements SessionStore {
     return this.#store.read(id)
   }
 
-  write(id: string, data: SessionData, lifetime: number): Promise<void> {
-    this.calls.push(`write ${id}`)
-    return this.#store.write(id, data, lifetime)
+  insert(id: string, data: SessionData): Promise<void> {
+    this.calls.push(`insert ${id}`)
+    return this.#store.insert(id, data)
+  }
+
+  update(id: string, change: SessionChange, newId: string): Promise<SessionData | undefined> {
+    this.calls.push(newId === id ? `update ${id}` : `move ${id} to ${newId}`)
+    return this.#store.update(id, change, newId)
   }
 
   destroy(id: string): Promise<void> {
@@ -34,6 +45,8 @@ class RecordingStore implements SessionStore {
     return this.calls.splice(0)
   }
 }
+
+const times = { lifetime: 14_400, idleTime: 1440 }
 
 interface Site {
   readonly store: RecordingStore
@@ -51,7 +64,7 @@ function createSite(): Site {
   const store = new RecordingStore(() => now)
   const createId = (): string => `id-${++drawn}`
   const open = (id?: string, options: Partial<SessionOptions> = {}): Session =>
-    new Session({ store, id, lifetime: 1440, now: () => now, createId, ...options })
+    new Session({ store, id, times, now: () => now, createId, ...options })
   return {
     store,
     open,
@@ -119,7 +132,7 @@ t.test('values are there in the next request, under an id of the server', async 
   t.ok(await second.delete('user'))
   t.equal(await second.save(), 'none', 'the client has the cookie already')
   t.strictSame(Object.entries(await open('id-1').all()), [['theme', 'dark']])
-  t.strictSame(store.takeCalls(), ['write id-1', 'read id-1', 'read id-1', 'write id-1', 'read id-1'])
+  t.strictSame(store.takeCalls(), ['insert id-1', 'read id-1', 'update id-1', 'read id-1'])
 })
 
 t.test('an id that the store does not know is never adopted', async t => {
@@ -134,7 +147,7 @@ t.test('ids are long, random and valid in a cookie by default', async t => {
   const store = new MemorySessionStore()
   const ids = new Set<string>()
   for (let count = 0; count < 50; count++) {
-    const session = new Session({ store, lifetime: 60 })
+    const session = new Session({ store, times })
     await session.set('a', 1)
     ids.add(idOf(await session.save()))
   }
@@ -239,15 +252,15 @@ t.test('any JSON value comes back as it was', async t => {
   const store = new MemorySessionStore()
   await fc.assert(
     fc.asyncProperty(fc.string(), fc.jsonValue(), async (name, value) => {
-      const session = new Session({ store, lifetime: 60 })
+      const session = new Session({ store, times })
       await session.set(name, value)
-      const next = new Session({ store, id: idOf(await session.save()), lifetime: 60 })
+      const next = new Session({ store, id: idOf(await session.save()), times })
       // JSON has no negative zero, and fast-check makes objects without a prototype.
       t.equal(JSON.stringify(await session.get(name)), JSON.stringify(value))
       t.equal(JSON.stringify(await next.get(name)), JSON.stringify(value))
     }),
   )
-  const session = new Session({ store, lifetime: 60 })
+  const session = new Session({ store, times })
   await session.set('user', { name: 'Ada', nick: undefined })
   t.strictSame(await session.get('user'), { name: 'Ada' }, 'as JSON does, undefined properties are left out')
 })
@@ -329,7 +342,7 @@ t.test('regenerate creates a new id, keeps the data and ends the old id', async 
   t.ok(session.isChanged)
   const cookie = await session.save()
   t.strictSame(cookie, { id: 'id-2', maxAge: 1440 })
-  t.strictSame(store.takeCalls(), [`read ${id}`, `read ${id}`, 'write id-2', `destroy ${id}`])
+  t.strictSame(store.takeCalls(), [`read ${id}`, `move ${id} to id-2`])
 
   const next = open('id-2')
   t.strictSame(Object.entries(await next.all()), [
@@ -399,26 +412,73 @@ t.test('a session that is only read is renewed at most once a minute', async t =
   t.strictSame(store.takeCalls(), [`read ${id}`])
   pass(1)
   const due = open(id)
-  t.strictSame(await due.metadata(), { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 })
+  t.strictSame(await due.metadata(), { createdAt: 1_000_000, lastUsedAt: 1_000_000, expiresAt: 2_440_000 })
   t.notOk(due.isChanged)
   t.strictSame(await due.save(), { id, maxAge: 1440 })
-  t.strictSame(store.takeCalls(), [`read ${id}`, `read ${id}`, `write ${id}`])
-  t.hasStrict(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 1_060_000 })
+  t.strictSame(store.takeCalls(), [`read ${id}`, `update ${id}`])
+  t.strictSame(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 1_060_000, expiresAt: 2_500_000 })
 })
 
-t.test('a short lifetime is renewed before it is over', async t => {
+t.test('a short idle time is renewed before it is over', async t => {
   const { open, pass } = createSite()
-  const session = open(undefined, { lifetime: 20 })
+  const short = { times: { lifetime: 3600, idleTime: 20 } }
+  const session = open(undefined, short)
   await session.set('a', 1)
   const id = idOf(await session.save())
   for (let count = 0; count < 5; count++) {
     pass(15_000)
-    const next = open(id, { lifetime: 20 })
+    const next = open(id, short)
     t.equal(await next.get('a'), 1)
     t.strictSame(await next.save(), { id, maxAge: 20 })
   }
-  pass(20_000)
-  t.notOk(await open(id).has('a'))
+  pass(19_999)
+  t.ok(await open(id, short).has('a'))
+  pass(1)
+  t.notOk(await open(id, short).has('a'))
+})
+
+t.test('a session ends its lifetime after its creation, however much it is used', async t => {
+  const { store, open, begin, pass } = createSite()
+  const id = await begin()
+  for (let count = 1; count <= 14; count++) {
+    pass(1_000_000)
+    const next = open(id)
+    t.equal(await next.get('begun'), true)
+    t.strictSame(await next.save(), { id, maxAge: Math.min(1440, 14_400 - count * 1000) })
+  }
+  t.strictSame(await open(id).metadata(), { createdAt: 1_000_000, lastUsedAt: 15_000_000, expiresAt: 15_400_000 })
+  pass(399_999)
+  t.ok(await open(id).has('begun'))
+  const regenerated = open(id)
+  await regenerated.regenerate()
+  const newId = idOf(await regenerated.save())
+  const late = open(newId)
+  await late.set('a', 1)
+  pass(1)
+  for (const ended of [id, newId]) t.notOk(await open(ended).has('begun'), 'a new id is no new lifetime')
+  t.equal(await late.save(), 'none', 'nor is a request that began before')
+  t.equal(await store.read(newId), undefined)
+})
+
+t.test('a session that its store keeps for too long is over nevertheless', async t => {
+  const { store, open, begin, pass } = createSite()
+  const id = await begin()
+  pass(600_000)
+  t.ok(await open(id, { times: { lifetime: 601, idleTime: 601 } }).has('begun'))
+  t.notOk(await open(id, { times: { lifetime: 600, idleTime: 600 } }).has('begun'), 'with a shorter lifetime')
+  t.notOk(await open(id, { times: { lifetime: 601, idleTime: 600 } }).has('begun'), 'with a shorter idle time')
+  const stored = await store.read(id)
+  t.ok(stored, 'the store has it')
+  const careless: SessionStore = {
+    read: async () => stored && { ...stored, expiresAt: 1_600_000 },
+    insert: (id, data) => store.insert(id, data),
+    update: () => t.fail('it is over') as never,
+    destroy: () => t.fail('it is over') as never,
+  }
+  const session = open(id, { store: careless })
+  t.notOk(await session.has('begun'), 'after the end that is stored')
+  await session.set('a', 1)
+  t.strictSame(await session.save(), { id: 'id-4', maxAge: 1440 })
 })
 
 t.test('a session that another request ended stays ended', async t => {
@@ -448,10 +508,16 @@ t.test('a login that was sent twice works, whichever response arrives', async t 
   t.equal(await neither.save(), 'none', 'a new id alone brings nothing back')
 })
 
-for (const kind of ['memory', 'file'] as const) {
+const stores: Readonly<Record<string, (t: Test) => SessionStore>> = {
+  memory: () => new MemorySessionStore(),
+  file: createFileStore,
+  optimistic: () => new OptimisticStore(),
+}
+
+for (const [kind, createStore] of Object.entries(stores)) {
   t.test(`200 overlapping requests keep each other's changes (${kind})`, async t => {
-    const store = kind === 'memory' ? new MemorySessionStore() : createFileStore(t)
-    const open = (id?: string): Session => new Session({ store, id, lifetime: 60 })
+    const store = createStore(t)
+    const open = (id?: string): Session => new Session({ store, id, times })
     const first = open()
     await first.set('stays', true)
     await first.set('goes', true)
@@ -472,7 +538,41 @@ for (const kind of ['memory', 'file'] as const) {
     const { stays, ...others } = await last.all()
     t.equal(stays, true)
     t.strictSame(Object.values(others).sort(byNumber), [...Array(200).keys()])
-    t.strictSame([...(await last.flashes('notice'))].sort(byNumber), [...Array(200).keys()])
+    const takers = Array.from({ length: 200 }, () => open(id))
+    await Promise.all(takers.map(session => session.peekFlashes()))
+    const taken = await Promise.all(takers.map(session => session.flashes('notice')))
+    t.strictSame(taken.flat().sort(byNumber), [...Array(200).keys()], 'each message is taken once')
+  })
+
+  t.test(`the id before a login shows nothing of the login, with 200 overlapping requests (${kind})`, async t => {
+    const store = createStore(t)
+    const open = (id?: string): Session => new Session({ store, id, times })
+    const first = open()
+    await first.set('cart', [1])
+    const knownId = idOf(await first.save())
+    const seen = new Set<unknown>()
+    const use = async (index: number): Promise<void> => {
+      const session = open(knownId)
+      await session.get('cart')
+      await new Promise(resolve => setTimeout(resolve, index % 7))
+      await session.set('other', index)
+      seen.add(await session.get('user'))
+      const cookie = await session.save()
+      seen.add(typeof cookie === 'string' ? undefined : await open(cookie.id).get('user'))
+    }
+    const login = async (): Promise<string> => {
+      const session = open(knownId)
+      await session.regenerate()
+      await session.set('user', 7)
+      await new Promise(resolve => setTimeout(resolve, 3))
+      return idOf(await session.save())
+    }
+    const requests = Array.from({ length: 200 }, (_, index) => (index === 100 ? login() : use(index)))
+    const newId = String((await Promise.all(requests))[100])
+    t.strictSame([...seen], [undefined])
+    t.equal(await store.read(knownId), undefined, 'no late change brings it back')
+    const next = open(newId)
+    t.strictSame([await next.get('user'), await next.get('cart')], [7, [1]])
   })
 }
 
@@ -497,7 +597,7 @@ t.test('each use is counted and reported before it happens; peek is neither', as
   await session.peekFlashes()
   await session.metadata()
   const view = session.peek()
-  t.hasStrict(view, { id, metadata: { createdAt: 1_000_000, lastUsedAt: 1_000_000, lifetime: 1440 } })
+  t.hasStrict(view, { id, metadata: { createdAt: 1_000_000, lastUsedAt: 1_000_000, expiresAt: 2_440_000 } })
   t.equal(JSON.stringify(view?.attributes), '{"b":2}')
   t.equal(JSON.stringify(view?.flashes), '{"notice":["hi"]}')
   await session.flashes()
@@ -560,7 +660,8 @@ t.test('a failing store is an error of each use until it works again', async t =
   let isBroken = true
   const flaky: SessionStore = {
     read: id => (isBroken ? Promise.reject(new Error('no disk')) : store.read(id)),
-    write: (id, data, lifetime) => store.write(id, data, lifetime),
+    insert: (id, data) => store.insert(id, data),
+    update: (id, change, newId) => (isBroken ? Promise.reject(new Error('no disk')) : store.update(id, change, newId)),
     destroy: id => store.destroy(id),
   }
   const session = open(id, { store: flaky })

@@ -146,11 +146,11 @@ function viewSize(response: ResponseData | undefined, { method }: ProfileSummary
 }
 
 function viewSession(session: ProfiledSession | undefined) {
-  const { createdAt, lastUsedAt, lifetime } = session?.metadata ?? {}
+  const { createdAt, lastUsedAt, expiresAt } = session?.metadata ?? {}
   const metadata: Row[] = [
     { name: 'Created', value: formatMoment(createdAt) },
     { name: 'Last used', value: formatMoment(lastUsedAt) },
-    { name: 'Lifetime', value: lifetime === undefined ? '' : `${lifetime} seconds` },
+    { name: 'Expires', value: formatMoment(expiresAt) },
   ]
   return {
     useCount: String(session?.useCount ?? 0),

@@ -1,16 +1,30 @@
 import { t } from 'tap'
 import { SessionListener } from '#bundles/framework/listeners/session-listener.ts'
+import { type FrameworkSessionOptions, resolveOptions } from '#bundles/framework/options.ts'
 import { CookieJar } from '#kernel/testing/cookie-jar.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
 import { createSignals } from '#lib/create-signals.ts'
 import { Response } from '#lib/http/response.ts'
-import { MemorySessionStore, type SessionStore } from '#lib/session/session-store.ts'
+import type { Session } from '#lib/session/session.ts'
+import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
-function createListener({ store = new MemorySessionStore() as SessionStore, isDebug = true } = {}) {
+const day = 86_400_000
+
+function createListener({
+  store = new MemorySessionStore() as SessionStore,
+  isDebug = true,
+  session = {} as FrameworkSessionOptions,
+} = {}) {
+  const { cookie, times } = resolveOptions({ session })
   const { logger, records } = createRecorder()
   const signals = createSignals(error => logger.error('A signal handler failed.', { exception: error }))
-  return { listener: new SessionListener({ store, logger, isDebug, signals }), records, signals, store }
+  return { listener: new SessionListener({ store, times, cookie, logger, isDebug, signals }), records, signals, store }
+}
+
+/** A session that was created, and used, at these times. */
+function createData(createdAt: number, lastUsedAt = createdAt): SessionData {
+  return { createdAt, lastUsedAt, expiresAt: lastUsedAt + day, attributes: { user: 'ada' }, flashes: {} }
 }
 
 t.test('a request that does not use its session reads no store, and gets no cookie', async t => {
@@ -64,7 +78,7 @@ t.test('over https the cookie is for https only', async t => {
 
 t.test('a session that was ended takes its cookie away', async t => {
   const { listener, store } = createListener()
-  await store.write('known', { createdAt: Date.now(), lastUsedAt: Date.now(), attributes: {}, flashes: {} }, 60)
+  await store.insert('known', createData(Date.now()))
   const request = createRequest('/', { headers: { cookie: 'session=known' } })
   listener.onRequest(createRequestEvent({ request }))
   await request.session.invalidate()
@@ -143,4 +157,70 @@ t.test('a session that is too large fails once, and the response to the error ge
   const event = createResponseEvent({ request })
   await listener.onResponse(event)
   t.strictSame(Array.from(event.response.headers, ([name]) => name).sort(), ['cache-control', 'expires'])
+})
+
+type Use = (session: Session) => Promise<unknown>
+
+/** The Set-Cookie field after a request has used its session. */
+async function useSession(listener: SessionListener, use: Use, cookie = '', url = '/'): Promise<string | null> {
+  const request = createRequest(url, { headers: { cookie } })
+  listener.onRequest(createRequestEvent({ request }))
+  await use(request.session)
+  const event = createResponseEvent({ request })
+  await listener.onResponse(event)
+  return event.response.headers.get('set-cookie')
+}
+
+t.test('the cookie has the attributes of the options, also when it is taken away', async t => {
+  const cookie = { name: 'shop', path: '/shop', domain: 'example.org', sameSite: 'strict' } as const
+  const { listener } = createListener({ session: { cookie } })
+  const set = await useSession(listener, session => session.set('user', 'ada'))
+  t.match(set, /^shop=[\w-]{32}; Max-Age=86400; Domain=example\.org; Path=\/shop; HttpOnly; SameSite=Strict$/)
+  const [pair = ''] = String(set).split(';')
+  t.equal(await useSession(listener, async session => t.equal(await session.get('user'), 'ada'), pair), null)
+  const other = pair.replace('shop=', 'session=')
+  t.equal(await useSession(listener, async session => t.equal(await session.get('user'), undefined), other), null)
+  const cleared = await useSession(listener, session => session.invalidate(), pair)
+  t.equal(cleared, 'shop=; Max-Age=0; Domain=example.org; Path=/shop; HttpOnly; SameSite=Strict')
+})
+
+t.test('a cookie is Secure over HTTPS, or always, or never', async t => {
+  const isSecure = async (secure: boolean | undefined, url: string): Promise<boolean> => {
+    const { listener } = createListener({ session: { cookie: { secure } } })
+    const set = await useSession(listener, session => session.set('user', 'ada'), '', url)
+    return String(set).includes('; Secure')
+  }
+  t.strictSame(
+    [await isSecure(undefined, 'http://a.test/'), await isSecure(undefined, 'https://a.test/')],
+    [false, true],
+  )
+  t.strictSame([await isSecure(true, 'http://a.test/'), await isSecure(true, 'https://a.test/')], [true, true])
+  t.strictSame([await isSecure(false, 'http://a.test/'), await isSecure(false, 'https://a.test/')], [false, false])
+})
+
+t.test('lifetime and idle time are the options, and each ends a session', async t => {
+  const session = { lifetime: 30 * 86_400, idleTime: 7 * 86_400 }
+  const { listener, store } = createListener({ session })
+  const now = Date.now()
+  const sessions = {
+    fresh: createData(now),
+    old: createData(now - 29.5 * day, now),
+    tooOld: createData(now - 30 * day, now),
+    idle: createData(now - 7 * day),
+  }
+  for (const [id, data] of Object.entries(sessions)) await store.insert(id, { ...data, expiresAt: now + 40 * day })
+  const seen: Record<string, unknown> = {}
+  const maxAges: Record<string, number> = {}
+  for (const id of Object.keys(sessions)) {
+    const read: Use = async session => {
+      seen[id] = await session.get('user')
+      await session.regenerate()
+    }
+    const set = await useSession(listener, read, `session=${id}`)
+    maxAges[id] = Number(/Max-Age=(\d+)/.exec(String(set))?.[1])
+  }
+  t.strictSame(seen, { fresh: 'ada', old: 'ada', tooOld: undefined, idle: undefined })
+  t.equal(maxAges.fresh, 7 * 86_400)
+  t.ok(Number(maxAges.old) <= 43_200 && Number(maxAges.old) > 43_000, 'the cookie ends with the session')
+  t.strictSame([maxAges.tooOld, maxAges.idle], [Number.NaN, Number.NaN])
 })

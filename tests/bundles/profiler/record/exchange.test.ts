@@ -333,7 +333,7 @@ t.test('the session', async t => {
       useCount: 3,
       attributes: { user: { name: 'Ada', password: '******' } },
       flashes: { notice: ['saved: ?token=******'] },
-      metadata: { createdAt: Number, lastUsedAt: Number, lifetime: 86_400 },
+      metadata: { createdAt: Number, lastUsedAt: Number, expiresAt: Number },
       uses: [{ method: 'set', at: Number }, { method: 'flash' }],
     })
     t.equal(session.uses.length, 2, 'the third use is one of the sub-request')

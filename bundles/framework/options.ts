@@ -1,0 +1,148 @@
+import { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
+import { Headers } from '../../lib/http/headers.ts'
+import type { SessionTimes } from '../../lib/session/session-state.ts'
+import type { SessionStore } from '../../lib/session/session-store.ts'
+import { suggestNames } from '../../lib/text/nearest-names.ts'
+import { FRAMEWORK_OPTIONS_INVALID } from './errors.ts'
+
+/** The options of {@link createFrameworkBundle}. */
+export interface FrameworkOptions {
+  readonly session?: FrameworkSessionOptions | undefined
+  /** Listeners that the application does not need, or has of its own. */
+  readonly without?: readonly OptionalListener[] | undefined
+}
+
+/** Where sessions are stored, when they end, and their cookie. Times are seconds, as the Max-Age of a cookie. */
+export interface FrameworkSessionOptions {
+  /** By default files in `var/sessions`. */
+  readonly store?: SessionStore | undefined
+  /** Seconds from the creation of a session to its end, however much it is used; 30 days by default. */
+  readonly lifetime?: number | undefined
+  /** Seconds from the last use of a session to its end; a day by default, or the lifetime if that is shorter. */
+  readonly idleTime?: number | undefined
+  readonly cookie?: SessionCookieOptions | undefined
+}
+
+/** The cookie of a session. It is always HttpOnly, and expires with the session. */
+export interface SessionCookieOptions {
+  /** `session` by default. With the prefix `__Host-` or `__Secure-` browsers demand the attributes that it promises. */
+  readonly name?: string | undefined
+  /** `/` by default. */
+  readonly path?: string | undefined
+  /** By default the host of the request, without its subdomains. */
+  readonly domain?: string | undefined
+  /** `lax` by default. */
+  readonly sameSite?: CookieOptions['sameSite'] | undefined
+  /** By default `true` for a request over HTTPS. */
+  readonly secure?: boolean | undefined
+}
+
+/** The listeners of the framework bundle that an application can leave out. */
+export const optionalListeners = ['compression', 'conditional', 'health', 'robots'] as const
+
+/** The name of a listener that an application can leave out. */
+export type OptionalListener = (typeof optionalListeners)[number]
+
+/** The checked options, with their defaults. */
+export interface ResolvedOptions {
+  readonly store: SessionStore | undefined
+  readonly times: SessionTimes
+  readonly cookie: SessionCookieSettings
+  readonly without: ReadonlySet<OptionalListener>
+}
+
+/** The cookie of all sessions. Without `secure`, the scheme of the request decides. */
+export interface SessionCookieSettings extends Omit<CookieOptions, 'maxAge' | 'httpOnly'> {
+  readonly name: string
+  readonly path: string
+}
+
+const day = 24 * 60 * 60
+
+/** Ten years, in seconds. */
+const longest = 3650 * day
+
+/** Checks options that an application wrote, perhaps without types. @throws FRAMEWORK_OPTIONS_INVALID with all mistakes */
+export function resolveOptions(options: FrameworkOptions): ResolvedOptions {
+  const { session = {}, without = [] } = options
+  const { cookie = {}, idleTime, lifetime = 30 * day, store } = session
+  const times = { lifetime, idleTime: idleTime ?? Math.min(day, lifetime) }
+  const mistakes = [
+    ...findUnknown('', options, ['session', 'without']),
+    ...findUnknown('session.', session, ['store', 'lifetime', 'idleTime', 'cookie']),
+    ...findUnknown('session.cookie.', cookie, ['name', 'path', 'domain', 'sameSite', 'secure']),
+    ...findStoreMistakes(store),
+    ...findTimeMistakes(times),
+    ...findCookieMistakes(cookie),
+    ...findListenerMistakes(without),
+  ]
+  if (mistakes.length > 0) throw new FRAMEWORK_OPTIONS_INVALID([mistakes.map(text => `- ${text}.`).join('\n')])
+  return { store, times, cookie: toCookieSettings(cookie), without: new Set(without) }
+}
+
+function findUnknown(place: string, options: object, known: readonly string[]): string[] {
+  return Object.keys(options)
+    .filter(name => !known.includes(name))
+    .map(name => `There is no option ${place}${name}: use ${known.join(', ')}`)
+}
+
+function findStoreMistakes(store: SessionStore | undefined): string[] {
+  if (store === undefined) return []
+  const methods = (['read', 'insert', 'update', 'destroy'] as const).filter(name => typeof store[name] !== 'function')
+  return methods.map(name => `session.store has no method ${name}: a SessionStore has read, insert, update and destroy`)
+}
+
+function findTimeMistakes({ lifetime, idleTime }: SessionTimes): string[] {
+  const mistakes = Object.entries({ lifetime, idleTime })
+    .filter(([, seconds]) => !Number.isInteger(seconds) || seconds < 1 || seconds > longest)
+    .map(([name, seconds]) => `session.${name} is ${seconds}: use whole seconds, from 1 to ${longest} (ten years)`)
+  if (mistakes.length > 0 || idleTime <= lifetime) return mistakes
+  return [`session.idleTime (${idleTime} seconds) is longer than session.lifetime (${lifetime}): use a longer lifetime`]
+}
+
+function findCookieMistakes(cookie: SessionCookieOptions): string[] {
+  const { name, path, domain, sameSite, secure } = toCookieSettings(cookie)
+  const mistakes: string[] = []
+  const check = (isGood: boolean, mistake: string): void => {
+    if (!isGood) mistakes.push(`session.cookie.${mistake}`)
+  }
+  check(isCookie(name, {}), `name is "${name}": use letters, digits and "-", "_" or "."`)
+  check(path.startsWith('/') && isCookie('a', { path }), `path is "${path}": use a path such as "/" or "/shop"`)
+  check(domain === undefined || isCookie('a', { domain }), `domain is "${domain}": use a host such as "example.org"`)
+  const isSameSite = ['strict', 'lax', 'none'].includes(String(sameSite))
+  check(isSameSite, `sameSite is "${sameSite}": use "strict", "lax" or "none"`)
+  const isSecure = secure === undefined || typeof secure === 'boolean'
+  check(isSecure, `secure is "${secure}": use true or false, or leave it out: then it is true over HTTPS`)
+  check(sameSite !== 'none' || secure === true, 'sameSite is "none": browsers then demand secure: true')
+
+  // Browsers ignore the case of a prefix (RFC 6265bis, section 5.7).
+  const prefix = /^__(?:host|secure)-/i.exec(name)?.[0].toLowerCase()
+  if (prefix === undefined) return mistakes
+  check(secure === true, `name is "${name}": browsers then demand secure: true`)
+  if (prefix === '__secure-') return mistakes
+  check(path === '/', `name is "${name}": browsers then demand the path "/", not "${path}"`)
+  check(domain === undefined, `name is "${name}": browsers then allow no domain, such as "${domain}"`)
+  return mistakes
+}
+
+function findListenerMistakes(without: readonly string[]): string[] {
+  const known: readonly string[] = optionalListeners
+  return without
+    .filter(name => !known.includes(name))
+    .map(name => `without has "${name}"${suggestNames(name, known)}: use ${known.map(text => `"${text}"`).join(', ')}`)
+}
+
+/** Whether the name, or an attribute, is valid in a Set-Cookie field. */
+function isCookie(name: string, options: CookieOptions): boolean {
+  try {
+    setCookie(new Headers(), name, '', options)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function toCookieSettings(cookie: SessionCookieOptions): SessionCookieSettings {
+  const { name = 'session', path = '/', domain, sameSite = 'lax', secure } = cookie
+  return { name, path, sameSite, ...(domain !== undefined && { domain }), ...(secure !== undefined && { secure }) }
+}
