@@ -1,0 +1,109 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { packPackage } from '#tests/support/pack.ts'
+import { noNpm, Workplace } from '#tests/support/workplace.ts'
+
+const { dependencies, engines, exports, name, version } = JSON.parse(readFileSync('package.json', 'utf8'))
+
+t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
+  const place = await Workplace.create(t)
+  const { file, files, size } = await packPackage(place.directory)
+  const { code, output } = await place.run(`npm install --omit=dev ./${file}`)
+  t.equal(code, 0, 'it can be installed', { output })
+  const folder = `node_modules/${name}`
+
+  t.test('it has what an application needs, and nothing else', async t => {
+    const foreign = files.filter(
+      file => !/^(?:dist|bin|bundles|templates|docs)\/|^[A-Z]+(?:\.md)?$|^package.json$/.test(file),
+    )
+    t.strictSame(foreign, [])
+    const unwanted = /\.map$|\.tsbuildinfo$|(?:^|\/)\.|(?:^|\/)(?:tests|site|bench|soak)\/|\.test\.js$|(?<!\.d)\.ts$/
+    t.strictSame(
+      files.filter(file => unwanted.test(file)),
+      [],
+    )
+    for (const wanted of ['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/README.md'])
+      t.ok(files.includes(wanted), wanted)
+    t.ok(size < 1_000_000, 'it has less than 1 MB', { size })
+    t.comment(`${files.length} files, ${size} bytes packed`)
+  })
+
+  t.test('each compiled file has its source', async t => {
+    const compiled = files.filter(file => file.startsWith('dist/'))
+    t.ok(compiled.length > 300)
+    t.strictSame(
+      compiled.filter(file => !existsSync(file.replace(/^dist\//, '').replace(/(?:\.d\.ts|\.js)$/, '.ts'))),
+      [],
+    )
+  })
+
+  t.test('no file mentions a path of this machine', async t => {
+    const paths = [process.cwd(), path.dirname(process.cwd()), String(process.env.HOME)].filter(each => each.length > 2)
+    t.strictSame(
+      files.filter(file => paths.some(each => place.read(path.join(folder, file)).includes(each))),
+      [],
+    )
+  })
+
+  t.test('every target of `exports` is a file, and can be imported', async t => {
+    const targets = Object.values(exports as Record<string, Record<string, string>>).flatMap(Object.values)
+    t.ok(targets.length >= 12)
+    t.strictSame(
+      targets.filter(target => !files.includes(target.replace('./', ''))),
+      [],
+    )
+    const names = Object.keys(exports).map(entry => path.join(name, entry))
+    place.write(
+      'import.mjs',
+      names.map(entry => `console.log(Object.keys(await import('${entry}')).length)\n`).join(''),
+    )
+    const { code, output } = await place.run('node import.mjs')
+    t.equal(code, 0, 'all are imported', { output })
+    t.ok(
+      output
+        .trim()
+        .split('\n')
+        .every(count => Number(count) > 0),
+      'each exports names',
+      { output },
+    )
+  })
+
+  t.test('nothing else can be imported', async t => {
+    const inner = files.filter(file => /^dist\/.*\.js$|^package\.json$/.test(file))
+    place.write(
+      'refused.mjs',
+      `const open = []
+for (const file of ${JSON.stringify(inner)}) {
+  await import('${name}/' + file).then(() => open.push(file), error => {
+    if (error.code !== 'ERR_PACKAGE_PATH_NOT_EXPORTED') open.push(error.code + ' ' + file)
+  })
+}
+console.log(JSON.stringify(open))`,
+    )
+    const { output } = await place.run('node refused.mjs')
+    t.equal(output, '[]\n')
+  })
+
+  t.test('it brings few packages, none of which runs a script at installation', async t => {
+    const { packages } = JSON.parse(place.read('node_modules/.package-lock.json')) as {
+      packages: Record<string, { hasInstallScript?: boolean; license?: string }>
+    }
+    const installed = Object.entries(packages).filter(([directory]) => place.has(directory))
+    t.ok(installed.length <= 25, 'at most 25 packages', { installed: installed.map(([directory]) => directory) })
+    t.ok(installed.length > Object.keys(dependencies).length)
+    t.strictSame(
+      installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([directory]) => directory),
+      [],
+    )
+    t.comment(`${installed.length} packages`)
+    const manifest = JSON.parse(place.read(`${folder}/package.json`))
+    t.strictSame(
+      ['preinstall', 'install', 'postinstall'].filter(script => script in (manifest.scripts ?? {})),
+      [],
+    )
+    t.equal(manifest.version, version)
+    t.strictSame(manifest.engines, engines)
+  })
+})
