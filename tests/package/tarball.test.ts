@@ -20,7 +20,7 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
     t.strictSame(foreign, [])
     const unwanted = /\.map$|\.tsbuildinfo$|(?:^|\/)\.|(?:^|\/)(?:tests|site|bench|soak)\/|\.test\.js$|(?<!\.d)\.ts$/
     t.strictSame(
-      files.filter(file => unwanted.test(file)),
+      files.filter(file => !file.startsWith('bundles/maker/skeletons/') && unwanted.test(file)),
       [],
     )
     for (const wanted of ['README.md', 'CHANGELOG.md', 'LICENSE', 'SECURITY.md', 'docs/README.md'])
@@ -84,6 +84,13 @@ console.log(JSON.stringify(open))`,
     )
     const { output } = await place.run('node refused.mjs')
     t.equal(output, '[]\n')
+  })
+
+  t.test('it shows its version and its help', async t => {
+    t.strictSame(await place.run('npx sinfonietta --version'), { code: 0, output: `${version}\n` })
+    const { code, output } = await place.run('npx sinfonietta --help')
+    t.equal(code, 0)
+    t.match(output, /Usage: sinfonietta new <folder>/)
   })
 
   t.test('it brings few packages, none of which runs a script at installation', async t => {
