@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import type { Bundle } from '../kernel/bundle.ts'
+import type { Application, Bundle } from '../kernel/bundle.ts'
 import { Kernel } from '../kernel/kernel.ts'
+import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
 import { type Config, parseConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
@@ -56,22 +58,21 @@ export async function loadApplication(settings: ApplicationSettings, options: Lo
 }
 
 /**
- * Boots the application in a directory, for a program of your own: reads the `.env` files, loads the bundles and checks
- * the templates. Where Node does not run TypeScript, it compiles what is stale before. The log goes to stdout.
+ * Compiles and boots the application in a directory, with the log of a server.
  *
  * @throws CONFIG_INVALID APPLICATION_NOT_COMPILED APPLICATION_BUNDLES_MISSING and the errors of `Kernel.boot`
  */
-export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
+export async function bootServed(directory: string | URL, environment?: string): Promise<Kernel> {
   const root = toDirectory(directory)
-  const settings = readSettings(root, process.env, options.environment)
+  const settings = readSettings(root, process.env, environment)
   if (!(await createSources(root).buildWhenStale())) throw new APPLICATION_NOT_COMPILED([root])
   return loadApplication(settings, { logger: createServerLogger(settings), isServed: true })
 }
 
-/** The options of {@link bootApplication}. */
-export interface BootOptions {
-  /** `dev`, `prod` or `test`; by default `APP_ENV`. */
-  readonly environment?: string
+/** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */
+export function createNodeServer(app: Application, options: Partial<NodeServerOptions> = {}): NodeServer {
+  const trustedProxies = new TrustedProxies(app.config.trustedProxies, app.config.trustedHeaders)
+  return new NodeServer(app, { trustedProxies, ...options })
 }
 
 /**

@@ -5,11 +5,9 @@ import { exitCodes } from '../kernel/console-command.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
-import { NodeServer } from '../kernel/server/node-server.ts'
 import { type Config, warnOfUnknownSettings } from '../lib/env/config.ts'
-import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { announce } from './announce.ts'
-import { createServerLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
+import { createNodeServer, createServerLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
 import { describeFailure } from './describe-failure.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
@@ -86,8 +84,7 @@ async function run(
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true })
   const { app } = kernel
-  const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
-  const server = new NodeServer(app, { trustedProxies, ...(options.identity && { identity: options.identity }) })
+  const server = createNodeServer(app, options.identity && { identity: options.identity })
   const url = await server.listen(options.host, options.port)
   const close = (times: ClosingTimes) => server.close(isDevelopment ? developmentTimes : times)
   // Each of them closes the server, also if it is not the first: a signal shortens the time of a retiring worker.

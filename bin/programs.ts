@@ -1,4 +1,7 @@
 import { parseArgs } from 'node:util'
+import type { Application } from '../kernel/bundle.ts'
+import type { Kernel } from '../kernel/kernel.ts'
+import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
 import { createSources, toDirectory } from './sources.ts'
 
@@ -34,6 +37,32 @@ export async function runConsole(directory: string | URL): Promise<void> {
 export async function runTests(directory: string | URL): Promise<void> {
   const { runApplicationTests } = await import('./run-tests.ts')
   process.exitCode = await runApplicationTests(toDirectory(directory), process.argv.slice(2))
+}
+
+/** The options of {@link bootApplication}. */
+export interface BootOptions {
+  /** `dev`, `prod` or `test`; by default `APP_ENV`. */
+  readonly environment?: string
+}
+
+/**
+ * Boots the application in a directory, for a program of your own: reads the `.env` files, loads the bundles and checks
+ * the templates. Where Node does not run TypeScript, it compiles what is stale before. The log goes to stdout.
+ *
+ * @throws CONFIG_INVALID APPLICATION_NOT_COMPILED APPLICATION_BUNDLES_MISSING and the errors of a bundle
+ */
+export async function bootApplication(directory: string | URL, options: BootOptions = {}): Promise<Kernel> {
+  const { bootServed } = await import('./application.ts')
+  return bootServed(directory, options.environment)
+}
+
+/**
+ * Creates the server of a booted application, for a program of your own. By default it trusts the proxies of the
+ * application's settings.
+ */
+export async function createNodeServer(app: Application, options?: Partial<NodeServerOptions>): Promise<NodeServer> {
+  const { createNodeServer } = await import('./application.ts')
+  return createNodeServer(app, options)
 }
 
 /** Whether the settings choose development. `--help` needs no supervisor. */

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type Test, t } from 'tap'
 import { serveApplication } from '#bin/main-process.ts'
+import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
@@ -35,6 +36,17 @@ async function fail(
       .join(''),
   }
 }
+
+t.test('a program of your own boots the application, and serves it with its proxies', async t => {
+  t.capture(process.stdout, 'write', () => true)
+  const kernel = await bootApplication(process.cwd(), { environment: 'test' })
+  t.teardown(() => kernel.close())
+  t.equal(kernel.app.config.environment, 'test')
+  const server = await createNodeServer(kernel.app, { answerTimeout: 5_000 })
+  t.teardown(() => server.close())
+  const url = await server.listen('127.0.0.1', 0)
+  t.equal((await fetch(`${url}/star-photo-booth`)).status, 200)
+})
 
 t.test('help is shown', async t => {
   const site = startCounted(t, ['--help'])
