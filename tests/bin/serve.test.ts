@@ -38,7 +38,12 @@ async function fail(
 }
 
 t.test('a program of your own boots the application, and serves it with its proxies', async t => {
-  t.capture(process.stdout, 'write', () => true)
+  const { env } = process
+  t.teardown(() => {
+    process.env = env
+  })
+  // The options of tap are not for the compiler.
+  process.env = { ...env, NODE_OPTIONS: '' }
   const kernel = await bootApplication(process.cwd(), { environment: 'test' })
   t.teardown(() => kernel.close())
   t.equal(kernel.app.config.environment, 'test')
