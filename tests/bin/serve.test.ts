@@ -1,9 +1,13 @@
 import { once } from 'node:events'
+import { rmSync, utimesSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { serveApplication } from '#bin/main-process.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
+import { runsTypeScript } from '#bin/sources.ts'
 import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { pause, startCounted, startFixture, startSite } from './site-process.ts'
@@ -37,20 +41,35 @@ async function fail(
   }
 }
 
-t.test('a program of your own boots the application, and serves it with its proxies', async t => {
-  const { env } = process
-  t.teardown(() => {
-    process.env = env
+/** An application without framework, as sources and compiled. */
+function createApplication(t: Test, bundles: string): string {
+  const directory = t.testdir({
+    '.env': `APP_SECRET=${ownSecret.APP_SECRET}`,
+    'tsconfig.json': '{}',
+    bundles: { 'index.ts': bundles },
+    dist: { '.built': '', '.tsbuildinfo': '', bundles: { 'index.js': bundles } },
   })
-  // The options of tap are not for the compiler.
-  process.env = { ...env, NODE_OPTIONS: '' }
-  const kernel = await bootApplication(process.cwd(), { environment: 'test' })
+  const later = Date.now() / 1000 + 60
+  utimesSync(path.join(directory, 'dist/.built'), later, later)
+  return directory
+}
+
+t.test('a program of your own boots an application, and serves it', async t => {
+  const directory = createApplication(t, 'export const loadBundles = async () => []')
+  const kernel = await bootApplication(pathToFileURL(`${directory}/`), { environment: 'test' })
   t.teardown(() => kernel.close())
+  t.equal(kernel.app.directory, directory)
   t.equal(kernel.app.config.environment, 'test')
-  const server = await createNodeServer(kernel.app, { answerTimeout: 5_000 })
+  const server = await createNodeServer(kernel.app)
   t.teardown(() => server.close())
   const url = await server.listen('127.0.0.1', 0)
-  t.equal((await fetch(`${url}/star-photo-booth`)).status, 200)
+  t.equal((await fetch(url)).status, 500, 'the last resort of a kernel without bundles')
+})
+
+t.test('an application that cannot be compiled is not booted', { skip: runsTypeScript }, async t => {
+  const directory = createApplication(t, 'this is no TypeScript')
+  rmSync(path.join(directory, 'dist/.built'))
+  await t.rejects(bootApplication(directory), { code: 'APPLICATION_NOT_COMPILED' })
 })
 
 t.test('help is shown', async t => {
