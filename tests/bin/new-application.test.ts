@@ -43,7 +43,7 @@ t.test('sinfonietta new creates an application of twelve files', async t => {
     'tsconfig.json',
   ])
   for (const file of list(folder)) t.notMatch(read(file), 'acme-shop', file)
-  t.match(read('templates/home/home.hbs'), '<h1>Welcome to my-site</h1>')
+  t.match(read('templates/home/home.hbs'), '<h1>Welcome to <span>my-site</span></h1>')
   t.match(read('.gitignore'), /^node_modules\/\n/)
   for (const program of ['serve', 'console', 'test']) {
     t.equal(statSync(path.join(folder, 'bin', program)).mode & 0o777, 0o755)

@@ -6,7 +6,9 @@ import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { makerBundle } from '#bundles/maker/maker-bundle.ts'
 import { siteBundle } from '#bundles/site/site-bundle.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
+import { makeApplication } from '#tests/support/new-application.ts'
 
 /** Copies what a project is built of to where no other project is around it. */
 function copyProject(t: Test): string {
@@ -31,11 +33,8 @@ function execute(directory: string, ...words: string[]): Promise<{ code: unknown
   return new Promise(resolve => child.on('close', code => resolve({ code, text })))
 }
 
-/** What the README has its reader make. */
+/** The commands of the README. */
 const documented = readFileSync('README.md', 'utf8').match(/(?<=^bin\/console )make:.*?(?= *(?:#|$))/gm) ?? []
-
-// The last one is for a bundle that has something.
-const lines = [...documented, 'make:page about-us --bundle site']
 
 /** The shortest names, and the longest: these are only compiled. */
 const others = [
@@ -48,29 +47,61 @@ const others = [
   `make:collector ${name} --bundle ${bundle}`,
 ])
 
-t.test('what is generated compiles, is in house style, and has tests that are green at once', async t => {
-  t.equal(documented.length, 4, 'the README has one of each')
-  const directory = copyProject(t)
+/** Runs generators in a directory. Returns the tests, and all sources, that they have written or changed. */
+async function generate(t: Test, directory: string, bundle: Bundle, lines: readonly string[]) {
   const tests: string[] = []
-  const written = new Set<string>()
-  for (const line of [...lines, ...others]) {
-    const load = async () => [createFrameworkBundle(), siteBundle, makerBundle]
+  const sources = new Set<string>()
+  for (const line of lines) {
+    const load = async () => [createFrameworkBundle(), bundle, makerBundle]
     const { code, stdout } = await runInTerminal(`${line} --json`, { load, directory })
     t.equal(code, 0, line)
     const { byHand, files, test } = JSON.parse(stdout)
-    for (const { path } of files) if (path.endsWith('.ts')) written.add(path)
+    for (const { path } of files) if (path.endsWith('.ts')) sources.add(path)
     t.strictSame(byHand, [], 'it is registered')
-    if (lines.includes(line)) tests.push(test)
+    tests.push(test)
   }
+  return { tests, sources: [...sources] }
+}
+
+async function checkRoutes(t: Test, directory: string): Promise<void> {
+  // On Node 20 the sources are compiled first, and a message says so.
+  const { text } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
+  const names: unknown[] = JSON.parse(text.slice(text.indexOf('['))).map(({ name }: { name: unknown }) => name)
+  for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
+}
+
+t.test('what is generated compiles, is in house style, and has tests that are green at once', async t => {
+  t.equal(documented.length, 4, 'the README has one of each')
+  const directory = copyProject(t)
+  // The page is for a bundle that has something.
+  const lines = [...documented, 'make:page about-us --bundle site']
+  const { sources, tests } = await generate(t, directory, siteBundle, [...lines, ...others])
+  const shown = tests.slice(0, lines.length)
   const [style, run] = await Promise.all([
-    execute(directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...written),
-    execute(directory, 'bin/test', '-Rtap', '--disable-coverage', ...tests),
+    execute(directory, 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', ...sources),
+    execute(directory, 'bin/test', '-Rtap', '--disable-coverage', ...shown),
   ])
   t.equal(style.code, 0, style.text)
   t.equal(run.code, 0, run.text)
-  for (const test of tests) t.match(run.text, `\nok ${tests.indexOf(test) + 1} - `)
+  for (const [index, test] of shown.entries()) t.match(run.text, `\nok ${index + 1} - `, test)
+  await checkRoutes(t, directory)
+})
 
-  const { text } = await execute(directory, 'bin/console', 'debug:routes', 'o', '--json')
-  const names: unknown[] = JSON.parse(text).map(({ name }: { name: unknown }) => name)
-  for (const name of ['books', 'photographs_of_all_new_starlet', 'about_us']) t.ok(names.includes(name), name)
+t.test('the same in a new application', async t => {
+  const directory = makeApplication(t)
+  const home = { name: 'home', register() {} }
+  const { tests } = await generate(t, directory, home, [...documented, 'make:page about-us --bundle home', ...others])
+  const types = await execute(directory, 'node_modules/typescript/bin/tsc')
+  t.equal(types.code, 0, types.text)
+  // One of each, and the test of the application itself.
+  const run = await execute(
+    directory,
+    'bin/test',
+    '-Rtap',
+    'tests/home.test.ts',
+    ...tests.slice(0, documented.length + 1),
+  )
+  t.equal(run.code, 0, run.text)
+  t.match(run.text, '# { total: 18, pass: 18 }')
+  await checkRoutes(t, directory)
 })

@@ -1,0 +1,19 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Test } from 'tap'
+import { createApplication } from '#bin/new-application.ts'
+
+/** Creates an application like `sinfonietta new`, where no other project is around it. Its packages are those of this repository. */
+export function makeApplication(t: Test): string {
+  const parent = mkdtempSync(path.join(tmpdir(), 'sinfonietta-'))
+  t.teardown(() => rmSync(parent, { recursive: true, force: true }))
+  const directory = path.join(parent, 'my-site')
+  createApplication(directory, 'file:linked')
+  const packages = path.join(directory, 'node_modules')
+  mkdirSync(path.join(packages, '@types'), { recursive: true })
+  for (const name of ['@types/node', 'tap', 'typescript'])
+    symlinkSync(path.resolve('node_modules', name), path.join(packages, name))
+  symlinkSync(path.resolve('.'), path.join(packages, 'sinfonietta'))
+  return directory
+}
