@@ -18,6 +18,15 @@ import { GuideProject } from './support/guide-project.ts'
 const folder = 'docs/guides'
 const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
 
+/** A guide with its blocks. */
+interface Guide {
+  readonly name: string
+  readonly blocks: readonly GuideBlock[]
+}
+
+/** The folder of compiled files. */
+const output = '.checked'
+
 /** The address of servers in the guides; in a test each server has its own port. */
 const documented = '127.0.0.1:8000'
 
@@ -33,13 +42,14 @@ const noCurl = spawnSync('curl', ['--version']).status === 0 ? false : 'there is
 
 t.test('every block of code in the guides works as shown', async t => {
   const project = new GuideProject(t)
-  for (const name of guides) {
+  const all = guides.map(name => ({ name, blocks: readGuide(path.join(folder, name)) }))
+  await checkCode(t, all, project)
+  for (const { blocks, name } of all) {
     await t.test(name, async t => {
-      const blocks = readGuide(path.join(folder, name))
-      project.reset()
       const files = writeFiles(blocks, project)
       for (const block of blocks) checkText(t, block, name, files, project)
       await followGuide(t, blocks, files, project)
+      project.restore()
     })
   }
 })
@@ -48,6 +58,35 @@ t.test('a block or a change that cannot be applied is an error', async t => {
   t.throws(() => parseGuide('- a list\n  ```ts\n  hidden()\n  ```\n'), /cannot be read/)
   t.throws(() => applyDiff('one\ntwo', '--- list.ts\n three\n+four\n'), /no line "three"/)
 })
+
+/** Compiles and lints the code of all guides at once, because a compiler needs a second to start. */
+async function checkCode(t: Test, all: readonly Guide[], project: GuideProject): Promise<void> {
+  const written = new Set<string>()
+  for (const { blocks, name } of all) {
+    for (const { file = '', language, text } of blocks.filter(({ file = '' }) => /\.(?:ts|mjs|css)$/.test(file))) {
+      // Each guide changes the same list of bundles: the changed lists are files beside it.
+      const place = language === 'diff' ? file.replace(/[^/]+$/, changed => `${name}.${changed}`) : file
+      t.notOk(written.has(place), `${place} is a file of one guide only`)
+      written.add(place)
+      project.write(place, language === 'diff' ? applyDiff(project.read(file), text) : text)
+    }
+  }
+  await succeed(
+    t,
+    project,
+    `node node_modules/typescript/bin/tsc --project . --noEmit false --outDir ${output} --sourceMap`,
+  )
+  await succeed(t, project, `node_modules/.bin/biome check ${[...written].join(' ')}`)
+  for (const file of [...written].filter(file => file.endsWith('.mjs'))) {
+    await succeed(t, project, `node --check ${file}`)
+  }
+  project.restore()
+}
+
+async function succeed(t: Test, project: GuideProject, line: string): Promise<void> {
+  const { code, output } = await project.run(line)
+  t.equal(code, 0, line, { output })
+}
 
 /** Writes the files of a guide into the project, and applies its diffs. */
 function writeFiles(blocks: readonly GuideBlock[], project: GuideProject): string[] {
@@ -76,35 +115,26 @@ function checkText(
   }
 }
 
-/** Compiles, lints and tests the files, then runs the commands in their order. */
+/** Runs the tests of a guide in one process, and then its commands in their order. */
 async function followGuide(
   t: Test,
   blocks: readonly GuideBlock[],
   files: readonly string[],
   project: GuideProject,
 ): Promise<void> {
-  const succeed = async (line: string) => {
-    const { code, output } = await project.run(line)
-    t.equal(code, 0, line, { output })
+  const tests = files.filter(file => file.endsWith('.test.ts'))
+  if (tests.length > 0) {
+    project.write(`${output}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
+    await succeed(t, project, `node --enable-source-maps ${output}/tests.js`)
   }
-  const checked = files.filter(file => /\.(?:ts|mjs|css)$/.test(file))
-  if (checked.length > 0) {
-    await succeed('node node_modules/typescript/bin/tsc --build tests')
-    await succeed(`node_modules/.bin/biome check ${checked.join(' ')}`)
-  }
-  for (const file of files.filter(file => file.endsWith('.mjs'))) await succeed(`node --check ${file}`)
-  for (const file of files.filter(file => file.endsWith('.test.ts'))) {
-    await succeed(`node --enable-source-maps dist/${file.replace(/\.ts$/, '.js')}`)
-  }
-
   const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
   let place: string | undefined
   for (const { line, output: shown } of commands) {
     const needsServer = line.includes(documented)
     await t.test(line, { skip: needsServer && noCurl }, async command => {
       if (needsServer) place ??= new URL(await startCopy(t, project.directory).url()).host
-      const { output } = await project.run(line.replaceAll(documented, String(place)))
-      const actual = withoutPlaces(output.replaceAll('\r', '').replaceAll(String(place), documented)).trimEnd()
+      const { output: printed } = await project.run(line.replaceAll(documented, String(place)))
+      const actual = withoutPlaces(printed.replaceAll('\r', '').replaceAll(String(place), documented)).trimEnd()
       command.ok(isOutput(actual, withoutPlaces(shown)), 'prints what the guide shows', { actual, shown })
     })
   }

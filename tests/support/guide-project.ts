@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
-import { copyProject } from '#tests/bin/site-process.ts'
 
 /** The output of a command, errors included, and its exit code. */
 export interface Ran {
@@ -12,8 +11,38 @@ export interface Ran {
   readonly output: string
 }
 
-/** The list of bundles with which each guide begins. */
-const list = `import { type Bundle, type Config, createFrameworkBundle, isDebugOn } from 'sinfonietta'
+const program = (name: string) => `#!/usr/bin/env node
+import { ${name} } from 'sinfonietta/server'
+
+await ${name}(new URL('..', import.meta.url))
+`
+
+/** The files of a new application. */
+const application: Readonly<Record<string, string>> = {
+  'package.json': '{ "name": "my-site", "type": "module" }\n',
+  'tsconfig.json': `{
+  "compilerOptions": {
+    "target": "es2023",
+    "lib": ["es2023"],
+    "types": ["node"],
+    "module": "nodenext",
+    "noEmit": true,
+    "rewriteRelativeImportExtensions": true,
+    "erasableSyntaxOnly": true,
+    "verbatimModuleSyntax": true,
+    "strict": true,
+    "exactOptionalPropertyTypes": true,
+    "noUncheckedIndexedAccess": true,
+    "skipLibCheck": true
+  },
+  "include": ["bundles", "tests"]
+}
+`,
+  '.gitignore': 'node_modules/\ndist/\nvar/\n',
+  'bin/serve': program('serve'),
+  'bin/console': program('runConsole'),
+  'bin/test': program('runTests'),
+  'bundles/index.ts': `import { type Bundle, type Config, createFrameworkBundle, isDebugOn } from 'sinfonietta'
 import { homeBundle } from './home/home-bundle.ts'
 
 /** The bundles of the application, in the order in which they are registered. Add yours to the list. */
@@ -28,9 +57,8 @@ async function loadDevelopment(): Promise<readonly Bundle[]> {
   const { createProfilerBundle } = await import('sinfonietta/profiler')
   return [makerBundle, createProfilerBundle()]
 }
-`
-
-const home = `import { type Bundle, Response } from 'sinfonietta'
+`,
+  'bundles/home/home-bundle.ts': `import { type Bundle, Response } from 'sinfonietta'
 
 /** The home page. */
 export const homeBundle: Bundle = {
@@ -39,33 +67,47 @@ export const homeBundle: Bundle = {
     routes.add({ name: 'home', path: '/', controller: () => Response.html('<h1>Welcome</h1>') })
   },
 }
-`
+`,
+}
 
-/** An application in which guides are followed. */
+/** Packages of an application, as `npm install` puts them into its node_modules. */
+const packages = ['@types', 'tap', 'typescript', '.bin', '@biomejs']
+
+/** A new application in which guides are followed. Its packages are links. */
 export class GuideProject {
   readonly directory: string
+  /** The content of files before the guide; `undefined` for files that the guide has added. */
+  readonly #before = new Map<string, string | undefined>()
 
   constructor(t: Test) {
     this.directory = t.testdir()
-    copyProject(this.directory)
-    for (const name of ['biome.json', '.gitignore', '.taprc']) cpSync(name, path.join(this.directory, name))
-    this.write('bundles/home/home-bundle.ts', home)
-    this.reset()
-  }
-
-  /** Undoes the changes of a guide in the list of bundles. */
-  reset(): void {
-    this.write('bundles/index.ts', list)
+    for (const [file, content] of Object.entries(application)) this.#put(file, content)
+    for (const name of ['serve', 'console', 'test']) chmodSync(path.join(this.directory, 'bin', name), 0o755)
+    mkdirSync(path.join(this.directory, 'node_modules'))
+    for (const name of packages) this.#link(name, path.join('node_modules', name))
+    this.#link('sinfonietta', '.')
+    this.#put('biome.json', readFileSync('biome.json', 'utf8'))
   }
 
   read(file: string): string {
     return readFileSync(path.join(this.directory, file), 'utf8')
   }
 
+  /** Writes a file of a guide, until `restore` is called. */
   write(file: string, content: string): void {
-    const place = path.join(this.directory, file)
-    mkdirSync(path.dirname(place), { recursive: true })
-    writeFileSync(place, content)
+    const before = existsSync(path.join(this.directory, file)) ? this.read(file) : undefined
+    if (before === content) return
+    if (!this.#before.has(file)) this.#before.set(file, before)
+    this.#put(file, content)
+  }
+
+  /** Undoes what a guide has written. */
+  restore(): void {
+    for (const [file, content] of this.#before) {
+      if (content === undefined) rmSync(path.join(this.directory, file), { force: true })
+      else this.#put(file, content)
+    }
+    this.#before.clear()
   }
 
   /** Runs a line of a shell in the project, with nothing in its environment that tap puts there. */
@@ -75,5 +117,15 @@ export class GuideProject {
     const child = spawn('env', command, { cwd: this.directory, stdio: ['ignore', 'pipe', 'ignore'] })
     const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
     return { code, output }
+  }
+
+  #put(file: string, content: string): void {
+    const place = path.join(this.directory, file)
+    mkdirSync(path.dirname(place), { recursive: true })
+    writeFileSync(place, content)
+  }
+
+  #link(name: string, target: string): void {
+    symlinkSync(path.resolve(target), path.join(this.directory, 'node_modules', name))
   }
 }
