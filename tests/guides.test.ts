@@ -128,13 +128,14 @@ async function followGuide(
     await succeed(t, project, `node --enable-source-maps ${output}/tests.js`)
   }
   const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
-  let place: string | undefined
+  let server: Promise<string> | undefined
   for (const { line, output: shown } of commands) {
     const needsServer = line.includes(documented)
     await t.test(line, { skip: needsServer && noCurl }, async command => {
-      if (needsServer) place ??= new URL(await startCopy(t, project.directory).url()).host
-      const { output: printed } = await project.run(line.replaceAll(documented, String(place)))
-      const actual = withoutPlaces(printed.replaceAll('\r', '').replaceAll(String(place), documented)).trimEnd()
+      if (needsServer) server ??= startCopy(t, project.directory).url()
+      const place = needsServer ? new URL(String(await server)).host : documented
+      const { output: printed } = await project.run(line.replaceAll(documented, place))
+      const actual = withoutPlaces(printed.replaceAll('\r', '').replaceAll(place, documented)).trimEnd()
       command.ok(isOutput(actual, withoutPlaces(shown)), 'prints what the guide shows', { actual, shown })
     })
   }

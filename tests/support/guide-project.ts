@@ -39,6 +39,7 @@ const application: Readonly<Record<string, string>> = {
 }
 `,
   '.gitignore': 'node_modules/\ndist/\nvar/\n',
+  '.env': 'APP_SECRET=shipped-for-development-only-never-for-production\n',
   'bin/serve': program('serve'),
   'bin/console': program('runConsole'),
   'bin/test': program('runTests'),
