@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { Test } from 'tap'
+import { createApplication } from '#bin/new-application.ts'
 
 /** The output of a command, errors included, and its exit code. */
 export interface Ran {
@@ -11,79 +12,18 @@ export interface Ran {
   readonly output: string
 }
 
-const program = (name: string) => `#!/usr/bin/env node
-import { ${name} } from 'sinfonietta/server'
-
-await ${name}(new URL('..', import.meta.url))
-`
-
-/** The files of a new application. */
-const application: Readonly<Record<string, string>> = {
-  'package.json': '{ "name": "my-site", "type": "module" }\n',
-  'tsconfig.json': `{
-  "compilerOptions": {
-    "target": "es2023",
-    "lib": ["es2023"],
-    "types": ["node"],
-    "module": "nodenext",
-    "noEmit": true,
-    "rewriteRelativeImportExtensions": true,
-    "erasableSyntaxOnly": true,
-    "verbatimModuleSyntax": true,
-    "strict": true,
-    "exactOptionalPropertyTypes": true,
-    "noUncheckedIndexedAccess": true,
-    "skipLibCheck": true
-  },
-  "include": ["bundles", "tests"]
-}
-`,
-  '.gitignore': 'node_modules/\ndist/\nvar/\n',
-  '.env': 'APP_SECRET=shipped-for-development-only-never-for-production\n',
-  'bin/serve': program('serve'),
-  'bin/console': program('runConsole'),
-  'bin/test': program('runTests'),
-  'bundles/index.ts': `import { type Bundle, type Config, createFrameworkBundle, isDebugOn } from 'sinfonietta'
-import { homeBundle } from './home/home-bundle.ts'
-
-/** The bundles of the application, in the order in which they are registered. Add yours to the list. */
-export async function loadBundles(config: Config): Promise<readonly Bundle[]> {
-  const bundles = [createFrameworkBundle(), homeBundle]
-  return isDebugOn(config) ? [...bundles, ...(await loadDevelopment())] : bundles
-}
-
-/** Imports the bundles of development. Without debug they are not even loaded. */
-async function loadDevelopment(): Promise<readonly Bundle[]> {
-  const { makerBundle } = await import('sinfonietta/console')
-  const { createProfilerBundle } = await import('sinfonietta/profiler')
-  return [makerBundle, createProfilerBundle()]
-}
-`,
-  'bundles/home/home-bundle.ts': `import { type Bundle, Response } from 'sinfonietta'
-
-/** The home page. */
-export const homeBundle: Bundle = {
-  name: 'home',
-  register({ routes }) {
-    routes.add({ name: 'home', path: '/', controller: () => Response.html('<h1>Welcome</h1>') })
-  },
-}
-`,
-}
-
 /** Packages of an application, as `npm install` puts them into its node_modules. */
 const packages = ['@types', 'tap', 'typescript', '.bin', '@biomejs']
 
-/** A new application in which guides are followed. Its packages are links. */
+/** A new application, in which guides are followed. Its packages are links. */
 export class GuideProject {
   readonly directory: string
   /** The content of files before the guide; `undefined` for files that the guide has added. */
   readonly #before = new Map<string, string | undefined>()
 
   constructor(t: Test) {
-    this.directory = t.testdir()
-    for (const [file, content] of Object.entries(application)) this.#put(file, content)
-    for (const name of ['serve', 'console', 'test']) chmodSync(path.join(this.directory, 'bin', name), 0o755)
+    this.directory = path.join(t.testdir(), 'my-site')
+    createApplication(this.directory, 'file:the-package')
     mkdirSync(path.join(this.directory, 'node_modules'))
     for (const name of packages) this.#link(name, path.join('node_modules', name))
     this.#link('sinfonietta', '.')
