@@ -97,7 +97,9 @@ t.test('a block or a change that cannot be applied is an error', async t => {
 async function checkCode(t: Test, all: readonly Guide[], project: GuideProject): Promise<void> {
   const written = new Set<string>()
   for (const { blocks, name } of all) {
-    for (const { file = '', language, text } of blocks.filter(({ file = '' }) => /\.(?:ts|mjs|css)$/.test(file))) {
+    for (const { file = '', language, text } of blocks.filter(({ file = '' }) =>
+      /\.(?:ts|m?js|json|css)$/.test(file),
+    )) {
       // Each guide changes the same list of bundles: the changed lists are files beside it.
       const place = language === 'diff' ? file.replace(/[^/]+$/, changed => `${name}.${changed}`) : file
       t.notOk(written.has(place), `${place} is a file of one guide only`)

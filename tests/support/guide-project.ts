@@ -40,6 +40,9 @@ export class GuideProject {
     if (before === content) return
     if (!this.#before.has(file)) this.#before.set(file, before)
     this.#put(file, content)
+    // As `npm install ./packages/shop` does it.
+    const [, name] = /^packages\/([^/]+)\/package\.json$/.exec(file) ?? []
+    if (name !== undefined) this.#link(name, path.join(this.directory, 'packages', name))
   }
 
   /** Undoes what a guide has written. */
@@ -67,6 +70,7 @@ export class GuideProject {
   }
 
   #link(name: string, target: string): void {
-    symlinkSync(path.resolve(target), path.join(this.directory, 'node_modules', name))
+    const place = path.join(this.directory, 'node_modules', name)
+    if (!existsSync(place)) symlinkSync(path.resolve(target), place)
   }
 }

@@ -5,7 +5,7 @@ export interface GuideBlock {
   /** `ts`, `console` …; empty when none is named. */
   readonly language: string
   readonly text: string
-  /** The file that the block contains or changes, by its first line. */
+  /** The file that the block contains or changes, by its first line, or for JSON behind the language. */
   readonly file: string | undefined
 }
 
@@ -22,10 +22,11 @@ export function readGuide(file: string): GuideBlock[] {
 
 /** Reads the blocks of a guide's text. @throws Error if a fence is misplaced, because its block would not be tested */
 export function parseGuide(markdown: string): GuideBlock[] {
-  const blocks = [...markdown.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(([, language = '', text = '']) => ({
-    language,
+  const blocks = [...markdown.matchAll(/^```(.*)\n([\s\S]*?)^```$/gm)].map(([, info = '', text = '']) => ({
+    language: info.replace(/ .*/, ''),
     text,
-    file: /^(?:\/\/|\/\*|\{\{!--|---) (\S+\.\w+)(?: \*\/| --\}\})?\n/.exec(text)?.[1],
+    // JSON has no comments: its file is behind the language.
+    file: /^json (\S+)$/.exec(info)?.[1] ?? /^(?:\/\/|\/\*|\{\{!--|---) (\S+\.\w+)(?: \*\/| --\}\})?\n/.exec(text)?.[1],
   }))
   const fences = [...markdown.matchAll(/```/g)]
   if (fences.length !== 2 * blocks.length) throw new Error('There is a block that cannot be read.')
