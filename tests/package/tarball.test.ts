@@ -93,6 +93,24 @@ console.log(JSON.stringify(open))`,
     t.match(output, /Usage: sinfonietta new <folder>/)
   })
 
+  t.test('its types hold in an application that skips no check and has no types of its own', async t => {
+    place.write('consumer.ts', consumer)
+    const compiler = path.resolve('node_modules/typescript/bin/tsc')
+    for (const exactOptionalPropertyTypes of [true, false]) {
+      const options = {
+        module: 'nodenext',
+        target: 'es2023',
+        strict: true,
+        skipLibCheck: false,
+        types: [],
+        noEmit: true,
+      }
+      const compilerOptions = { ...options, exactOptionalPropertyTypes }
+      place.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
+      t.strictSame(await place.run(`"${process.execPath}" "${compiler}" --project .`), { code: 0, output: '' })
+    }
+  })
+
   t.test('it brings few packages, none of which runs a script at installation', async t => {
     const { packages } = JSON.parse(place.read('node_modules/.package-lock.json')) as {
       packages: Record<string, { hasInstallScript?: boolean; license?: string }>
@@ -114,3 +132,35 @@ console.log(JSON.stringify(open))`,
     t.strictSame(manifest.engines, engines)
   })
 })
+
+/** Imports all types, and adds a signal and an attribute. Each expected error is an error of its own if it is none. */
+const consumer = `import { type Bundle, RequestEvent } from 'sinfonietta'
+${Object.keys(exports)
+  .map((entry, index) => `export * as entry${index} from '${path.join(name, entry)}'`)
+  .join('\n')}
+
+declare module 'sinfonietta' {
+  interface SignalMap { 'shop.sold': { readonly id: number } }
+  interface KnownAttributes { tenant: string }
+}
+
+export const shop: Bundle = {
+  name: 'shop',
+  register(app) {
+    app.signals.on('shop.sold', ({ id }) => id.toFixed())
+    app.signals.on('profile.saved', ({ token }) => token.trim())
+    app.signals.on('server.listening', ({ url }) => url.trim())
+    // @ts-expect-error A signal that no one declares
+    app.signals.emit('shop.bought', { id: 1 })
+    // @ts-expect-error A value of a wrong type
+    app.signals.emit('shop.sold', { id: 'one' })
+    app.dispatcher.on(RequestEvent, ({ request }) => {
+      const tenant: string | undefined = request.attributes.get('tenant')
+      const route: string | undefined = request.attributes.get('_route')
+      // @ts-expect-error A value of a wrong type
+      request.attributes.set('tenant', 1)
+      return [tenant, route]
+    })
+  },
+}
+`
