@@ -1,6 +1,7 @@
 import path from 'node:path'
 import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import { packageDirectory, version } from '../../lib/package.ts'
+import { showPath } from '../../lib/text/show-path.ts'
 import { addMcp } from './cli/mcp/add-mcp.ts'
 import type { Inspector } from './insight/findings/inspector.ts'
 import { Replayer } from './insight/replay/replayer.ts'
@@ -84,6 +85,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       for (const controller of [addMcp(services), ...addRoutes(services)]) ownControllers.add(controller)
       app.isolated.push(createOwnPageTest(app.routes, ownControllers))
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
+      app.signals.on('kernel.booted', () => reportReplaced(app))
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
       addErrorPage(app, recording, assets)
       app.commands.push(async () => {
@@ -104,6 +106,14 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
 function prepareForRequests({ signals, view }: Application): void {
   view.load()
   signals.emit('kernel.booted', undefined)
+}
+
+/** The view models of the profiler change with its versions: a copy of an old template would fail in a render. */
+function reportReplaced({ directory, logger, view }: Application): void {
+  const replaced = view.files().filter(({ name, replaces }) => name.startsWith('profiler/') && replaces !== undefined)
+  if (replaced.length === 0) return
+  const files = replaced.map(({ file }) => showPath(file, directory)).join(', ')
+  logger.channel('profiler').warning('The application replaces templates of the profiler: {files}.', { files })
 }
 
 function createStorage({ directory, logger }: Foundation): ProfileStorage {

@@ -38,8 +38,7 @@ export function listTemplates(
   const found = new Map<string, TemplateFile>()
   for (const { name, file } of folders.flatMap(folder => listFolder(folder, bundles))) {
     const first = found.get(name)
-    if (first === undefined) found.set(name, { name, file })
-    else found.set(name, { replaces: file, ...first })
+    found.set(name, first === undefined ? { name, file } : { ...first, replaces: file })
   }
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
 }

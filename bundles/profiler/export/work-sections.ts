@@ -196,10 +196,10 @@ function toFacts(cpu: StoredCpu): string {
 }
 
 function writeSpot(spot: StoredFunction, { busy }: StoredCpu): string {
-  const { name, origin, self, total } = spot
+  const { name, origin, package: owner = origin, self, total } = spot
   const place = placeOf(spot)
   const at = place === '' ? '' : ` at ${toSpan(place)}`
-  return `${formatShare(self, busy)} ${toSpan(name)}${at} (${origin}): own ${formatMicroseconds(self)}, with its calls ${formatMicroseconds(total)}`
+  return `${formatShare(self, busy)} ${toSpan(name)}${at} (${owner}): own ${formatMicroseconds(self)}, with its calls ${formatMicroseconds(total)}`
 }
 
 function writeLine(text: string, number: number, hot: number): string {

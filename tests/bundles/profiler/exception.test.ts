@@ -53,6 +53,21 @@ t.test('an error is recorded with its causes, frames and sources', async t => {
   t.match(text, /Stack trace As plain text Error: outer at .* Caused by: RangeError: inner at .* as|in common/)
 })
 
+t.test('foreign frames are folded, with the names of their packages', async t => {
+  const { show } = await createProfiledKernel(t)
+  const labelOf = async (frames: readonly object[]) => {
+    const exceptions = [{ name: 'Error', message: '', frames }]
+    const html = await show('exception', createProfile({ exception: { exceptions, excerpts: [] } }))
+    return /<summary>(\d+ calls of [^<]*)</.exec(html)?.[1]
+  }
+  const frame = (origin: string, owner?: string) => ({ call: 'f', file: 'x.js', line: 1, origin, package: owner })
+  t.equal(
+    await labelOf([frame('vendor', '@scope/x'), frame('vendor', 'y'), frame('vendor', 'y'), frame('kernel')]),
+    '4 calls of @scope/x, y and the kernel',
+  )
+  t.equal(await labelOf([frame('vendor'), frame('runtime')]), '2 calls of packages and Node.js', 'an old profile')
+})
+
 t.test('a 404 is recorded with its cause, without sources of the kernel', async t => {
   const { client, profileOf, show } = await createProfiledKernel(t)
   const response = await client.get('/missing')

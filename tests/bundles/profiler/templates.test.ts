@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
@@ -13,7 +15,9 @@ import { Response } from '#lib/http/response.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
+import { plainEquals } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { createProject } from '#tests/support/project.ts'
 
 function createTrace(): Trace {
   return new Trace('abc123', createRequest(), undefined)
@@ -178,6 +182,32 @@ t.test('the panel shows the tree of a page of the site', async t => {
   t.match(page, /<th scope="row">site\/layout<\/th>\s+<td class="number">1<\/td>/)
   t.match(page, /└\u00a0<\/span>site\/layout/)
   t.match(page, /\u00a0\u00a0├\u00a0<\/span>site\/header/)
+})
+
+t.test('the application may replace templates, also of the profiler; panel and log name them', async t => {
+  const copy = readFileSync('templates/profiler/panels/templates.hbs', 'utf8')
+  const directory = createProject(t.testdir(), {
+    'templates/framework/error.hbs': '<h1>{{title}}</h1>',
+    'templates/profiler/panels/templates.hbs': `<h1>My panel</h1>${copy}`,
+  })
+  const kernel = await createProfiledKernel(t, { directory, variables: { EDITOR_URL: 'x:{file}' } })
+  const warnings = kernel.records.filter(({ message }) => message.startsWith('The application replaces'))
+  t.hasStrict(warnings, [
+    {
+      channel: 'profiler',
+      level: 'warning',
+      message: 'The application replaces templates of the profiler: templates/profiler/panels/templates.hbs.',
+    },
+  ])
+  const renders = [
+    { name: 'framework/error', parent: -1 },
+    { name: 'gone', parent: -1 },
+  ]
+  const html = await kernel.show('templates', createProfile({ templates: { renders } }))
+  t.match(html, '<h1>My panel</h1>')
+  t.match(plainEquals(html), `<a class="place" href="x:${directory}/templates/framework/error.hbs"`)
+  t.match(html, `<span class="soft">replaces ${path.resolve('templates/framework/error.hbs')}</span>`)
+  t.match(html, '<th scope="row">gone</th>')
 })
 
 t.test('the items of a list are one line with the time of each; long trees are cut', async t => {

@@ -257,7 +257,7 @@ function describe(run: Run, busy: number): string {
     `${nameOf(run)}: ${formatMicroseconds(total)}, ${formatShare(total, busy)}`,
     ...(self > 0 ? [`own ${formatMicroseconds(self)}`] : []),
     ...(place === '' ? [] : [place]),
-    `of ${owners[called.origin]}`,
+    `of ${called.package ?? owners[called.origin]}`,
     ...(count > 1 ? [`through ${formatCount(count - 1, 'call')} from ${first.called.name}`] : []),
   ]
   return facts.join('; ')

@@ -12,7 +12,7 @@ import { memoryPanel } from './memory.ts'
 import type { ProfilePanel } from './panel.ts'
 import { requestPanel } from './request.ts'
 import { createRouterPanel } from './router.ts'
-import { templatesPanel } from './templates.ts'
+import { createTemplatesPanel } from './templates.ts'
 import { timePanel } from './time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
@@ -27,7 +27,7 @@ export function createPanels(app: Application): ProfilePanel[] {
     loggerPanel,
     eventsPanel,
     createRouterPanel(app),
-    templatesPanel,
+    createTemplatesPanel(app, editor),
     memoryPanel,
     createCpuPanel(editor),
     createHttpPanel(app.directory),

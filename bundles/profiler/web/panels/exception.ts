@@ -63,6 +63,8 @@ export interface FrameView {
   /** Opens the place in the editor; empty without a link. */
   readonly link: string
   readonly origin: RecordedFrame['origin']
+  /** The owner of the code, in a text. */
+  readonly owner: string
   readonly isOpen: boolean
   readonly lines: readonly SourceLine[]
 }
@@ -99,6 +101,7 @@ function viewException(
     place: toPlace(frame),
     link: frame.origin === 'runtime' ? '' : editor.link(frame.file, frame.line, frame.column),
     origin: frame.origin,
+    owner: frame.package ?? owners[frame.origin],
     isOpen: position === open,
     lines: viewSource(sources[position]),
   }))
@@ -142,7 +145,7 @@ const owners = { application: '', kernel: 'the kernel', vendor: 'packages', runt
 /** A single frame is not folded: it is as short as the label. */
 function labelOf(run: readonly FrameView[]): string {
   if (run.length === 1 || run.some(({ isOpen, origin }) => isOpen || origin === 'application')) return ''
-  const names = [...new Set(run.map(({ origin }) => owners[origin]))]
+  const names = [...new Set(run.map(({ owner }) => owner))]
   const last = names.pop()
   return `${run.length} calls of ${names.length === 0 ? last : `${names.join(', ')} and ${last}`}`
 }

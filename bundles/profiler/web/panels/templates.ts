@@ -1,40 +1,59 @@
+import type { Foundation } from '../../../../kernel/bundle.ts'
+import { showPath } from '../../../../lib/text/show-path.ts'
 import { formatDuration, formatShare } from '../../profile/format.ts'
 import type { Period } from '../../profile/periods.ts'
 import { flattenRenders, type Render, type RenderLine, readRenders, renderOwnTime } from '../../profile/renders.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import { toBar } from './bar.ts'
 import type { ProfilePanel } from './panel.ts'
 
-/** Shows which templates were rendered, how often, for how long, and by which templates. */
-export const templatesPanel: ProfilePanel = {
-  name: 'templates',
-  label: 'Templates',
-  template: 'profiler/panels/templates',
+/**
+ * Creates the panel of the templates: how often they were rendered, for how long, and by which templates. It leads to their
+ * files, and names the files that the application replaces.
+ */
+export function createTemplatesPanel(
+  { directory, view }: Pick<Foundation, 'directory' | 'view'>,
+  editor: EditorLinks,
+): ProfilePanel {
+  return {
+    name: 'templates',
+    label: 'Templates',
+    template: 'profiler/panels/templates',
 
-  hasContent: profile => readRenders(profile).all.length > 0,
+    hasContent: profile => readRenders(profile).all.length > 0,
 
-  badge(profile) {
-    const { all, calls } = readRenders(profile)
-    const hasFailed = all.some(render => render.hasFailed)
-    return { text: calls === 0 ? '' : String(calls), level: hasFailed ? 'error' : 'plain' }
-  },
+    badge(profile) {
+      const { all, calls } = readRenders(profile)
+      const hasFailed = all.some(render => render.hasFailed)
+      return { text: calls === 0 ? '' : String(calls), level: hasFailed ? 'error' : 'plain' }
+    },
 
-  toView({ profile }) {
-    const { all, pages, calls, omitted, waited } = readRenders(profile)
-    const total = pages.reduce((sum, { duration }) => sum + duration, 0)
-    const start = Math.min(...pages.map(({ start }) => start))
-    const end = Math.max(...pages.map(({ duration, start }) => start + duration))
-    const lines = flattenRenders(pages)
-    return {
-      calls,
-      omitted,
-      renderTime: formatDuration(total),
-      waited: waited > 0 ? formatDuration(waited) : '',
-      templates: toTemplates(pages, total),
-      tree: lines.slice(0, lineLimit).map(line => toLine(line, { start, duration: end - start }, total)),
-      left: Math.max(0, lines.length - lineLimit),
-      isEmpty: all.length === 0,
-    }
-  },
+    toView({ profile }) {
+      const { all, pages, calls, omitted, waited } = readRenders(profile)
+      const total = pages.reduce((sum, { duration }) => sum + duration, 0)
+      const start = Math.min(...pages.map(({ start }) => start))
+      const end = Math.max(...pages.map(({ duration, start }) => start + duration))
+      const lines = flattenRenders(pages)
+      const files = new Map(view.files().map(each => [each.name, each]))
+      return {
+        calls,
+        omitted,
+        renderTime: formatDuration(total),
+        waited: waited > 0 ? formatDuration(waited) : '',
+        templates: toTemplates(pages, total).map(row => {
+          const { file, replaces } = files.get(row.name) ?? {}
+          return {
+            ...row,
+            link: editor.link(file),
+            replaces: replaces === undefined ? '' : showPath(replaces, directory),
+          }
+        }),
+        tree: lines.slice(0, lineLimit).map(line => toLine(line, { start, duration: end - start }, total)),
+        left: Math.max(0, lines.length - lineLimit),
+        isEmpty: all.length === 0,
+      }
+    },
+  }
 }
 
 /** More rows would make a heavy page. */

@@ -87,6 +87,24 @@ t.test('bars can be unfolded, and each call can be shown in full width, below it
   }
 })
 
+t.test('a function of a package has the name of its package', async t => {
+  const { show } = await createProfiledKernel(t)
+  const called = { name: 'merge', file: 'node_modules/x/merge.js', line: 1, self: 90_000, total: 90_000 }
+  const functions = [
+    { ...called, origin: 'vendor', package: '@scope/x' },
+    { ...called, origin: 'vendor' },
+  ]
+  const calls = [
+    [0, -1, 50_000, 50_000],
+    [1, -1, 40_000, 40_000],
+  ]
+  const html = plainEquals(await show('cpu', record({ functions, calls })))
+  t.match(html, 'node_modules/x/merge.js:1; of @scope/x')
+  t.match(html, 'node_modules/x/merge.js:1; of a package', 'earlier versions have not stored the name')
+  const subject = createSubject({ cpu: { ...cpu, functions, calls } })
+  t.match(toMarkdown({ ...subject, isPinned: false, findings: [] }, 'cpu'), 'merge.js:1` (@scope/x): own')
+})
+
 t.test('only the widest bars are drawn', async t => {
   const { show } = await createProfiledKernel(t)
   const short = Array.from({ length: 30 }, () => [0, -1, 100, 100])
