@@ -3,6 +3,7 @@ import path from 'node:path'
 import { t } from 'tap'
 import { help, parseOptions } from '#bin/serve-options.ts'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { optionalListeners, resolveOptions } from '#bundles/framework/options.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { ViewEvent } from '#kernel/events.ts'
@@ -159,6 +160,35 @@ t.test('every option of bin/serve is in the reference, with its default', async 
   t.match(defaults, { '--host': host, '--port': String(port), '--workers': String(workers) })
 })
 
+t.test('the options of the framework are those of the reference, with their defaults', async t => {
+  const text = readFileSync('bundles/framework/options.ts', 'utf8')
+  const listOptions = (type: string, place: string): string[] => {
+    const [, body = ''] = new RegExp(`interface ${type} \\{([\\s\\S]*?)\\n\\}`).exec(text) ?? []
+    return Array.from(body.matchAll(/readonly (\w+)\?: (?:readonly )?(\w+)/g)).flatMap(([, name = '', kind = '']) =>
+      kind.startsWith('Framework') || kind.startsWith('SessionCookie')
+        ? listOptions(kind, `${place}${name}.`)
+        : [`${place}${name}`],
+    )
+  }
+  const rows = readRows(textOf(configuration, 'The framework'))
+  t.strictSame(
+    rows.map(([name]) => name),
+    listOptions('FrameworkOptions', ''),
+  )
+  const { cookie, times } = resolveOptions({})
+  const defaults = { 'session.lifetime': times.lifetime, 'session.idleTime': times.idleTime }
+  const cookieDefaults = Object.entries(cookie).map(([name, value]) => [`session.cookie.${name}`, value])
+  const documented = new Map(rows.map(([name, preset]) => [name, preset]))
+  for (const [name = '', value] of [...Object.entries(defaults), ...cookieDefaults]) {
+    t.equal(documented.get(String(name)), String(value), String(name))
+  }
+  const names = Array.from((rows.find(([name]) => name === 'without')?.[2] ?? '').matchAll(/`([a-z]+)`/g))
+  t.strictSame(
+    names.map(([, name]) => name),
+    optionalListeners,
+  )
+})
+
 t.test('the options of routes and of the profiler are those of the reference', async t => {
   const code = ['bundles/framework', 'kernel', 'lib'].flatMap(listSources).map(file => readFileSync(file, 'utf8'))
   for (const [name = ''] of readRows(textOf(configuration, 'Routes'))) {
@@ -172,10 +202,17 @@ t.test('the options of routes and of the profiler are those of the reference', a
     const [, body = ''] = /interface (?:RecordingOptions|ProfilerOptions).*\{([\s\S]*?)\n\}/.exec(text) ?? []
     return Array.from(body.matchAll(/readonly (\w+)\?:/g), ([, name]) => name)
   })
-  t.strictSame(
-    readRows(textOf(configuration, 'The profiler')).map(([name]) => name),
-    options,
-  )
+  for (const rows of [
+    textOf(configuration, 'The profiler'),
+    textOf(readSections('docs/guides/profiler.md'), 'Options'),
+  ]) {
+    t.strictSame(
+      readRows(rows)
+        .map(([name]) => name)
+        .toSorted(),
+      options.toSorted(),
+    )
+  }
 })
 
 const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
