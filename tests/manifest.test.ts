@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { t } from 'tap'
+import { packagesFile, readRunTimePackages, writePackages } from './support/run-time-packages.ts'
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const packages = readRunTimePackages()
+
+t.test('the packages at run time are few, free to use, and run nothing when they are installed', async t => {
+  t.ok(packages.length > Object.keys(manifest.dependencies).length, 'packages of packages are found')
+  t.ok(packages.length <= 25, 'at most 25', { count: packages.length })
+  const licences = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0']
+  t.strictSame(
+    packages.filter(({ licence }) => !licences.includes(licence)).map(({ licence, name }) => `${name}: ${licence}`),
+    [],
+  )
+  const automatic = ['preinstall', 'install', 'postinstall']
+  t.strictSame(
+    [...packages, { name: manifest.name, scripts: Object.keys(manifest.scripts) }]
+      .filter(({ scripts }) => automatic.some(name => scripts.includes(name)))
+      .map(({ name }) => name),
+    [],
+  )
+})
+
+t.test('the reference has each package at run time with its licence', async t => {
+  const before = readFileSync(packagesFile, 'utf8')
+  t.equal(before, writePackages(before, packages), 'is up to date: "npm run api" writes it')
+})
+
+t.test('the package can be published, and names no repository', async t => {
+  t.notOk(manifest.private)
+  t.match(readFileSync('LICENSE', 'utf8'), new RegExp(`^${manifest.license} License`))
+  for (const field of ['repository', 'homepage', 'bugs', 'author', 'main', 'types']) t.notOk(field in manifest, field)
+})
+
+t.test('a module has no side effects when it is imported, as package.json says', async t => {
+  t.equal(manifest.sideEffects, false)
+  const files = ['lib', 'kernel', 'bundles', 'bin'].flatMap(layer =>
+    readdirSync(layer, { recursive: true, encoding: 'utf8' }).map(file => path.join(layer, file)),
+  )
+  const sources = files.filter(file => file.endsWith('.ts') && !file.includes('/client/'))
+  t.ok(sources.length > 100, 'sources are found')
+  t.strictSame(
+    sources.filter(file => /^import '/m.test(readFileSync(file, 'utf8'))),
+    [],
+  )
+})
+
+t.test('scripts need no shell of Unix', async t => {
+  const commands = Object.values<string>(manifest.scripts).flatMap(script => script.split(' && '))
+  t.strictSame(
+    commands.filter(command => !/^(?:node|tsc|biome) [\w./:= -]+$/.test(command)),
+    [],
+  )
+})

@@ -1,0 +1,55 @@
+import { existsSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+
+/** The reference of the packages that an application gets with this one. Its table is written by `npm run api`. */
+export const packagesFile = 'docs/reference/packages.md'
+
+/** A package that is installed with this one. */
+export interface RunTimePackage {
+  readonly name: string
+  readonly licence: string
+  /** The package that depends on it; empty for this one. */
+  readonly parent: string
+  readonly scripts: readonly string[]
+}
+
+interface Manifest {
+  readonly license?: string
+  readonly scripts?: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+}
+
+/** Reads the packages that `npm install --omit=dev` installs, from `node_modules/`. */
+export function readRunTimePackages(): RunTimePackage[] {
+  const found = new Map<string, RunTimePackage>()
+  function visit(folder: string, parent: string): void {
+    const { dependencies, optionalDependencies } = readManifest(folder)
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+      const nested = path.join(folder, 'node_modules', name)
+      const place = existsSync(nested) ? nested : path.join('node_modules', name)
+      if (found.has(place)) continue
+      const { license = 'unknown', scripts = {} } = readManifest(place)
+      found.set(place, { name, licence: license, parent, scripts: Object.keys(scripts) })
+      visit(place, name)
+    }
+  }
+  visit('.', '')
+  return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as Manifest
+}
+
+/** Writes the reference: its introduction stays. */
+export function writePackages(before: string, packages: readonly RunTimePackage[]): string {
+  const [introduction = ''] = before.split(/^\| /m)
+  const rows = packages.map(
+    ({ licence, name, parent }) => `| \`${name}\` | ${licence} | ${parent && `\`${parent}\``} |`,
+  )
+  return `${introduction}| Package | Licence | Because of |\n| --- | --- | --- |\n${rows.join('\n')}\n`.replaceAll(
+    '|  |',
+    '| |',
+  )
+}
