@@ -37,6 +37,9 @@ const sources = layers.flatMap(layer =>
     .filter(file => !/^bundles\/.+\//.test(file) || ownBundles.includes(bundleOf(file))),
 )
 
+/** Whether a file is one of an application, such as the site: it imports the package by name. */
+const isApplication = (file: string) => /^bundles\/(?!framework\/|maker\/|profiler\/)/.test(file)
+
 /** The imports of a file: paths from the root for files of the project, names for packages and node. */
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8')
@@ -135,7 +138,6 @@ t.test('each package is imported in its place only, and is declared', async t =>
 })
 
 t.test('only the application imports the package by name, and nothing else of it', async t => {
-  const isApplication = (file: string) => /^bundles\/(?:site\/|index\.ts$)/.test(file)
   const application = [...imports].filter(([file]) => isApplication(file))
   t.ok(application.length > 1, 'files of the application are found')
   t.strictSame(
@@ -199,12 +201,10 @@ t.test('tests of a layer import from it and those to its left, and from what sup
   t.strictSame(offences, [])
 })
 
-/** The generators write such tests, with the same imports in every application. */
-const isOfApplication = (file: string) => /^bundles\/(?!framework\/|maker\/|profiler\/)/.test(file)
-
 t.test('files of tests import one another by their paths from the root', async t => {
   const tests = readdirSync('tests', { recursive: true, encoding: 'utf8' }).filter(file => file.endsWith('.test.ts'))
-  const files = tests.filter(file => !isOfApplication(file))
+  // Those of an application are written by generators, which know no such paths.
+  const files = tests.filter(file => !isApplication(file))
   const climbing = files.filter(file =>
     /^(?:import|\}) .*from '\.\.\/\.\.\//m.test(readFileSync(`tests/${file}`, 'utf8')),
   )
