@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import { t } from 'tap'
 import { findUnnamedChanges, referenceFile, reportFile, writeReference, writeReport } from './support/api-report.ts'
 import { type ReportedDeclaration, readEntryPoints, readReport } from './support/public-api.ts'
@@ -25,6 +26,35 @@ t.test('an entry point exports a name once, and no two entry points have the sam
     [],
   )
 })
+
+t.test('an entry point loads no more than its names need', async t => {
+  const loads = (name: string, pattern: RegExp) =>
+    [...loadedBy(`dist/bin/exports/${name}.js`)].filter(file => pattern.test(file))
+  const heavy = /^dist\/(?:bundles\/(?:profiler|maker)|bin)\/|^(?:handlebars|highlight|commander|acorn|mime|tough)|^@/
+  const own = (name: string) => `dist/bin/exports/${name}.js`
+  t.ok(loads('sinfonietta', /./).length > 50)
+  t.strictSame(loads('sinfonietta', heavy), [own('sinfonietta')])
+  t.strictSame(loads('testing', new RegExp(`${heavy.source}|^dist/bundles/`)), [own('testing')])
+  t.strictSame(
+    loads('profiler', /\/mcp\/(?:open-server|tool)|\/maker\/|\/framework\/|^(?:handlebars|highlight|zod|@)/),
+    [],
+  )
+  t.strictSame(loads('console', /\/(?:lib|profiler|framework)\/|^[^d]/), [])
+  t.strictSame(loads('server', /\/kernel\/|\/bundles\/|^[^d]/), [])
+})
+
+/** The files of `dist/` and the packages that are loaded with a file, before any function is called. */
+function loadedBy(file: string, loaded = new Set<string>()): Set<string> {
+  if (loaded.has(file)) return loaded
+  loaded.add(file)
+  if (!file.startsWith('dist/')) return loaded
+  for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
+    /^(?:import|export) (?:[^'"\n]* from )?'([^']+)';$/gm,
+  )) {
+    if (!name.startsWith('node:')) loadedBy(name.startsWith('.') ? path.join(path.dirname(file), name) : name, loaded)
+  }
+  return loaded
+}
 
 t.test('the changelog names each public declaration that differs from the released version', async t => {
   const report = readFileSync(reportFile, 'utf8')
