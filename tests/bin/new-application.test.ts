@@ -1,9 +1,13 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { makerBundle } from '#bundles/maker/maker-bundle.ts'
+import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { packageDirectory, version } from '#lib/package.ts'
-import { createFakeStream } from '#tests/support/fake-terminal.ts'
+import { createFakeStream, runInTerminal } from '#tests/support/fake-terminal.ts'
+import { makeApplication } from '#tests/support/new-application.ts'
 
 function run(directory: string, ...commandLine: string[]) {
   const [stdout, stderr] = [createFakeStream(), createFakeStream()]
@@ -60,6 +64,22 @@ t.test('sinfonietta new creates an application of twelve files', async t => {
   for (const [name, range] of Object.entries(manifest.devDependencies)) {
     t.equal(range, `^${ranges[name].replace(/^\D+/, '')}`, `${name} as in this repository`)
   }
+})
+
+t.test('commands and documents that the application mentions exist', async t => {
+  const directory = makeApplication(t)
+  const texts = ['AGENTS.md', '.env', 'templates/home/home.hbs'].map(file =>
+    readFileSync(path.join(directory, file), 'utf8'),
+  )
+  const all = texts.join('\n')
+  const load = async () => [createFrameworkBundle(), makerBundle, createProfilerBundle()]
+  const { stdout } = await runInTerminal('--help', { load, directory })
+  const commands = new Set(all.match(/\b(?:make|debug|profiler):[a-z-]+/g))
+  t.ok(commands.size > 8, 'commands are found')
+  for (const command of commands) t.match(stdout, new RegExp(`^ +${command} `, 'm'))
+  const documents = new Set(all.match(/(?<=node_modules\/sinfonietta\/)docs\/[\w/-]+\.md|guides\/[\w-]+\.md/g))
+  t.ok(documents.size > 5, 'documents are found')
+  for (const file of documents) t.ok(existsSync(file.replace(/^guides/, 'docs/guides')), file)
 })
 
 t.test('the folder may exist if it is empty, or contains the repository only', async t => {
