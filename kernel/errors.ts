@@ -15,7 +15,7 @@ export const KERNEL_METHOD_NOT_ALLOWED: CodedErrorClass<[method: string, url: st
 export const KERNEL_CONTROLLER_MISSING: CodedErrorClass<[path: string]> = defineError(
   'KERNEL_CONTROLLER_MISSING',
   404,
-  'Unable to find the controller for path "%s". The request has no attribute "_controller": is its route configured?',
+  'Unable to find the controller for path "%s". The request has no attribute "_controller": is createFrameworkBundle() in the list of bundles?',
 )
 
 export const KERNEL_CONTROLLER_INVALID: CodedErrorClass<[controller: string, suggestion: string]> = defineError(

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { type FrameworkOptions, optionalListeners } from '#bundles/framework/options.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { Response } from '#lib/http/response.ts'
@@ -149,6 +150,19 @@ t.test('each optional listener can be left out: its feature is gone, and debug:e
   const { client, close } = await createTestKernel({ bundles: [createFrameworkBundle({ without: ['health'] }), page] })
   t.teardown(close)
   t.equal((await client.get('/_health')).text, 'all is well', 'the application answers itself')
+})
+
+t.test('a profile has the listeners that run, called or not', async t => {
+  const listRecorded = async (options: FrameworkOptions) => {
+    const bundles = [createFrameworkBundle(options), page]
+    const { client, close, expectProfile } = await createProfiledTestKernel({ bundles, directory: t.testdir() })
+    t.teardown(close)
+    const { profile } = await expectProfile(await client.get('/'))
+    const names = ['Compression', 'Conditional', 'Health', 'Robots', 'Router']
+    return names.filter(name => JSON.stringify(profile.data.events).includes(`${name}Listener.`))
+  }
+  t.strictSame(await listRecorded({}), ['Compression', 'Conditional', 'Health', 'Robots', 'Router'])
+  t.strictSame(await listRecorded({ without: ['compression', 'robots'] }), ['Conditional', 'Health', 'Router'])
 })
 
 /** Counts visits, logs in and logs out. */

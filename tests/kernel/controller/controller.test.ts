@@ -42,7 +42,7 @@ t.test('a request without a controller, or with one that is none, is an error th
   const resolver = new ControllerResolver()
   t.throws(() => resolver.resolve(requestWith({}, '/here')), {
     code: 'KERNEL_CONTROLLER_MISSING',
-    message: /path "\/here"/,
+    message: /path "\/here"\. .* is createFrameworkBundle\(\) in the list of bundles\?$/,
   })
   for (const wanted of ['unknown', 5, null, {}, []]) {
     t.throws(() => resolver.resolve(requestWith({ _controller: wanted })), { code: 'KERNEL_CONTROLLER_INVALID' })
