@@ -22,7 +22,7 @@ t.test('every code block of the guide is tested here', async t => {
 })
 
 t.test('an agent that is configured as in the guide has the tools of the guide, on stdin and stdout', async t => {
-  const command = stdio.command.replace('/path/to/project', process.cwd())
+  const command = stdio.command.replace('/path/to/my-site', process.cwd())
   // tap adds its coverage to the environment of every child process.
   const args = ['-u', 'NODE_OPTIONS', command, ...stdio.args]
   const { client } = await connectAgent(t, new StdioClientTransport({ command: 'env', args, stderr: 'ignore' }))
