@@ -95,27 +95,28 @@ t.test('a block or a change that cannot be applied is an error', async t => {
 
 /** Compiles and lints the code of all guides at once, because a compiler needs a second to start. */
 async function checkCode(t: Test, all: readonly Guide[], project: GuideProject): Promise<void> {
-  const written = new Set<string>()
+  const written: string[] = []
   for (const { blocks, name } of all) {
-    for (const { file = '', language, text } of blocks.filter(({ file = '' }) =>
-      /\.(?:ts|m?js|json|css)$/.test(file),
-    )) {
-      // Each guide changes the same list of bundles: the changed lists are files beside it.
-      const place = language === 'diff' ? file.replace(/[^/]+$/, changed => `${name}.${changed}`) : file
-      t.notOk(written.has(place), `${place} is a file of one guide only`)
-      written.add(place)
-      project.write(place, language === 'diff' ? applyDiff(project.read(file), text) : text)
+    // Each guide changes the list of bundles, one or several times: its changed list is a file beside it.
+    const changed = new Map<string, string>()
+    for (const { file, language, text } of blocks) {
+      if (file === undefined || !/\.(?:ts|m?js|json|css)$/.test(file)) continue
+      if (language === 'diff') changed.set(file, applyDiff(changed.get(file) ?? project.read(file), text))
+      else {
+        t.notOk(written.includes(file), `${file} is a file of one guide only`)
+        project.write(file, text)
+        written.push(file)
+      }
+    }
+    for (const [file, text] of changed) {
+      const place = file.replace(/[^/]+$/, own => `${name}.${own}`)
+      project.write(place, text)
+      written.push(place)
     }
   }
-  await succeed(
-    t,
-    project,
-    `node node_modules/typescript/bin/tsc --project . --noEmit false --outDir ${output} --sourceMap`,
-  )
-  await succeed(t, project, `node_modules/.bin/biome check ${[...written].join(' ')}`)
-  for (const file of [...written].filter(file => file.endsWith('.mjs'))) {
-    await succeed(t, project, `node --check ${file}`)
-  }
+  await succeed(t, project, `node_modules/.bin/tsc --project . --noEmit false --outDir ${output} --sourceMap`)
+  await succeed(t, project, `node_modules/.bin/biome check ${written.join(' ')}`)
+  for (const file of written.filter(file => /\.m?js$/.test(file))) await succeed(t, project, `node --check ${file}`)
   project.restore()
 }
 
