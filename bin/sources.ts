@@ -63,6 +63,16 @@ export function listSourceFolders(directory: string): string[] {
     .map(({ name }) => path.join(directory, name))
 }
 
+/**
+ * The folders with templates and assets: those of the application, and of the package if it is a link to its repository.
+ * An installed package does not change.
+ */
+export function listShownFolders(directory: string, ownDirectory: string = packageDirectory): string[] {
+  const isInstalled = ownDirectory.split(path.sep).includes('node_modules')
+  const roots = new Set(isInstalled ? [directory] : [directory, ownDirectory])
+  return [...roots].flatMap(root => ['bundles', 'templates'].map(name => path.join(root, name)))
+}
+
 /** Whether a folder contains no files of the application: packages, and folders of tools such as `.git`. */
 export function isForeignFolder(name: string): boolean {
   return name === 'node_modules' || name.startsWith('.')

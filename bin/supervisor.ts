@@ -4,7 +4,7 @@ import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { createSources, isForeignFolder, isSource, listSourceFolders } from './sources.ts'
+import { createSources, isForeignFolder, isSource, listShownFolders, listSourceFolders } from './sources.ts'
 import { watchFolders } from './watch.ts'
 
 /** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
@@ -100,9 +100,12 @@ export function supervise(directory: string, commandLine: readonly string[]): vo
   }
 
   function watchAll(): void {
-    const shown = ['bundles', 'templates'].map(name => path.join(directory, name))
     watchFolders(listSourceFolders(directory), isForeignFolder, file => isSource(file) && onChange(true))
-    watchFolders(shown, isForeignFolder, file => isVisible(file) && !isSource(file) && onChange(false))
+    watchFolders(
+      listShownFolders(directory),
+      isForeignFolder,
+      file => isVisible(file) && !isSource(file) && onChange(false),
+    )
     watch(directory, (_event, name) => {
       if (!isSetting(String(name))) return
       // The texts that are printed once depend on the settings: unknown names, the link with the key.

@@ -61,7 +61,7 @@ export interface Bundle {
 /** The services on which an application is built. */
 export interface Foundation {
   readonly config: Config
-  /** The root of the application, with its bundles, templates, settings and `var/`. */
+  /** The directory of the application, with its bundles, templates, settings and `var/`. */
   readonly directory: string
   readonly dispatcher: EventDispatcher
   readonly view: View

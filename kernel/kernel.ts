@@ -28,7 +28,7 @@ import { RequestContext } from './request-context.ts'
 /** The options of a kernel. */
 export interface KernelOptions {
   readonly config: Config
-  /** The root of the application. */
+  /** The directory of the application. */
   readonly directory: string
   readonly bundles: readonly Bundle[]
   readonly logger: Logger

@@ -43,7 +43,7 @@ export function callLastResort(
 export interface DebugLastResortServices {
   readonly debugGate: Pick<DebugGate, 'allows'>
   readonly redactor: Redactor
-  /** The root of the project: paths of files are shown relative to it. */
+  /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
 }
 

@@ -16,7 +16,7 @@ export interface ErrorControllerServices {
   readonly view: View
   readonly debugGate: DebugGate
   readonly redactor: Redactor
-  /** The root of the project: paths of files are shown relative to it. */
+  /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
 }
 

@@ -37,7 +37,7 @@ export interface ReportedException {
 /** One call of a stack. */
 export interface ReportedFrame {
   readonly call: string
-  /** `kernel/http-kernel.ts:41`: relative to the root of the project for files below it. */
+  /** `kernel/http-kernel.ts:41`: as seen from the application. */
   readonly location: string
   /** Whether the code belongs to the application: not to the kernel, a package or Node.js. */
   readonly isApplication: boolean

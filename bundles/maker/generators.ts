@@ -14,7 +14,7 @@ import { registerInBundle } from './register-edit.ts'
 /** The bundle for the generated code. */
 export interface ChosenBundle {
   readonly name: Name
-  /** The file with the bundle's `register`, relative to the root of the project. */
+  /** The file with the bundle's `register`, relative to the application's directory. */
   readonly file: string
   /** The content of the file; `undefined` if it does not exist. */
   readonly text: string | undefined

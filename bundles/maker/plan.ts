@@ -13,7 +13,7 @@ export interface FileChange {
   readonly lines: readonly string[]
 }
 
-/** The files that a generator writes. Paths are relative to the root of the project. */
+/** The files that a generator writes. Paths are relative to the application's directory. */
 export interface Plan {
   readonly files: readonly { readonly path: string; readonly text: string }[]
   readonly changed: string

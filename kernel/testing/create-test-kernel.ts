@@ -13,7 +13,7 @@ export interface TestKernelOptions {
   readonly bundles: readonly Bundle[]
   /** Settings in addition to the defaults of a development environment. */
   readonly variables?: Readonly<Record<string, string>>
-  /** The root of the project; the working directory by default. */
+  /** The directory of the application; the working directory by default. It may be empty: the package has its own files. */
   readonly directory?: string
   /** The event dispatcher, such as a `RecordingDispatcher`. */
   readonly dispatcher?: EventDispatcher

@@ -1,9 +1,23 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { type Test, t } from 'tap'
+import { listShownFolders } from '#bin/sources.ts'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createProfiledTestKernel } from '#bundles/profiler/testing/create-profiled-test-kernel.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 
 const files = {
@@ -99,6 +113,55 @@ function install(t: Test): string {
   }
   return createProject(directory, files)
 }
+
+t.test('an application in an empty directory has all pages of the package', async t => {
+  const directory = t.testdir()
+  const bundles = [createFrameworkBundle()]
+  const { app, client, close } = await createProfiledTestKernel({ bundles, directory })
+  t.teardown(close)
+  const missing = await client.get('/nowhere')
+  t.match(missing.text, '/nowhere')
+  t.match(missing.text, '/_profiler/assets/')
+  for (const panel of ['request', 'exception', 'templates', 'events']) {
+    const page = await client.get(`/_profiler/${missing.headers.get('x-debug-token')}?panel=${panel}`)
+    t.equal(page.status, 200, panel)
+    const [, styles = ''] = /href="([^"]+profiler\.css)"/.exec(page.text) ?? []
+    t.equal((await client.get(styles)).status, 200)
+  }
+  t.equal((await client.get(String(app.files.url('framework/error.css')))).status, 200)
+  t.strictSame(readdirSync(directory), [], 'nothing is written')
+
+  const production = await createTestKernel({ bundles, directory, variables: { APP_ENV: 'prod' } })
+  t.teardown(production.close)
+  t.match((await production.client.get('/nowhere')).text, 'Oops! An Error Occurred')
+})
+
+t.test(
+  'in the repository of the package nothing is listed twice, and assets of the profiler are not public',
+  async t => {
+    const { app, client, close } = await createProfiledTestKernel({ bundles: [createFrameworkBundle()] })
+    t.teardown(close)
+    const files = app.view.files()
+    t.equal(new Set(files.map(({ file }) => file)).size, files.length)
+    t.strictSame(
+      files.filter(({ replaces }) => replaces !== undefined),
+      [],
+    )
+    t.ok(existsSync('bundles/profiler/assets/styles/list.css'))
+    t.equal((await client.get('/assets/profiler/styles/list.css')).status, 404)
+  },
+)
+
+t.test('templates and assets are watched in the application, and in a package that is a link', async t => {
+  t.strictSame(listShownFolders('/app', '/app/node_modules/sinfonietta'), ['/app/bundles', '/app/templates'])
+  t.strictSame(listShownFolders('/app', '/clone'), [
+    '/app/bundles',
+    '/app/templates',
+    '/clone/bundles',
+    '/clone/templates',
+  ])
+  t.strictSame(listShownFolders('/clone', '/clone'), ['/clone/bundles', '/clone/templates'])
+})
 
 t.test('an application with the installed package sees its own files first', async t => {
   const directory = install(t)

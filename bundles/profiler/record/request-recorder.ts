@@ -20,7 +20,7 @@ export interface RequestRecorderServices {
   readonly profiler: Profiler
   readonly context: RequestContext
   readonly sites: ListenerSites
-  /** The root of the project: paths of files are relative to it. */
+  /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
   /** Whether a controller belongs to the profiler's own pages, which are not recorded. */
   readonly isOwn: (controller: unknown) => boolean

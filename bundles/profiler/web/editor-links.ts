@@ -6,7 +6,7 @@ interface EditorOptions {
   /** An address with `{file}`, `{line}` and `{column}`; without it there are no links. */
   readonly editorUrl?: string | undefined
   readonly editorPaths?: readonly PathMapping[]
-  /** The root of the application: relative names of files start there. */
+  /** The directory of the application: relative names of files start there. */
   readonly directory: string
 }
 

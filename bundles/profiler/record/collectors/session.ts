@@ -14,7 +14,7 @@ export class SessionCollector implements CollectorOf<'session'> {
   readonly #redactor: Redactor
   readonly #directory: string
 
-  /** The root of the application: files are shown as seen from it. */
+  /** The directory of the application: files are shown as seen from it. */
   constructor(redactor: Redactor, directory: string) {
     this.#redactor = redactor
     this.#directory = directory

@@ -9,7 +9,7 @@ import type { SampledRequest } from './cpu-sampler.ts'
 
 /** What a summary is made with. */
 export interface SummaryServices {
-  /** The root of the application: files are shown as seen from it. */
+  /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
   readonly redactor: Redactor
   readonly sources: SourceExcerpts
