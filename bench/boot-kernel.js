@@ -2,7 +2,8 @@ import path from 'node:path'
 import { createFrameworkBundle } from '../dist/bundles/framework/framework-bundle.js'
 import { siteBundle } from '../dist/bundles/site/site-bundle.js'
 import { Kernel } from '../dist/kernel/kernel.js'
-import { parseConfig } from '../dist/lib/env/config.js'
+import { readConfig } from '../dist/lib/env/config.js'
+import { Settings } from '../dist/lib/env/settings.js'
 import { createLogger } from '../dist/lib/log/create-logger.js'
 import { Redactor } from '../dist/lib/redact/redactor.js'
 
@@ -23,11 +24,13 @@ const variables = {
  */
 export function bootKernel(bundles = [], environment = 'prod') {
   const directory = path.join(import.meta.dirname, '..')
-  const config = parseConfig({ ...variables, APP_ENV: environment })
+  const settings = new Settings({ variables: { ...variables, APP_ENV: environment } })
+  const config = readConfig(settings)
   const redactor = new Redactor(variables)
   const format = environment === 'dev' ? 'readable' : 'json'
   const logger = createLogger({ level: config.logLevel, format, stream: process.stdout, redactor })
   return Kernel.boot({
+    settings,
     config,
     directory,
     bundles: [createFrameworkBundle(), siteBundle, ...bundles],

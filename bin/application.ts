@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type { Application, Bundle } from '../kernel/bundle.ts'
-import { Kernel } from '../kernel/kernel.ts'
+import { declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
-import { type Config, parseConfig } from '../lib/env/config.ts'
+import { type Config, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { findUnknownSettings, Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -15,9 +16,11 @@ import { createSources, toDirectory } from './sources.ts'
 /** Loads the bundles of an application. */
 export type LoadBundles = (config: Config) => Promise<readonly Bundle[]>
 
-/** An application whose settings are read, and whose bundles are not loaded yet. */
+/** An application whose own settings are read, and whose bundles are not loaded yet. */
 export interface ApplicationSettings {
   readonly directory: string
+  readonly settings: Settings
+  /** With a mistake in a setting, its value is a provisional one. */
   readonly config: Config
   readonly redactor: Redactor
 }
@@ -26,13 +29,15 @@ export interface ApplicationSettings {
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the settings of the application in a directory. The environment is the argument, or else `APP_ENV`.
+ * Reads the `.env` files of the application in a directory, and the kernel's own settings. The environment is the
+ * argument, or else `APP_ENV`. Mistakes are reported when the bundles are loaded, together with those of their settings.
  *
- * @throws CONFIG_INVALID CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
+ * @throws CONFIG_FILE_UNREADABLE CONFIG_FILE_MALFORMED
  */
 export function readSettings(directory: string, env: Variables, environment?: string): ApplicationSettings {
-  const { variables, dotenvNames } = readDotenv(directory, env, environment)
-  return { directory, config: parseConfig(variables, dotenvNames), redactor: new Redactor(variables) }
+  const sources = readDotenv(directory, env, environment)
+  const settings = new Settings(sources)
+  return { directory, settings, config: readConfig(settings), redactor: new Redactor(sources.variables) }
 }
 
 /** Creates the log of a server: readable lines in development, JSON elsewhere. */
@@ -48,13 +53,47 @@ export interface LoadOptions {
   readonly load?: LoadBundles | undefined
   /** Whether the application handles requests: then its templates are checked. */
   readonly isServed: boolean
+  /** Whether names in `.env` files that are not settings are logged. */
+  readonly warns: boolean
 }
 
 /** Loads the bundles of an application, and registers them. @throws the errors of `Kernel.boot` and of a bundle */
-export async function loadApplication(settings: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
-  const { isServed, load = await importBundles(settings.directory), logger } = options
-  const bundles = await load(settings.config)
-  return Kernel[isServed ? 'boot' : 'assemble']({ ...settings, bundles, logger })
+export async function loadApplication(application: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
+  const { isServed, logger, warns } = options
+  const bundles = await loadBundles(application, options.load)
+  try {
+    return await Kernel[isServed ? 'boot' : 'assemble']({ ...application, bundles, logger })
+  } finally {
+    // Also after a failure: the unknown name may be the mistyped name of a setting that is missing.
+    if (warns) await warnOfUnknown(application.settings, logger)
+  }
+}
+
+/** The settings of the profiler are known in each environment. Its file is loaded only if there are unknown names. */
+async function warnOfUnknown(settings: Settings, logger: Logger): Promise<void> {
+  if (findUnknownSettings(settings).length === 0) return
+  const { profilerSettings } = await import('../bundles/profiler/web/settings.ts')
+  warnOfUnknownSettings(settings, profilerSettings, logger)
+}
+
+/** Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle */
+export async function checkSettings(application: ApplicationSettings, load?: LoadBundles): Promise<void> {
+  const { settings } = application
+  declareSettings(settings, await loadBundles(application, load))
+  settings.check()
+}
+
+/** If it fails, mistakes in the kernel's own settings are reported instead: they may be the reason. */
+async function loadBundles(
+  { config, directory, settings }: ApplicationSettings,
+  load?: LoadBundles,
+): Promise<readonly Bundle[]> {
+  try {
+    return await (load ?? (await importBundles(directory)))(config)
+  } catch (error) {
+    settings.check()
+    throw error
+  }
 }
 
 /**
@@ -66,7 +105,7 @@ export async function bootServed(directory: string | URL, environment?: string):
   const root = toDirectory(directory)
   const settings = readSettings(root, process.env, environment)
   if (!(await createSources(root).buildWhenStale())) throw new APPLICATION_NOT_COMPILED([root])
-  return loadApplication(settings, { logger: createServerLogger(settings), isServed: true })
+  return loadApplication(settings, { logger: createServerLogger(settings), isServed: true, warns: true })
 }
 
 /** Creates the server of a booted application. By default it trusts the proxies of the application's settings. */

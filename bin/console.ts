@@ -1,8 +1,10 @@
 import { parseArgs } from 'node:util'
+import { createDebugConfig } from '../bundles/framework/commands/debug-config.ts'
 import { type CommandSource, CommandUsageError, type ConsoleCommand, exitCodes } from '../kernel/console-command.ts'
 import { KERNEL_COMMAND_TAKEN } from '../kernel/errors.ts'
 import { Output } from '../lib/console/output.ts'
 import type { Config } from '../lib/env/config.ts'
+import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import { escapeControls } from '../lib/text/escape-controls.ts'
 import { type LoadBundles, loadApplication, readSettings } from './application.ts'
@@ -59,7 +61,14 @@ export async function runCommand(
     const { config, redactor } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
-    const kernel = await loadApplication(settings, { load, logger, isServed: false })
+    const kernel = await loadApplication(settings, { load, logger, isServed: false, warns: false }).catch(
+      async error => {
+        // Bundles are not registered with wrong settings, but the list of settings helps to find them.
+        const isListed = error instanceof CONFIG_INVALID && commandLine[0] === 'debug:config'
+        if (isListed) await run([createDebugConfig({ ...settings, bundles: [] })], commandLine, terminal, config)
+        throw error
+      },
+    )
     try {
       return await run(await loadCommands(kernel.app.commands), commandLine, terminal, config)
     } finally {

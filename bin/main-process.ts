@@ -5,9 +5,16 @@ import { exitCodes } from '../kernel/console-command.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN, SERVER_TLS_INVALID } from '../kernel/server/errors.ts'
 import { type ClosingTimes, idleTime } from '../kernel/server/http-server.ts'
-import { type Config, warnOfUnknownSettings } from '../lib/env/config.ts'
+import type { Config } from '../lib/env/config.ts'
 import { announce } from './announce.ts'
-import { createNodeServer, createServerLogger, type LoadBundles, loadApplication, readSettings } from './application.ts'
+import {
+  checkSettings,
+  createNodeServer,
+  createServerLogger,
+  type LoadBundles,
+  loadApplication,
+  readSettings,
+} from './application.ts'
 import { describeFailure } from './describe-failure.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
@@ -74,15 +81,19 @@ async function run(
 ): Promise<number> {
   const settings = readSettings(directory, process.env, options.environment)
   const { config } = settings
-  if (options.workers > 0 && cluster.isPrimary) return serveWithWorkers(options, [directory, ...commandLine], config)
+  if (options.workers > 0 && cluster.isPrimary) {
+    // A worker that refuses its settings would be started again and again.
+    await checkSettings(settings, load)
+    return serveWithWorkers(options, [directory, ...commandLine], config)
+  }
   if (options.inspectPort !== undefined) await openInspector(options.inspectPort)
 
   const isDevelopment = config.environment === 'dev'
   const logger = createServerLogger(settings)
   const isFirst = cluster.isPrimary || cluster.worker?.id === 1
-  if (isFirst && !options.isRestarted) warnOfUnknownSettings(config.dotenvNames, logger)
+  const warns = isFirst && !options.isRestarted
 
-  const kernel = await loadApplication(settings, { load, logger, isServed: true })
+  const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel
   const server = createNodeServer(app, options.identity && { identity: options.identity })
   const url = await server.listen(options.host, options.port)

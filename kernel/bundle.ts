@@ -1,4 +1,6 @@
 import type { Config } from '../lib/env/config.ts'
+import type { BundleSettings } from '../lib/env/define-settings.ts'
+import type { Settings } from '../lib/env/settings.ts'
 import type { EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import type { StaticFiles } from '../lib/http/static-files.ts'
@@ -51,6 +53,8 @@ export interface Bundle {
    * no folder for its templates either, the default is the application's `bundles/<name of the bundle>/assets`, if it exists.
    */
   readonly assets?: string
+  /** The settings that the bundle declares with `defineSettings()`. Their values: `app.settings.of(settings)`. */
+  readonly settings?: BundleSettings
   /** Wraps services of the application, before any bundle is registered: the profiler adds its tracing here. */
   decorate?(foundation: Foundation): Foundation
   register(app: Application): void | Promise<void>
@@ -60,7 +64,10 @@ export interface Bundle {
 
 /** The services on which an application is built. */
 export interface Foundation {
+  /** The kernel's own settings. */
   readonly config: Config
+  /** The settings of bundles. */
+  readonly settings: Settings
   /** The directory of the application, with its bundles, templates, settings and `var/`. */
   readonly directory: string
   readonly dispatcher: EventDispatcher

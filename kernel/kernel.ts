@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { createSignals } from '../lib/create-signals.ts'
 import type { Config } from '../lib/env/config.ts'
+import type { Settings } from '../lib/env/settings.ts'
 import { describeError } from '../lib/errors/flat-error.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import {
@@ -27,6 +28,8 @@ import { RequestContext } from './request-context.ts'
 
 /** The options of a kernel. */
 export interface KernelOptions {
+  /** The settings, of which the kernel's own are read: see {@link readConfig}. The kernel declares those of the bundles. */
+  readonly settings: Settings
   readonly config: Config
   /** The directory of the application. */
   readonly directory: string
@@ -56,14 +59,20 @@ export class Kernel {
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
    * nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE
+   * CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
-  static async assemble({ config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
+  static async assemble({ settings, config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
     const names = bundles.map(({ name }) => name)
     const repeated = names.find((name, index) => names.indexOf(name) < index)
     if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
 
+    declareSettings(settings, bundles)
+    redactor.declare(settings.list())
+    settings.check()
+
     const debugGate = new DebugGate(createDebugPolicy(config), logger)
     let foundation: Foundation = {
+      settings,
       config,
       directory,
       dispatcher: createEventDispatcher(),
@@ -160,6 +169,11 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
     }
   }
   return files
+}
+
+/** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */
+export function declareSettings(settings: Settings, bundles: readonly Bundle[]): void {
+  for (const bundle of bundles) if (bundle.settings !== undefined) settings.declare(bundle.name, bundle.settings)
 }
 
 function decorate(bundle: Bundle, foundation: Foundation): Foundation {

@@ -13,7 +13,7 @@ const places: Readonly<Record<string, string>> = {
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',
   'tough-cookie': 'kernel/testing/',
-  valibot: 'lib/env/ bundles/profiler/profile/',
+  valibot: 'bundles/profiler/profile/',
   commander: 'bin/console',
   acorn: 'bundles/maker/',
   '@sveltejs/acorn-typescript': 'bundles/maker/syntax.ts',

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { createDebugPolicy, DebugGate } from '../../dist/kernel/debug-gate.js'
-import { parseConfig } from '../../dist/lib/env/config.js'
+import { readConfig } from '../../dist/lib/env/config.js'
+import { Settings } from '../../dist/lib/env/settings.js'
 import { Request } from '../../dist/lib/http/request.js'
 
 /** Open connections; each has two sockets. Those that are looked up lie all over the table. */
@@ -25,7 +26,9 @@ export const gate = {
       const [[socket]] = await Promise.all([once(server, 'connection'), once(client, 'connect')])
       return { client, socket }
     }
-    const policy = createDebugPolicy(parseConfig({ APP_ENV: 'dev', APP_SECRET: 'x'.repeat(32) }))
+    const policy = createDebugPolicy(
+      readConfig(new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'x'.repeat(32) } })),
+    )
     const logger = /** @type {any} */ ({ warning: () => undefined })
     /** @param {import('node:net').Socket} connection */
     const ask = connection =>

@@ -35,6 +35,13 @@ export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'
 export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
 export type { Config } from '../../lib/env/config.ts'
+export {
+  type BundleSettings,
+  defineSettings,
+  type Setting,
+  type StandardSchema,
+} from '../../lib/env/define-settings.ts'
+export type { Settings } from '../../lib/env/settings.ts'
 export { type CodedErrorClass, defineError, HttpError } from '../../lib/errors/http-error.ts'
 export {
   type DispatchOptions,

@@ -16,11 +16,12 @@ import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
 import { createOwnPageTest } from './web/access.ts'
 import { Assets } from './web/assets.ts'
-import { EditorLinks } from './web/editor-links.ts'
+import { createEditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
 import type { ErrorPage } from './web/error-page/error-page.ts'
 import { createPanelLoader } from './web/panels/load-panels.ts'
 import { addRoutes } from './web/routes.ts'
+import { profilerSettings } from './web/settings.ts'
 import { RecentRedirects } from './web/toolbar/recent-redirects.ts'
 import { ToolbarListener } from './web/toolbar/toolbar-listener.ts'
 import { WelcomeListener } from './web/welcome-listener.ts'
@@ -49,6 +50,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
     name: 'profiler',
     isCore: true,
     templates: path.join(packageDirectory, 'templates/profiler'),
+    settings: profilerSettings,
 
     decorate(foundation) {
       const { debugGate, lastResort, redactor } = foundation
@@ -136,7 +138,7 @@ const earlyCollectors: readonly string[] = ['request', 'events', 'logger', 'exce
 function addErrorPage(app: Application, recording: Recording, assets: Assets): void {
   const { profiler } = recording
   const early = recording.collectorsOf(earlyCollectors)
-  const editor = new EditorLinks({ ...app.config, directory: app.directory })
+  const editor = createEditorLinks(app)
   const collect = (trace: Trace) => collectData(trace, early, app.redactor)
   const parts = { ...app, profiler, assets, editor, collect }
   let loaded: Promise<ErrorPage> | undefined

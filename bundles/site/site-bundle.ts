@@ -1,8 +1,10 @@
 import { type Application, type Bundle, type Controller, currentRequest, defineController, Response } from 'sinfonietta'
+import { siteSettings } from './settings.ts'
 
 /** The public website: two pages. */
 export const siteBundle: Bundle = {
   name: 'site',
+  settings: siteSettings,
   register(app) {
     app.routes.add({
       name: 'star_photo_booth',

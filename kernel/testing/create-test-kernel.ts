@@ -1,4 +1,5 @@
-import { parseConfig } from '../../lib/env/config.ts'
+import { readConfig } from '../../lib/env/config.ts'
+import { Settings } from '../../lib/env/settings.ts'
 import type { EventDispatcher } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 import { createLogger } from '../../lib/log/create-logger.ts'
@@ -11,7 +12,7 @@ import { TestClient, type TestClientOptions } from './client.ts'
 /** The options of a kernel for tests. */
 export interface TestKernelOptions {
   readonly bundles: readonly Bundle[]
-  /** Settings in addition to the defaults of a development environment. */
+  /** Texts of settings, also of the bundles, in addition to the defaults of a development environment. */
   readonly variables?: Readonly<Record<string, string>>
   /** The directory of the application; the working directory by default. It may be empty: the package has its own files. */
   readonly directory?: string
@@ -35,14 +36,16 @@ export interface TestKernel {
 export async function createTestKernel(options: TestKernelOptions): Promise<TestKernel> {
   const { bundles, directory = process.cwd(), dispatcher, variables } = options
   const records: LogRecord[] = []
-  const settings = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }
-  const config = parseConfig(settings)
-  const redactor = new Redactor(settings)
+  const texts = { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough', ...variables }
+  const settings = new Settings({ variables: texts })
+  const config = readConfig(settings)
+  const redactor = new Redactor(texts)
   const stream = { write: () => true }
   const logger = createLogger({ level: 'debug', format: 'json', stream, redactor })
   logger.observe(record => records.push(record))
-  const all = dispatcher === undefined ? bundles : [createDispatcherBundle(dispatcher), ...bundles]
-  const kernel = await Kernel.boot({ config, directory, bundles: all, logger, redactor })
+  const test = dispatcher === undefined ? [] : [createDispatcherBundle(dispatcher)]
+  const all = [...test, ...bundles]
+  const kernel = await Kernel.boot({ settings, config, directory, bundles: all, logger, redactor })
   const trustedProxies = new TrustedProxies(config.trustedProxies, config.trustedHeaders)
   const createClient = (client: TestClientOptions = {}) =>
     new TestClient(kernel.app.kernel, { trustedProxies, ...client })

@@ -1,14 +1,20 @@
 import { readFileSync } from 'node:fs'
-import { parse, safeParse } from 'valibot'
-import { defaultTrustedHeaders, type TrustableHeader } from '../http/trusted-proxies.ts'
-import type { Logger, LogLevel } from '../log/logger.ts'
-import { suggestNames } from '../text/nearest-names.ts'
-import type { Environment } from './dotenv.ts'
-import type { PathMapping } from './editor.ts'
+import { parseHost } from '../http/host.ts'
+import {
+  createAddressList,
+  defaultTrustedHeaders,
+  privateRangesNames,
+  type TrustableHeader,
+  trustableHeaders,
+} from '../http/trusted-proxies.ts'
+import { type LogLevel, logLevels } from '../log/logger.ts'
+import { asFlag, asListOf, asOneOf, type Conversion } from '../text/conversion.ts'
+import { type BundleSettings, defineSettings } from './define-settings.ts'
+import { type Environment, environments } from './dotenv.ts'
 import { CONFIG_INVALID } from './errors.ts'
-import { createSettingsSchema, type Settings, shippedSecret } from './settings.ts'
+import { kernelName, type Settings } from './settings.ts'
 
-/** The configuration from the environment. A setting that is not set or empty is `undefined` or an empty list. */
+/** The kernel's own settings. A list that is not set is empty. */
 export interface Config {
   readonly environment: Environment
   /** Whether details of errors may be shown. `NODE_ENV=production` always means no. */
@@ -29,87 +35,168 @@ export interface Config {
   readonly debugKey: string | undefined
   /** The least level that is logged. */
   readonly logLevel: LogLevel
-  /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
-  readonly editorUrl: string | undefined
-  /** The folders that have another path for the editor than for the process. */
-  readonly editorPaths: readonly PathMapping[]
-  /** Whether the profiler serves coding agents (MCP) at `/_profiler/mcp`. */
-  readonly isMcpOn: boolean
-  /** Whether coding agents may replay requests there. */
-  readonly isMcpReplayOn: boolean
-  readonly databaseUrl: string | undefined
-  readonly mailerDsn: string | undefined
-  /** Set together with {@link Config.recaptcha3Secret}, or not at all. */
-  readonly recaptcha3Key: string | undefined
-  readonly recaptcha3Secret: string | undefined
-  readonly adminStatusToken: string | undefined
-  /** The names of the variables whose values come from `.env` files. */
-  readonly dotenvNames: readonly string[]
 }
+
+/** The `APP_SECRET` of the `.env` file in the repository. It is public: only for development. */
+export const shippedSecret = 'shipped-for-development-only-never-for-production'
 
 /**
- * Parses the configuration from environment variables; `dotenvNames` are those that come from `.env` files.
- *
- * @throws CONFIG_INVALID with a line for every mistake, without the values of secrets
+ * Declares and reads the kernel's own settings. A setting with a mistake has a provisional value, with which bundles can
+ * be loaded, so that {@link Settings.check} reports mistakes in their settings, too.
  */
-export function parseConfig(
-  variables: Readonly<Record<string, string | undefined>>,
-  dotenvNames: readonly string[] = [],
-): Config {
-  const result = safeParse(createSettingsSchema(), variables)
-  if (result.success) return toConfig(result.output, dotenvNames)
-  const mistakes = result.issues.map(issue => `  ${issue.path?.[0].key} ${issue.message}`)
-  throw new CONFIG_INVALID([mistakes.join('\n')])
-}
-
-function toConfig(settings: Settings, dotenvNames: readonly string[]): Config {
-  const environment = settings.APP_ENV || 'dev'
+export function readConfig(settings: Settings): Config {
+  // The defaults of other settings depend on these two.
+  const environment = asEnvironment.convert(settings.textOf('APP_ENV') ?? 'dev') ?? 'prod'
+  const isProduction = settings.textOf('NODE_ENV') === 'production'
+  const isSecretOwn = settings.textOf('APP_ENV') === 'prod'
+  const values = settings.declare(kernelName, createKernelSettings({ environment, isProduction, isSecretOwn }))
   return Object.freeze({
     environment,
-    isDebug: settings.NODE_ENV !== 'production' && (settings.APP_DEBUG ?? environment !== 'prod'),
-    secret: settings.APP_SECRET,
-    hosts: Object.freeze(settings.APP_HOSTS),
-    trustedProxies: Object.freeze(settings.TRUSTED_PROXIES),
-    trustedHeaders: Object.freeze(
-      settings.TRUSTED_HEADERS.length === 0 ? [...defaultTrustedHeaders] : settings.TRUSTED_HEADERS,
-    ),
-    debugAllowedIps: Object.freeze(settings.DEBUG_ALLOWED_IPS),
-    debugAllowedUsers: Object.freeze(settings.DEBUG_ALLOWED_USERS),
-    debugKey: settings.DEBUG_KEY || undefined,
-    logLevel: settings.LOG_LEVEL || (environment === 'dev' ? 'debug' : 'warning'),
-    editorUrl: settings.EDITOR_URL || undefined,
-    editorPaths: Object.freeze(settings.EDITOR_PATHS),
-    isMcpOn: settings.PROFILER_MCP ?? false,
-    isMcpReplayOn: settings.PROFILER_MCP_REPLAY ?? false,
-    databaseUrl: settings.DATABASE_URL || undefined,
-    mailerDsn: settings.MAILER_DSN || undefined,
-    recaptcha3Key: settings.RECAPTCHA3_KEY || undefined,
-    recaptcha3Secret: settings.RECAPTCHA3_SECRET || undefined,
-    adminStatusToken: settings.ADMIN_STATUS_TOKEN || undefined,
-    dotenvNames: Object.freeze([...dotenvNames]),
+    isDebug: !isProduction && (values.APP_DEBUG ?? false),
+    secret: values.APP_SECRET ?? '',
+    hosts: values.APP_HOSTS ?? none,
+    trustedProxies: values.TRUSTED_PROXIES ?? none,
+    trustedHeaders: values.TRUSTED_HEADERS ?? none,
+    debugAllowedIps: values.DEBUG_ALLOWED_IPS ?? none,
+    debugAllowedUsers: values.DEBUG_ALLOWED_USERS ?? none,
+    debugKey: values.DEBUG_KEY,
+    logLevel: values.LOG_LEVEL ?? 'warning',
   })
 }
 
-/** A variable of a `.env` file that is not a setting. */
-interface UnknownSetting {
-  readonly name: string
-  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
-  readonly suggestion: string
+const none: readonly never[] = Object.freeze([])
+const asEnvironment = asOneOf(...environments)
+
+/** The values of the kernel's own settings. */
+interface KernelSettings {
+  readonly NODE_ENV: string | undefined
+  readonly APP_ENV: Environment
+  readonly APP_DEBUG: boolean
+  readonly APP_SECRET: string
+  readonly APP_HOSTS: readonly string[]
+  readonly TRUSTED_PROXIES: readonly string[]
+  readonly TRUSTED_HEADERS: readonly TrustableHeader[]
+  readonly DEBUG_ALLOWED_IPS: readonly string[]
+  readonly DEBUG_ALLOWED_USERS: readonly string[]
+  readonly DEBUG_KEY: string | undefined
+  readonly LOG_LEVEL: LogLevel
 }
 
-/** Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error. */
-export function warnOfUnknownSettings(dotenvNames: readonly string[], logger: Pick<Logger, 'warning'>): void {
-  for (const { name, suggestion } of findUnknownSettings(dotenvNames)) {
-    logger.warning('A .env file sets {name}, but there is no setting of this name{suggestion}.', { name, suggestion })
+/** The conditions that the kernel's own settings depend on. */
+interface KernelConditions {
+  readonly environment: Environment
+  /** Whether `NODE_ENV` is `production`. */
+  readonly isProduction: boolean
+  /** Whether the secret must not be the shipped one. */
+  readonly isSecretOwn: boolean
+}
+
+function createKernelSettings(conditions: KernelConditions): BundleSettings<KernelSettings> {
+  const { environment, isProduction, isSecretOwn } = conditions
+  return defineSettings({
+    NODE_ENV: { help: 'production turns debug off, independent of other settings', default: undefined },
+    APP_ENV: {
+      help: 'the environment: dev is for your own machine, prod for all others',
+      schema: asEnvironment,
+      default: 'dev',
+    },
+    APP_DEBUG: {
+      help: 'shows details of errors; the profiler and all debug output also need APP_ENV=dev',
+      schema: asFlag,
+      default: environment !== 'prod' && !isProduction,
+    },
+    APP_SECRET: {
+      help: 'for signatures and encryption by bundles',
+      schema: createSecretConversion(isSecretOwn),
+      secret: true,
+    },
+    APP_HOSTS: {
+      help: 'the host names of the application, such as example.org,*.example.org',
+      schema: asListOf(asHostPattern),
+      default: none,
+    },
+    TRUSTED_PROXIES: {
+      help: 'proxies that may name the address, scheme, host and port of a client',
+      schema: asListOf(asProxy),
+      default: none,
+    },
+    TRUSTED_HEADERS: {
+      help: 'the headers that these proxies write',
+      schema: asListOf(asTrustableHeader),
+      default: Object.freeze([...defaultTrustedHeaders]),
+    },
+    DEBUG_ALLOWED_IPS: {
+      help: 'addresses of clients that see debug output, in addition to this machine',
+      schema: asListOf(asAddress),
+      default: none,
+    },
+    DEBUG_ALLOWED_USERS: {
+      help: "users whose programs on this machine see debug output, in addition to the server's own user (Linux)",
+      schema: asListOf(asUser),
+      default: none,
+    },
+    DEBUG_KEY: {
+      help: 'a secret that clients must show to see debug output',
+      schema: asDebugKey,
+      default: undefined,
+      secret: true,
+    },
+    LOG_LEVEL: {
+      help: 'the lowest level that is logged',
+      schema: asOneOf(...logLevels),
+      default: environment === 'dev' ? 'debug' : 'warning',
+    },
+  })
+}
+
+function createSecretConversion(isOwn: boolean): Conversion<string> {
+  return {
+    expected: isOwn
+      ? 'a secret of its own with at least 32 random characters; the one of the shipped .env is public'
+      : 'a text of at least 32 random characters',
+    convert: text => (text.length >= 32 && !(isOwn && text === shippedSecret) ? text : undefined),
   }
 }
 
-/** Finds variables in `.env` files that are not settings. The process has many variables for other programs. */
-function findUnknownSettings(dotenvNames: readonly string[]): UnknownSetting[] {
-  // The output of the schema has all settings, also those that are not set.
-  const settingNames = Object.keys(parse(createSettingsSchema(), { APP_SECRET: shippedSecret }))
-  const unknown = dotenvNames.filter(name => !settingNames.includes(name))
-  return unknown.map(name => ({ name, suggestion: suggestNames(name, settingNames) }))
+const asHostPattern: Conversion<string> = {
+  expected: 'a host name such as example.org or *.example.org',
+  convert(text) {
+    const host = parseHost(text.replace(/^\*\./, ''))
+    const isName = host !== undefined && host.port === undefined && !text.endsWith('.') && !text.endsWith(':')
+    return isName ? text.toLowerCase() : undefined
+  },
+}
+
+const asAddress: Conversion<string> = {
+  expected: 'an IP address or a subnet such as 10.0.0.0/8',
+  convert(text) {
+    try {
+      createAddressList([text])
+      return text
+    } catch {
+      return undefined
+    }
+  },
+}
+
+const asProxy: Conversion<string> = {
+  expected: 'an IP address, a subnet such as 10.0.0.0/8, or private_ranges',
+  convert: text => (privateRangesNames.includes(text) ? text : asAddress.convert(text)),
+}
+
+const asTrustableHeader: Conversion<TrustableHeader> = {
+  expected: `one of ${trustableHeaders.join(', ')}`,
+  convert: text => trustableHeaders.find(header => header === text.toLowerCase()),
+}
+
+const asUser: Conversion<string> = {
+  expected: 'the name or the id of a user, such as www-data or 33',
+  convert: text => (/^[A-Za-z_][\w.-]*\$?$|^\d+$/.test(text) ? text : undefined),
+}
+
+const asDebugKey: Conversion<string> = {
+  expected: 'a text of at least 16 letters, digits or -._~',
+  convert: text => (/^[\w.~-]{16,}$/.test(text) ? text : undefined),
 }
 
 /**

@@ -6,8 +6,8 @@ import { CONFIG_FILE_MALFORMED, CONFIG_FILE_UNREADABLE } from './errors.ts'
 /** The environment of the process, merged with the `.env` files. */
 export interface DotenvResult {
   readonly variables: Readonly<Record<string, string>>
-  /** The names whose values come from a file; all others are regular environment variables. */
-  readonly dotenvNames: readonly string[]
+  /** The file of each variable that comes from a file; all others are regular environment variables. */
+  readonly files: Readonly<Record<string, string>>
 }
 
 /**
@@ -24,24 +24,24 @@ export function readDotenv(
   environment?: string,
 ): DotenvResult {
   const regular = definedOf(environment === undefined ? processEnv : { ...processEnv, APP_ENV: environment })
+  const values: Record<string, string> = {}
   const files: Record<string, string> = {}
-  const read = (name: string) => Object.assign(files, readFile(path.join(directory, name)))
-  const current = () => (regular.APP_ENV ?? files.APP_ENV) || 'dev'
+  const read = (name: string) => {
+    const variables = readFile(path.join(directory, name))
+    Object.assign(values, variables)
+    for (const key of Object.keys(variables)) if (!Object.hasOwn(regular, key)) files[key] = name
+  }
+  const current = () => (regular.APP_ENV ?? values.APP_ENV) || 'dev'
 
   read('.env')
   if (current() !== 'test') read('.env.local')
   const name = current()
-  // Any other name is a mistake, which parseConfig reports. It must not become part of a file name.
+  // Any other name is a mistake, which readConfig reports. It must not become part of a file name.
   if (environments.some(known => known === name)) {
     read(`.env.${name}`)
     read(`.env.${name}.local`)
   }
-  return {
-    variables: { ...files, ...regular },
-    dotenvNames: Object.keys(files)
-      .filter(key => !Object.hasOwn(regular, key))
-      .sort(),
-  }
+  return { variables: { ...values, ...regular }, files }
 }
 
 function definedOf(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -1,206 +1,179 @@
-import {
-  array,
-  check,
-  forward,
-  type GenericSchema,
-  object,
-  optional,
-  partialCheck,
-  picklist,
-  pipe,
-  string,
-  transform,
-} from 'valibot'
-import { parseHost } from '../http/host.ts'
-import {
-  createAddressList,
-  privateRangesNames,
-  type TrustableHeader,
-  trustableHeaders,
-} from '../http/trusted-proxies.ts'
-import { type LogLevel, logLevels } from '../log/logger.ts'
-import { type Environment, environments } from './dotenv.ts'
-import { editorNames, isEditorUrl, type PathMapping, parseEditorUrl, parsePathMapping } from './editor.ts'
+import type { Logger } from '../log/logger.ts'
+import { isSecretName, mask } from '../redact/secret-names.ts'
+import { suggestNames } from '../text/nearest-names.ts'
+import type { BundleSettings, Setting } from './define-settings.ts'
+import { CONFIG_INVALID, CONFIG_SETTING_MALFORMED, CONFIG_SETTING_TAKEN, CONFIG_SETTINGS_UNDECLARED } from './errors.ts'
+import { readSetting } from './read-setting.ts'
 
-/** The `APP_SECRET` of the `.env` file in the repository. It is public: only for development. */
-export const shippedSecret = 'shipped-for-development-only-never-for-production'
-
-/** The settings by the names of their environment variables. A setting that is not set is empty. */
-export interface Settings {
-  readonly NODE_ENV: string
-  readonly APP_ENV: Environment | ''
-  readonly APP_DEBUG: boolean | undefined
-  readonly APP_SECRET: string
-  readonly APP_HOSTS: readonly string[]
-  readonly TRUSTED_PROXIES: readonly string[]
-  readonly TRUSTED_HEADERS: readonly TrustableHeader[]
-  readonly DEBUG_ALLOWED_IPS: readonly string[]
-  readonly DEBUG_ALLOWED_USERS: readonly string[]
-  readonly DEBUG_KEY: string
-  readonly LOG_LEVEL: LogLevel | ''
-  readonly EDITOR_URL: string
-  readonly EDITOR_PATHS: readonly PathMapping[]
-  readonly PROFILER_MCP: boolean | undefined
-  readonly PROFILER_MCP_REPLAY: boolean | undefined
-  readonly DATABASE_URL: string
-  readonly MAILER_DSN: string
-  readonly RECAPTCHA3_KEY: string
-  readonly RECAPTCHA3_SECRET: string
-  readonly ADMIN_STATUS_TOKEN: string
+/** The variables that settings are read from. */
+export interface SettingSources {
+  /** Texts by name. An empty text counts as missing. */
+  readonly variables: Readonly<Record<string, string | undefined>>
+  /** The names of `.env` files, by the variables that come from them. All other variables are of the process. */
+  readonly files?: Readonly<Record<string, string>>
 }
 
-/** Creates the schema of the settings. Its messages follow the name of a setting and contain no secret. */
-export function createSettingsSchema(): GenericSchema<unknown, Settings> {
-  const setting = optional(string(), '')
-  const oneOf = <const option extends string>(options: readonly option[]) =>
-    optional(
-      picklist(['', ...options], issue => `${quote(issue.input)} is not one of ${options.join(', ')}.`),
-      '',
-    )
-  const listOf = (isEntry: (entry: string) => boolean, expected: string) =>
-    pipe(
-      setting,
-      transform(parseList),
-      array(
-        pipe(
-          string(),
-          check(isEntry, issue => `${quote(issue.input)} is not ${expected}.`),
-        ),
-      ),
-    )
-  const flag = pipe(
-    setting,
-    check(isFlag, issue => `${quote(issue.input)} is neither 1, true, yes, on nor 0, false, no, off.`),
-    transform(parseFlag),
-  )
-  const addresses = listOf(isAddress, 'an IP address or a subnet such as 10.0.0.0/8')
-
-  return pipe(
-    object({
-      NODE_ENV: setting,
-      APP_ENV: oneOf(environments),
-      APP_DEBUG: flag,
-      APP_SECRET: pipe(
-        setting,
-        check(value => value.length >= 32, 'is not set, or too short; it needs at least 32 random characters.'),
-      ),
-      APP_HOSTS: pipe(
-        listOf(isHostPattern, 'a host name such as example.org or *.example.org'),
-        transform(hosts => hosts.map(host => host.toLowerCase())),
-      ),
-      TRUSTED_PROXIES: listOf(
-        entry => privateRangesNames.includes(entry) || isAddress(entry),
-        'an IP address, a subnet such as 10.0.0.0/8, or private_ranges',
-      ),
-      TRUSTED_HEADERS: pipe(
-        listOf(entry => findTrustable(entry) !== undefined, `one of ${trustableHeaders.join(', ')}`),
-        transform(entries => entries.map(findTrustable).filter(header => header !== undefined)),
-      ),
-      DEBUG_ALLOWED_IPS: addresses,
-      DEBUG_ALLOWED_USERS: listOf(
-        entry => /^[A-Za-z_][\w.-]*\$?$|^\d+$/.test(entry),
-        'the name or the id of a user, such as www-data or 33',
-      ),
-      DEBUG_KEY: pipe(
-        setting,
-        check(
-          value => value === '' || /^[\w.~-]{16,}$/.test(value),
-          'needs at least 16 letters, digits or -._~, or none.',
-        ),
-      ),
-      LOG_LEVEL: oneOf(logLevels),
-      EDITOR_URL: pipe(
-        setting,
-        check(
-          isEditorUrl,
-          issue =>
-            `${quote(issue.input)} is neither ${editorNames.join(', ')} nor a link such as editor://open?file={file}&line={line}.`,
-        ),
-        transform(parseEditorUrl),
-      ),
-      EDITOR_PATHS: pipe(
-        listOf(entry => parsePathMapping(entry) !== undefined, 'a pair of folders such as /srv/app=/home/me/app'),
-        transform(entries => entries.map(parsePathMapping).filter(mapping => mapping !== undefined)),
-      ),
-      PROFILER_MCP: flag,
-      PROFILER_MCP_REPLAY: flag,
-      DATABASE_URL: pipe(
-        setting,
-        check(isUrl, 'is not a URL; it reads like postgres://user:password@localhost/name, or is empty.'),
-      ),
-      MAILER_DSN: pipe(
-        setting,
-        check(isUrl, 'is not a DSN; it reads like smtp://user:password@localhost:25 or null://null, or is empty.'),
-      ),
-      RECAPTCHA3_KEY: setting,
-      RECAPTCHA3_SECRET: setting,
-      ADMIN_STATUS_TOKEN: pipe(
-        setting,
-        check(value => value === '' || value.length >= 16, 'is too short; it needs at least 16 characters, or none.'),
-      ),
-    }),
-    forward(
-      partialCheck(
-        [['APP_ENV'], ['APP_SECRET']],
-        settings => settings.APP_ENV !== 'prod' || settings.APP_SECRET !== shippedSecret,
-        'is the public one of the shipped .env; production needs a secret of its own.',
-      ),
-      ['APP_SECRET'],
-    ),
-    forward(
-      partialCheck(
-        [['RECAPTCHA3_KEY'], ['RECAPTCHA3_SECRET']],
-        settings => (settings.RECAPTCHA3_KEY === '') === (settings.RECAPTCHA3_SECRET === ''),
-        'is set without RECAPTCHA3_SECRET, or the other way round; set both or none.',
-      ),
-      ['RECAPTCHA3_KEY'],
-    ),
-  )
+/** A declared setting, for people. */
+export interface ListedSetting {
+  readonly name: string
+  /** The name of the bundle; `kernel` for the kernel's own settings. */
+  readonly bundle: string
+  /** The value in force, or the text of the variable if it is wrong. Only values of secret settings are masked. */
+  readonly value: string
+  /** `environment`, the name of a `.env` file, or `default`. */
+  readonly from: string
+  readonly isSecret: boolean
+  readonly help: string
 }
 
-function quote(value: unknown): string {
-  return JSON.stringify(value)
+interface DeclaredSetting {
+  readonly bundle: string
+  readonly setting: Setting
+  readonly isSecret: boolean
+  readonly value: unknown
 }
 
-function parseList(text: string): string[] {
-  return text
-    .split(',')
-    .map(entry => entry.trim())
-    .filter(entry => entry !== '')
-}
+/** The settings of an application: those of the kernel and of all bundles, with their values and mistakes. */
+export class Settings {
+  readonly #variables: SettingSources['variables']
+  readonly #files: Readonly<Record<string, string>>
+  readonly #declared = new Map<string, DeclaredSetting>()
+  readonly #values = new Map<BundleSettings, unknown>()
+  readonly #mistakes: string[] = []
 
-const flags: ReadonlyMap<string, boolean | undefined> = new Map([
-  ...['1', 'true', 'yes', 'on'].map(word => [word, true] as const),
-  ...['0', 'false', 'no', 'off'].map(word => [word, false] as const),
-  ['', undefined],
-])
+  constructor({ variables, files = {} }: SettingSources) {
+    this.#variables = variables
+    this.#files = files
+  }
 
-function isFlag(text: string): boolean {
-  return flags.has(text.toLowerCase())
-}
+  /**
+   * Declares the settings of a bundle and reads their values. The result has the values of settings without mistakes;
+   * {@link Settings.check} reports the mistakes. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   */
+  declare<values>(bundle: string, settings: BundleSettings<values>): Partial<values> {
+    const values: Record<string, unknown> = {}
+    const mistakes: string[] = []
+    for (const [name, setting] of entriesOf(settings)) {
+      const isSecret = setting.secret ?? isSecretName(name)
+      const { mistakes: found = [], value } = readSetting(setting, this.textOf(name), isSecret)
+      this.#add(name, { bundle, setting, isSecret, value })
+      if (found.length === 0) values[name] = value
+      mistakes.push(...found.map(mistake => `${name} ${mistake}`))
+    }
+    // Without a mistake, all values are there.
+    if (mistakes.length === 0) mistakes.push(...this.#compare(settings, values as values))
+    this.#mistakes.push(...mistakes)
+    this.#values.set(settings, Object.freeze(values))
+    return values as Partial<values>
+  }
 
-function parseFlag(text: string): boolean | undefined {
-  return flags.get(text.toLowerCase())
-}
+  /** Reports the mistakes of all declared settings at once, without the values of secrets. @throws CONFIG_INVALID */
+  check(): void {
+    if (this.#mistakes.length > 0) throw new CONFIG_INVALID([this.#mistakes.map(each => `  ${each}`).join('\n')])
+  }
 
-function isHostPattern(pattern: string): boolean {
-  const host = parseHost(pattern.replace(/^\*\./, ''))
-  return host !== undefined && host.port === undefined && !pattern.endsWith('.') && !pattern.endsWith(':')
-}
+  /** The values of the settings that a bundle has declared. @throws CONFIG_SETTINGS_UNDECLARED */
+  of<values>(settings: BundleSettings<values>): values {
+    if (!this.#values.has(settings)) {
+      throw new CONFIG_SETTINGS_UNDECLARED([
+        entriesOf(settings)
+          .map(([name]) => name)
+          .join(', '),
+      ])
+    }
+    // A kernel boots without mistakes only, and then the values of a declaration have its type.
+    return this.#values.get(settings) as values
+  }
 
-function isAddress(entry: string): boolean {
-  try {
-    createAddressList([entry])
-    return true
-  } catch {
-    return false
+  /** All declared settings, first those of the kernel. */
+  list(): ListedSetting[] {
+    return [...this.#declared].map(([name, { bundle, isSecret, setting, value }]) => {
+      const text = this.textOf(name)
+      const shown = toText(value) ?? text ?? ''
+      const from = text === undefined ? 'default' : (this.#files[name] ?? 'environment')
+      return { name, bundle, value: isSecret && shown !== '' ? mask : shown, from, isSecret, help: setting.help }
+    })
+  }
+
+  /** The text of a variable; `undefined` if it is missing or empty. */
+  textOf(name: string): string | undefined {
+    return this.#variables[name] || undefined
+  }
+
+  /** The variables of `.env` files, and the file of each. */
+  get files(): Readonly<Record<string, string>> {
+    return this.#files
+  }
+
+  #add(name: string, declared: DeclaredSetting): void {
+    if (!/^[A-Z][A-Z\d_]*$/.test(name)) throw new CONFIG_SETTING_MALFORMED([declared.bundle, name])
+    const other = this.#declared.get(name)
+    if (other !== undefined) throw new CONFIG_SETTING_TAKEN([name, describeOwner(other), describeOwner(declared)])
+    this.#declared.set(name, declared)
+  }
+
+  #compare<values>(settings: BundleSettings<values>, values: values): string[] {
+    const mistakes = Object.entries<string | undefined>(settings.check(values))
+    return mistakes.flatMap(([name, mistake]) => (mistake === undefined ? [] : `${name} ${this.#hideSecrets(mistake)}`))
+  }
+
+  /** The message of a bundle may contain a value. */
+  #hideSecrets(message: string): string {
+    const secrets = [...this.#declared].flatMap(([name, { isSecret }]) => (isSecret ? (this.textOf(name) ?? []) : []))
+    return secrets.reduce((text, secret) => text.replaceAll(secret, mask), message)
   }
 }
 
-function findTrustable(entry: string): TrustableHeader | undefined {
-  return trustableHeaders.find(header => header === entry.toLowerCase())
+/** The name of the kernel among the names of bundles in {@link ListedSetting}. */
+export const kernelName = 'kernel'
+
+/** A variable of a `.env` file that is not a setting. */
+interface UnknownSetting {
+  readonly name: string
+  readonly file: string
 }
 
-function isUrl(text: string): boolean {
-  return text === '' || (/^[a-z][a-z\d+.-]*:\/\/./i.test(text) && URL.canParse(text))
+/** Finds variables in `.env` files that are not settings. The process has many variables for other programs. */
+export function findUnknownSettings(settings: Settings): UnknownSetting[] {
+  const known = new Set(settings.list().map(({ name }) => name))
+  const unknown = Object.entries(settings.files).filter(
+    ([name]) => !known.has(name) && settings.textOf(name) !== undefined,
+  )
+  return unknown.map(([name, file]) => ({ name, file }))
+}
+
+/**
+ * Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error.
+ * `others` are the settings of a bundle that does not run. They are no mistake.
+ */
+export function warnOfUnknownSettings(
+  settings: Settings,
+  others: BundleSettings,
+  logger: Pick<Logger, 'warning'>,
+): void {
+  const names = [...settings.list().map(({ name }) => name), ...entriesOf(others).map(([name]) => name)]
+  for (const { file, name } of findUnknownSettings(settings)) {
+    if (names.includes(name)) continue
+    const message = 'The file {file} sets {name}, but there is no setting of this name{suggestion}.'
+    logger.warning(message, { file, name, suggestion: suggestNames(name, names) })
+  }
+}
+
+/** Only defineSettings() makes such an object: each of its properties is a setting. */
+function entriesOf(settings: BundleSettings): [name: string, setting: Setting][] {
+  return Object.entries(settings.definitions)
+}
+
+function describeOwner({ bundle }: DeclaredSetting): string {
+  return bundle === kernelName ? 'the kernel' : `the bundle "${bundle}"`
+}
+
+/** The text of a simple value, or of a list of these. */
+function toText(value: unknown): string | undefined {
+  if (Array.isArray(value)) {
+    const texts = value.map(toText)
+    return texts.includes(undefined) ? undefined : texts.join(', ')
+  }
+  if (typeof value === 'boolean') return value ? 'on' : 'off'
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }

@@ -8,24 +8,8 @@ import { isSecretName, mask, type NameTest } from './secret-names.ts'
 /** Environment variables by name. */
 export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
-/** The environment variables whose values may be seen: public settings, the time zone and the language. */
-const shownVariables: readonly string[] = [
-  'APP_ENV',
-  'APP_DEBUG',
-  'NODE_ENV',
-  'LOG_LEVEL',
-  'APP_HOSTS',
-  'TRUSTED_PROXIES',
-  'TRUSTED_HEADERS',
-  'DEBUG_ALLOWED_IPS',
-  'DEBUG_ALLOWED_USERS',
-  'EDITOR_URL',
-  'EDITOR_PATHS',
-  'PROFILER_MCP',
-  'PROFILER_MCP_REPLAY',
-  'TZ',
-  'LANG',
-]
+/** Environment variables that are not settings, and whose values may be seen: the time zone and the language. */
+const shownVariables: readonly string[] = ['TZ', 'LANG']
 
 /** `PWD` reads like a password, but a shell keeps the working directory there. */
 const workingDirectories: ReadonlySet<string> = new Set(['PWD', 'OLDPWD'])
@@ -45,21 +29,35 @@ const separator = /[=@:%]/
  * A variable is secret if its name is secret (`APP_SECRET`, `MAILER_DSN`) or its value contains a secret (a
  * `DATABASE_URL` with a password). Other values, such as those of `PATH` and `APP_HOSTS`, occur in ordinary texts: masking
  * them there would make every stack and URL unreadable. The same is true of values shorter than 8 characters. The list of
- * {@link Redactor.environment} masks them all, except for variables that are shown.
+ * {@link Redactor.environment} masks them all, except for settings that are not secret.
  */
 export class Redactor {
   readonly #variables: EnvironmentVariables
-  readonly #shown: ReadonlySet<string>
+  readonly #shown = new Set(shownVariables)
+  /** In lower case, without the names that look secret. */
+  readonly #secretNames = new Set<string>()
   #secrets: RegExp | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
   /** Texts without a secret. Most texts have none, and the same ones come with each request. Secrets are not kept. */
-  readonly #harmless = new TextMemo<true>(1000, 256)
+  #harmless = createMemo()
 
-  constructor(variables: EnvironmentVariables = {}, shown: readonly string[] = shownVariables) {
+  constructor(variables: EnvironmentVariables = {}) {
     this.#variables = variables
-    this.#shown = new Set(shown)
     this.#secrets = this.#createPattern()
+  }
+
+  /**
+   * Learns which variables are settings: from now on values of secret settings are masked although their names do not look
+   * secret, and values of other settings are shown in {@link Redactor.environment}.
+   */
+  declare(settings: Iterable<{ readonly name: string; readonly isSecret: boolean }>): void {
+    for (const { name, isSecret } of settings) {
+      if (!isSecret) this.#shown.add(name)
+      else if (!isSecretName(name)) this.#secretNames.add(name.toLowerCase())
+    }
+    this.#secrets = this.#createPattern()
+    this.#harmless = createMemo()
   }
 
   /**
@@ -72,7 +70,7 @@ export class Redactor {
   }
 
   /** Whether the value under a name is a secret. */
-  readonly isSecret: NameTest = name => isSecretName(name) && !this.#isRevealed(name)
+  readonly isSecret: NameTest = name => (isSecretName(name) || this.#isDeclaredSecret(name)) && !this.#isRevealed(name)
 
   /** Adds a function that masks more in every text, such as the paths of routes. It runs for each text, so it must be fast. */
   add(maskMore: (text: string) => string): void {
@@ -137,6 +135,10 @@ export class Redactor {
     return this.#shown.has(name) || this.#isRevealed(name)
   }
 
+  #isDeclaredSecret(name: string): boolean {
+    return this.#secretNames.size > 0 && this.#secretNames.has(name.toLowerCase())
+  }
+
   #isRevealed(name: string): boolean {
     if (this.#revealed.size === 0) return false
     const [last = name] = /[^[\]]+(?=\]*$)/.exec(name) ?? []
@@ -148,11 +150,17 @@ export class Redactor {
   }
 
   #secretsOf(name: string, value = ''): string[] {
+    if (this.#isRevealed(name)) return []
     const passwords = passwordOf(value)
-    const isSecret = isSecretName(name) && !workingDirectories.has(name)
-    if (this.#isShown(name) || (!isSecret && passwords.length === 0 && maskText(value) === value)) return []
-    return [value, ...passwords]
+    // The value of a public setting may be shown, but not a password in it.
+    if (this.#shown.has(name)) return passwords
+    const isSecret = this.isSecret(name) && !workingDirectories.has(name)
+    return isSecret || passwords.length > 0 || maskText(value) !== value ? [value, ...passwords] : []
   }
+}
+
+function createMemo(): TextMemo<true> {
+  return new TextMemo<true>(1000, 256)
 }
 
 /** The password of a URL such as `smtp://user:password@host`, as it is written and percent-decoded. */

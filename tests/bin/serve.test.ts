@@ -128,7 +128,10 @@ t.test('mistakes in the configuration are listed without a stack', async t => {
 t.test('production does not start with the secret of the repository', async t => {
   const { code, output } = await fail(t, ['--env=prod'])
   t.equal(code, 1)
-  t.match(output, /^The configuration has mistakes:\n {2}APP_SECRET is the public one of the shipped .*\n$/)
+  t.match(
+    output,
+    /^The configuration has mistakes:\n {2}APP_SECRET is not a secret of its own .*; the one of the shipped \.env is public\.\n$/,
+  )
 })
 
 t.test('an unforeseen error is shown with its stack and its cause', async t => {

@@ -68,7 +68,9 @@ async function shows(isShown: (page: string) => boolean): Promise<void> {
 t.test('it compiles, and prints its warnings when it serves for the first time', async t => {
   await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\nThe site has ended .*: waiting for a change/)
   writeFileSync(inCopy('.env.local'), 'APP_HOST=example.org\n')
-  await site.until(/A \.env file sets APP_HOST, but there is no setting of this name; the nearest is "APP_HOSTS"\./)
+  await site.until(
+    /The file \.env\.local sets APP_HOST, but there is no setting of this name; the nearest is "APP_HOSTS"\./,
+  )
   url = await site.url()
   await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
@@ -226,7 +228,9 @@ t.test('after mistakes in the configuration the supervisor waits for a change', 
 
 t.test('texts that depend on the settings are printed again when these change', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_HOTS=example.org\nDEBUG_KEY=0123456789abcdef\n')
-  await site.until(/A \.env file sets APP_HOTS, but there is no setting of this name; the nearest is "APP_HOSTS"\./)
+  await site.until(
+    /The file \.env\.local sets APP_HOTS, but there is no setting of this name; the nearest is "APP_HOSTS"\./,
+  )
   url = await site.url()
   await site.until(/ that have the key\. Open this once in your browser:\n\S+\/_debug\?key=0123456789abcdef\n/)
   rmSync(inCopy('.env.local'))

@@ -5,10 +5,13 @@ import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { silentLogger } from '#kernel/testing/event-factories.ts'
-import { parseConfig } from '#lib/env/config.ts'
+import { readConfig } from '#lib/env/config.ts'
+import { defineSettings } from '#lib/env/define-settings.ts'
 import { CONFIG_INVALID } from '#lib/env/errors.ts'
+import { Settings } from '#lib/env/settings.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
+import { asInteger } from '#lib/text/conversion.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {
@@ -145,10 +148,51 @@ t.test('templates and assets of a bundle: in its own folders, or in those of the
   })
 })
 
+t.test('bundles read their settings, and a kernel with wrong settings does not boot', async t => {
+  const librarySettings = defineSettings({
+    LIBRARY_PAGE_SIZE: { help: 'books on a page', schema: asInteger, default: 20 },
+    LIBRARY_LICENCE: { help: 'the licence', default: undefined, secret: true },
+  })
+  const sizes: number[] = []
+  const library: Bundle = {
+    name: 'library',
+    settings: librarySettings,
+    decorate(foundation) {
+      sizes.push(foundation.settings.of(librarySettings).LIBRARY_PAGE_SIZE)
+      return foundation
+    },
+    register({ settings }) {
+      sizes.push(settings.of(librarySettings).LIBRARY_PAGE_SIZE)
+    },
+  }
+  const variables = { LIBRARY_PAGE_SIZE: '3', LIBRARY_LICENCE: 'Xk7-Canary-9' }
+  const { app, close, records } = await createTestKernel({ bundles: [library], variables, directory: t.testdir({}) })
+  t.strictSame(sizes, [3, 3])
+  app.logger.info('The licence is Xk7-Canary-9.', { LIBRARY_LICENCE: 'other', size: 3 })
+  t.match(records, [{ message: 'The licence is ******.', context: { LIBRARY_LICENCE: '******', size: 3 } }])
+  t.match(app.redactor.environment(), { LIBRARY_PAGE_SIZE: '3', LIBRARY_LICENCE: '******' })
+  await close()
+
+  const wrong = { LOG_LEVEL: 'loud', LIBRARY_PAGE_SIZE: 'ten' }
+  await t.rejects(createTestKernel({ bundles: [library], variables: wrong }), {
+    code: 'CONFIG_INVALID',
+    message: /^ {2}LOG_LEVEL "loud" .*\n {2}LIBRARY_PAGE_SIZE "ten" is not an integer\.$/m,
+  })
+  await t.rejects(createTestKernel({ bundles: [library, { ...library, name: 'shop' }] }), {
+    code: 'CONFIG_SETTING_TAKEN',
+    message: /"LIBRARY_PAGE_SIZE" is declared by the bundle "library" and by the bundle "shop"/,
+  })
+  await t.rejects(createTestKernel({ bundles: [{ ...library, settings: undefined }] as unknown as Bundle[] }), {
+    message: /The bundle "library" failed in decorate\(\): No bundle of this application has declared the settings /,
+  })
+})
+
 t.test('a folder for assets that appears later is read with a reload', async t => {
   const directory = t.testdir({})
+  const settings = new Settings({ variables: { APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' } })
   const kernel = await Kernel.boot({
-    config: parseConfig({ APP_ENV: 'dev', APP_SECRET: 'a secret for tests that is long enough' }),
+    settings,
+    config: readConfig(settings),
     directory,
     bundles: [{ name: 'home', register() {} }],
     logger: silentLogger,

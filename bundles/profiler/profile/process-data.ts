@@ -54,6 +54,19 @@ export interface ConfigProcessData {
   readonly debugAllowedIps: readonly string[]
   /** The secret settings by the names of their variables: masked, or empty. */
   readonly secrets: Readonly<Record<string, string>>
+  /** All settings. */
+  readonly settings: readonly StoredSetting[]
+}
+
+/** A setting of the kernel or of a bundle. */
+export interface StoredSetting {
+  readonly name: string
+  /** The text of the variable, or else the default. Secrets are masked. */
+  readonly value: string
+  /** The bundle that declares the setting, or `kernel`. */
+  readonly bundle: string
+  /** `environment`, the name of a `.env` file, or `default`. */
+  readonly from: string
 }
 
 /** The environment of the process. */
@@ -90,6 +103,7 @@ export const configProcessSchema: Schema<ConfigProcessData> = v.object({
   trustedProxies: texts,
   debugAllowedIps: texts,
   secrets: textsByName,
+  settings: list(v.object({ name: text, value: text, bundle: text, from: text })),
 })
 
 export const serverProcessSchema: Schema<ServerProcessData> = v.object({

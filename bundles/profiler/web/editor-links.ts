@@ -1,13 +1,20 @@
-import type { PathMapping } from '../../../lib/env/editor.ts'
+import type { Foundation } from '../../../kernel/bundle.ts'
 import { resolveLocated } from '../../../lib/stack/locate-frame.ts'
+import { type PathMapping, profilerSettings } from './settings.ts'
 
-/** The settings of editor links. */
+/** The options of editor links. */
 interface EditorOptions {
   /** An address with `{file}`, `{line}` and `{column}`; without it there are no links. */
   readonly editorUrl?: string | undefined
   readonly editorPaths?: readonly PathMapping[]
   /** The directory of the application: relative names of files start there. */
   readonly directory: string
+}
+
+/** Creates the links that the settings of the profiler describe. */
+export function createEditorLinks({ directory, settings }: Pick<Foundation, 'directory' | 'settings'>): EditorLinks {
+  const { EDITOR_PATHS, EDITOR_URL } = settings.of(profilerSettings)
+  return new EditorLinks({ editorUrl: EDITOR_URL, editorPaths: EDITOR_PATHS, directory })
 }
 
 /** Creates links that open a file in the editor of the developer. */

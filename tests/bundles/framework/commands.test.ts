@@ -187,27 +187,71 @@ t.test('debug:events lists listeners as they are called, and where they were reg
 
 t.test('debug:config lists settings and their origin, and no secret', async t => {
   const env = { APP_HOSTS: 'a.test,b.test', DATABASE_URL: 'postgres://me:hunter2@localhost/db', NODE_ENV: 'test' }
-  const { code, stdout } = await run('debug:config', { env: { ...env, EDITOR_PATHS: '/srv=/home' } })
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const withProfiler = async () => [createFrameworkBundle(), siteBundle, routedBundle, profiler]
+  const { code, stdout } = await run('debug:config', {
+    env: { ...env, EDITOR_PATHS: '/srv=/home' },
+    load: withProfiler,
+  })
   t.equal(code, 0)
-  t.match(stdout, 'dev, debug on, bundles: framework, site, routed\n')
-  t.match(stdout, /^APP_HOSTS +a\.test, b\.test +environment$/m)
-  t.match(stdout, /^NODE_ENV +test +environment$/m)
-  t.match(stdout, /^DATABASE_URL +\*{6} +environment$/m)
-  t.match(stdout, /^APP_SECRET +\*{6} +\.env files$/m)
-  t.match(stdout, /^ADMIN_STATUS_TOKEN +default$/m)
-  t.match(stdout, /^EDITOR_PATHS +\/srv=\/home +environment$/m)
-  t.notMatch(stdout, /hunter2|shipped/)
+  t.match(stdout, 'dev, debug on, bundles: framework, site, routed, profiler\n')
+  t.match(stdout, /^APP_HOSTS +a\.test, b\.test +environment +kernel +the host names of the application/m)
+  t.match(stdout, /^NODE_ENV +test +environment +kernel /m)
+  t.match(stdout, /^DATABASE_URL +\*{6} +environment +site +the database/m)
+  t.match(stdout, /^APP_SECRET +\*{6} +\.env +kernel /m)
+  t.match(stdout, /^ADMIN_STATUS_TOKEN +default +site /m)
+  t.match(stdout, /^EDITOR_PATHS +\/srv=\/home +environment +profiler /m)
+  t.notMatch(stdout, /hunter2|shipped-for/)
+  const ofSite = JSON.parse((await run('debug:config site --json')).stdout)
+  t.strictSame(
+    ofSite.settings.map(({ bundle, name }: Record<string, string>) => [bundle, name]),
+    ['DATABASE_URL', 'MAILER_DSN', 'RECAPTCHA3_KEY', 'RECAPTCHA3_SECRET', 'ADMIN_STATUS_TOKEN'].map(name => [
+      'site',
+      name,
+    ]),
+  )
   const some = JSON.parse((await run('debug:config log_ --json', { env: { APP_DEBUG: '0' } })).stdout)
-  t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default' }])
+  const help = 'the lowest level that is logged'
+  t.strictSame(some.settings, [{ name: 'LOG_LEVEL', value: 'debug', from: 'default', bundle: 'kernel', help }])
   t.equal(some.isDebug, false)
+  const flags = { APP_DEBUG: '0', PROFILER_MCP: '1', PROFILER_MCP_REPLAY: '1' }
   t.match(
-    (await run('debug:config', { env: { APP_DEBUG: '0', PROFILER_MCP: '1', PROFILER_MCP_REPLAY: '1' } })).stdout,
+    (await run('debug:config', { env: flags, load: withProfiler })).stdout,
     /^dev, debug off[\s\S]*\nPROFILER_MCP +on [\s\S]*\nPROFILER_MCP_REPLAY +on /,
   )
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')
-  t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, 'LOG_LEVEL\t\n')
+  t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, `LOG_LEVEL\t${help}\n`)
+})
+
+t.test('debug:config lists wrong settings, too, and their mistakes', async t => {
+  const env = { LOG_LEVEL: 'loud', APP_SECRET: 'hunter2', DATABASE_URL: 'hunter2', ADMIN_STATUS_TOKEN: 'hunter2' }
+  const { code, stderr, stdout } = await run('debug:config', { env })
+  t.equal(code, 1)
+  t.match(stdout, /^dev, debug on\n/)
+  t.match(stdout, /^LOG_LEVEL +loud +environment +kernel /m)
+  t.match(stdout, /^DATABASE_URL +\*{6} +environment +site /m)
+  const mistakes = [
+    'The configuration has mistakes:',
+    '  APP_SECRET is not a text of at least 32 random characters.',
+    '  LOG_LEVEL "loud" is not one of debug, info, warning, error, critical.',
+    '  DATABASE_URL is not a URL such as https://example.org.',
+    '  ADMIN_STATUS_TOKEN is not a text of at least 16 characters.',
+  ]
+  t.equal(stderr, `${mistakes.join('\n')}\n`)
+  const other = await run('debug:routes', { env })
+  t.strictSame([other.code, other.stdout, other.stderr], [1, '', stderr])
+  const pair = await run('debug:routes', { env: { RECAPTCHA3_SECRET: 'hunter2' } })
+  t.match(
+    pair.stderr,
+    /^ {2}RECAPTCHA3_KEY is set without RECAPTCHA3_SECRET, or the other way round; set both or none\.$/m,
+  )
+  const broken = await run('debug:routes', { env, load: () => Promise.reject(new Error('no production database')) })
+  t.equal(broken.stderr, `${mistakes.slice(0, 3).join('\n')}\n`, 'the settings may be the reason for the failure')
+  t.match(await run('debug:routes', { load: () => Promise.reject(new Error('no database')) }), {
+    stderr: /no database/,
+  })
 })
 
 /** All others are public. */
@@ -224,11 +268,15 @@ const secretSettings = [
 ]
 
 t.test('what debug:config shows of a setting, pages show of its variable', async t => {
-  const { settings } = JSON.parse((await run('debug:config --json', { env: {} })).stdout)
-  const names: string[] = settings.map(({ name }: { name: string }) => name)
-  t.ok(names.length > 15)
-  const values = Object.fromEntries(names.map(name => [name, 'a-value']))
-  const secrets = names.filter(name => new Redactor(values).environment()[name] === '******')
+  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const { app, close } = await createTestKernel({ bundles: [createFrameworkBundle(), siteBundle, profiler] })
+  t.teardown(close)
+  const settings = app.settings.list()
+  const names = settings.map(({ name }) => name)
+  t.equal(names.length, 20)
+  const redactor = new Redactor(Object.fromEntries(names.map(name => [name, 'a-value'])))
+  redactor.declare(settings)
+  const secrets = names.filter(name => redactor.environment()[name] === '******')
   t.strictSame(
     secrets.sort(),
     secretSettings.filter(name => names.includes(name)),

@@ -238,15 +238,33 @@ t.test('long hostile texts take no longer than other long texts', async t => {
 })
 
 t.test('the environment has all names, and only the values that may be seen', async t => {
-  const environment = new Redactor({ SECRET: 'x', APP_ENV: 'dev', PATH: '/bin', EMPTY: '', MISSING: undefined })
+  const environment = new Redactor({ SECRET: 'x', TZ: 'UTC', PATH: '/bin', EMPTY: '', MISSING: undefined })
   t.strictSame(Object.entries(environment.environment()), [
-    ['APP_ENV', 'dev'],
     ['EMPTY', ''],
     ['MISSING', ''],
     ['PATH', '******'],
     ['SECRET', '******'],
+    ['TZ', 'UTC'],
   ])
-  t.same(new Redactor({ A: 'a', APP_ENV: 'dev' }, ['A']).environment(), { A: 'a', APP_ENV: '******' })
+})
+
+t.test('values of declared settings are shown, unless they are secret', async t => {
+  const environment = new Redactor({ PAGE_SIZE: '3', LICENCE: 'Xk7-Canary-9', SHOP: 'https://me:Xk7Canary9@shop' })
+  const text = 'sent Xk7-Canary-9 to Xk7Canary9@shop'
+  t.equal(environment.text('sent Xk7-Canary-9'), 'sent Xk7-Canary-9')
+  t.equal(environment.isSecret('LICENCE'), false)
+  environment.declare([
+    { name: 'PAGE_SIZE', isSecret: false },
+    { name: 'LICENCE', isSecret: true },
+    { name: 'SHOP', isSecret: false },
+  ])
+  t.strictSame(environment.environment(), { LICENCE: '******', PAGE_SIZE: '3', SHOP: 'https://******@shop' })
+  t.equal(environment.text(text), 'sent ****** to ******@shop')
+  t.equal(environment.text('sent Xk7-Canary-9'), 'sent ******', 'also a text that was harmless before')
+  t.equal(environment.isSecret('licence'), true)
+  t.strictSame(environment.value('', { Licence: 'short', PAGE_SIZE: '3' }), { Licence: '******', PAGE_SIZE: '3' })
+  environment.reveal(['licence'])
+  t.equal(environment.text('sent Xk7-Canary-9'), 'sent Xk7-Canary-9', 'revealed names take precedence')
 })
 
 t.test('values under revealed names are shown everywhere', async t => {
@@ -277,7 +295,9 @@ t.test('each function that is added masks every text', async t => {
 })
 
 t.test('a variable that may be shown is masked as any text', async t => {
-  t.strictSame(new Redactor({ EDITOR_URL: 'https://me:hunter@host/{file}' }).environment(), {
+  const editor = new Redactor({ EDITOR_URL: 'https://me:hunter@host/{file}' })
+  editor.declare([{ name: 'EDITOR_URL', isSecret: false }])
+  t.strictSame(editor.environment(), {
     EDITOR_URL: 'https://******@host/{file}',
   })
 })
@@ -346,7 +366,9 @@ t.test('variables that occur in ordinary texts are not masked', async t => {
   })
   const text = 'at f (/srv/site/x.ts:1:2) https://example.org/ 127.0.0.1 /usr/local/bin seven77 Europe/Berlin'
   t.equal(environment.text(text), text)
-  t.equal(new Redactor({ APP_KEY: 'visible-value' }, ['APP_KEY']).text('visible-value'), 'visible-value')
+  const declared = new Redactor({ APP_KEY: 'visible-value' })
+  declared.declare([{ name: 'APP_KEY', isSecret: false }])
+  t.equal(declared.text('visible-value'), 'visible-value')
 })
 
 t.test('secrets in the arguments of a command line are masked, wherever they stand', async t => {

@@ -1,6 +1,7 @@
 import type { Controller } from '../../../../kernel/controller.ts'
 import type { Replayer } from '../../insight/replay/replayer.ts'
 import type { ProfilerApplication } from '../../web/profiler-application.ts'
+import { profilerSettings } from '../../web/settings.ts'
 import { loadSdk } from './load-sdk.ts'
 import { createMcpRoute } from './mcp-route.ts'
 
@@ -22,8 +23,9 @@ export function addMcp(app: Omit<ProfilerApplication, 'assets' | 'policy' | 'cpu
     const { createMcpCommand } = await import('./mcp-command.ts')
     return [createMcpCommand({ storage, load })]
   })
-  const replayer = app.config.isMcpReplayOn ? app.replayer : undefined
-  const route = createMcpRoute({ ...app, isOn: app.config.isMcpOn, load: () => load(replayer) })
+  const { PROFILER_MCP, PROFILER_MCP_REPLAY } = app.settings.of(profilerSettings)
+  const replayer = PROFILER_MCP_REPLAY ? app.replayer : undefined
+  const route = createMcpRoute({ ...app, isOn: PROFILER_MCP, load: () => load(replayer) })
   app.routes.add(route)
   return route.controller
 }

@@ -1,8 +1,6 @@
 import path from 'node:path'
 import type { Foundation } from '../../../../kernel/bundle.ts'
-import type { Config } from '../../../../lib/env/config.ts'
 import { version } from '../../../../lib/package.ts'
-import { mask } from '../../../../lib/redact/secret-names.ts'
 import { readHandlebarsVersion } from '../../../../lib/view/view.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ConfigProcessData, ServerProcessData } from '../../profile/process-data.ts'
@@ -11,32 +9,26 @@ import type { CollectorOf } from '../collect.ts'
 /** Collects the configuration of the application, for the process only. */
 export class ConfigCollector implements CollectorOf<'config'> {
   readonly name = 'config'
-  readonly #app: Pick<Foundation, 'bundles' | 'config'>
+  readonly #app: Pick<Foundation, 'bundles' | 'config' | 'redactor' | 'settings'>
 
-  constructor(app: Pick<Foundation, 'bundles' | 'config'>) {
+  constructor(app: Pick<Foundation, 'bundles' | 'config' | 'redactor' | 'settings'>) {
     this.#app = app
   }
 
   collect(): undefined {}
 
   describeProcess(): ConfigProcessData {
-    const { bundles, config } = this.#app
+    const { bundles, config, redactor } = this.#app
     const { debugAllowedIps, environment, hosts, isDebug, logLevel, trustedProxies } = config
-    const secrets = Object.fromEntries(secretsOf(config).map(([name, value]) => [name, value ? mask : '']))
-    return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, secrets }
+    const listed = this.#app.settings.list()
+    const secrets = Object.fromEntries(
+      listed.filter(({ isSecret }) => isSecret).map(({ name, value }) => [name, value]),
+    )
+    const settings = listed.map(({ bundle, from, name, value }) => {
+      return { name, value: redactor.text(value), bundle, from }
+    })
+    return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, secrets, settings }
   }
-}
-
-function secretsOf(config: Config): [name: string, value: string | undefined][] {
-  return [
-    ['APP_SECRET', config.secret],
-    ['DEBUG_KEY', config.debugKey],
-    ['DATABASE_URL', config.databaseUrl],
-    ['MAILER_DSN', config.mailerDsn],
-    ['RECAPTCHA3_KEY', config.recaptcha3Key],
-    ['RECAPTCHA3_SECRET', config.recaptcha3Secret],
-    ['ADMIN_STATUS_TOKEN', config.adminStatusToken],
-  ]
 }
 
 /** The members of node's `process` that are recorded. */
@@ -45,10 +37,10 @@ export type ProcessLike = Pick<NodeJS.Process, 'arch' | 'argv' | 'cwd' | 'execAr
 /** Collects the environment of the process, for the process only. */
 export class ServerCollector implements CollectorOf<'server'> {
   readonly name = 'server'
-  readonly #app: Pick<Foundation, 'config' | 'directory' | 'redactor'>
+  readonly #app: Pick<Foundation, 'directory' | 'redactor' | 'settings'>
   readonly #process: ProcessLike
 
-  constructor(app: Pick<Foundation, 'config' | 'directory' | 'redactor'>, process: ProcessLike) {
+  constructor(app: Pick<Foundation, 'directory' | 'redactor' | 'settings'>, process: ProcessLike) {
     this.#app = app
     this.#process = process
   }
@@ -56,11 +48,11 @@ export class ServerCollector implements CollectorOf<'server'> {
   collect(): undefined {}
 
   describeProcess(): ServerProcessData {
-    const { config, redactor } = this.#app
+    const { redactor, settings } = this.#app
     const { arch, pid, platform, versions } = this.#process
     return {
       environment: redactor.environment(),
-      dotenvNames: config.dotenvNames,
+      dotenvNames: Object.keys(settings.files).sort(),
       process: {
         pid,
         started: new Date(performance.timeOrigin).toISOString(),

@@ -24,7 +24,7 @@ export const configPanel: ProfilePanel = {
         toListRow('Trusted proxies', config?.trustedProxies, 'none'),
         toListRow('Clients allowed to see debug output', config?.debugAllowedIps, 'this machine only'),
       ],
-      secrets: toRows(config?.secrets).map(({ name, value }) => ({ name, value, isSet: value !== '' })),
+      settings: config?.settings ?? [],
     }
   },
 }

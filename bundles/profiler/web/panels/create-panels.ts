@@ -1,6 +1,6 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import { Inspector } from '../../insight/findings/inspector.ts'
-import { EditorLinks } from '../editor-links.ts'
+import { createEditorLinks } from '../editor-links.ts'
 import { configPanel } from './config.ts'
 import { createCpuPanel } from './cpu.ts'
 import { eventsPanel } from './events.ts'
@@ -17,7 +17,7 @@ import { timePanel } from './time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
 export function createPanels(app: Application): ProfilePanel[] {
-  const editor = new EditorLinks({ ...app.config, directory: app.directory })
+  const editor = createEditorLinks(app)
   const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
   const panels: ProfilePanel[] = [
     requestPanel,

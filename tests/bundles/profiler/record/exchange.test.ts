@@ -12,7 +12,9 @@ import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { RequestBody } from '#lib/body/request-body.ts'
-import { parseConfig } from '#lib/env/config.ts'
+import { readConfig } from '#lib/env/config.ts'
+import { defineSettings } from '#lib/env/define-settings.ts'
+import { Settings } from '#lib/env/settings.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import { Headers } from '#lib/http/headers.ts'
 import { Request } from '#lib/http/request.ts'
@@ -379,12 +381,13 @@ t.test('facts of the process', async t => {
     SHELL: '/bin/sh',
     LOG_LEVEL: 'info',
   }
-  const app = {
-    config: parseConfig(variables, ['LOG_LEVEL']),
-    directory: '/srv/site',
-    redactor: new Redactor(variables),
-    bundles: ['framework', 'site'],
-  }
+  const settings = new Settings({ variables, files: { LOG_LEVEL: '.env.local' } })
+  const config = readConfig(settings)
+  const database = { help: 'the database', default: undefined, secret: true } as const
+  settings.declare('site', defineSettings({ DATABASE_URL: database, MAILER_DSN: { help: 'mail', default: undefined } }))
+  const redactor = new Redactor(variables)
+  redactor.declare(settings.list())
+  const app = { settings, config, directory: '/srv/site', redactor, bundles: ['framework', 'site'] }
 
   t.test('the server lists all variables, marks those from files, and masks secrets', async t => {
     const { arch, pid, platform, versions } = process
@@ -409,10 +412,22 @@ t.test('facts of the process', async t => {
     t.notMatch(JSON.stringify(elsewhere.describeProcess()), /home/)
   })
 
-  t.test('the configuration shows which secrets are set, without their values', async t => {
+  t.test('the configuration has all settings, with secrets masked', async t => {
     const collector = new ConfigCollector(app)
     t.equal(collector.collect(), undefined)
-    t.strictSame(collector.describeProcess(), {
+    const { settings, ...rest } = collector.describeProcess()
+    t.equal(settings.length, 13)
+    t.strictSame(
+      settings.filter(({ from, name }) => from !== 'default' || name === 'MAILER_DSN'),
+      [
+        { name: 'APP_SECRET', value: '******', bundle: 'kernel', from: 'environment' },
+        { name: 'APP_HOSTS', value: 'example.org', bundle: 'kernel', from: 'environment' },
+        { name: 'LOG_LEVEL', value: 'info', bundle: 'kernel', from: '.env.local' },
+        { name: 'DATABASE_URL', value: '******', bundle: 'site', from: 'environment' },
+        { name: 'MAILER_DSN', value: '', bundle: 'site', from: 'default' },
+      ],
+    )
+    t.strictSame(rest, {
       environment: 'dev',
       isDebug: true,
       logLevel: 'info',
@@ -425,9 +440,6 @@ t.test('facts of the process', async t => {
         DEBUG_KEY: '',
         DATABASE_URL: '******',
         MAILER_DSN: '',
-        RECAPTCHA3_KEY: '',
-        RECAPTCHA3_SECRET: '',
-        ADMIN_STATUS_TOKEN: '',
       },
     })
   })

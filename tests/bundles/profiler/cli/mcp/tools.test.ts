@@ -7,6 +7,8 @@ import { filterOptions, pagingOptions } from '#bundles/profiler/cli/search-optio
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import { createPanels } from '#bundles/profiler/web/panels/create-panels.ts'
+import { profilerSettings } from '#bundles/profiler/web/settings.ts'
+import type { Bundle } from '#kernel/bundle.ts'
 import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { connectAgent } from '#tests/support/agent.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
@@ -47,7 +49,8 @@ const records: readonly RecordInit[] = [
 async function createToolset(t: Test, init: readonly RecordInit[] = records, more: Partial<ToolServices> = {}) {
   const storage = new MemoryProfileStorage()
   for (const record of init) storage.append(createRecord(record), '{}')
-  const { app, close } = await createTestKernel({ bundles: [] })
+  const bundle: Bundle = { name: 'settings', settings: profilerSettings, register() {} }
+  const { app, close } = await createTestKernel({ bundles: [bundle] })
   await close()
   const awaited: string[] = []
   const profiler = { whenWritten: async (token: string) => void awaited.push(token) }

@@ -151,13 +151,14 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.match(html, /<li>framework<\/li><li>site<\/li>/)
   t.match(html, 'example.org, www.example.org')
   t.match(html, 'this machine only')
-  t.match(html, /MAILER_DSN<\/dt>\s*<dd>\s*<span class="badge badge-ok">set<\/span> \*{6}\s*<\/dd>/)
-  t.match(html, /DATABASE_URL<\/dt>\s*<dd>\s*<span class="badge badge-plain">empty<\/span>\s*<\/dd>/)
+  t.match(html, '<th scope="row">MAILER_DSN</th><td>******</td><td>environment</td><td>site</td>')
+  t.match(html, '<th scope="row">DATABASE_URL</th><td></td><td>default</td><td>site</td>')
+  t.match(html, '<th scope="row">PROFILER_MCP</th><td>off</td><td>default</td><td>profiler</td>')
   t.match(html, /<dt>v8<\/dt><dd>\d+/)
   t.match(html, /<dt>working directory<\/dt><dd>/)
   t.notMatch(html, /hunter2000|a secret for tests/)
   const off = { ...stored, profile: toProfile(stored.profile, { config: { isDebug: false } }) }
-  t.match(await show('config', off), /disabled.*No bundles recorded.*No secrets recorded.*No process data recorded/s)
+  t.match(await show('config', off), /disabled.*No bundles recorded.*No process data recorded.*No settings recorded/s)
 })
 
 t.test('data of any shape can be shown', async t => {
@@ -165,7 +166,7 @@ t.test('data of any shape can be shown', async t => {
   const stored = await storedOf(await client.get('/noslash'))
   const shapes: unknown[] = [undefined, null, 1, 'text', [], {}, [[]], [null], [['name']], [{ a: [] }], { a: { b: 1 } }]
   const fields =
-    'headers|attributes|query|cookies|body|form|files|json|metadata|uses|flashes|size|bundles|secrets|trace'
+    'headers|attributes|query|cookies|body|form|files|json|metadata|uses|flashes|size|bundles|secrets|settings|trace'
   for (const shape of shapes) {
     const inner = Object.fromEntries(fields.split('|').map(field => [field, shape]))
     for (const value of [shape, inner, { ...inner, body: inner, metadata: { createdAt: 9e99 }, uses: [inner] }]) {

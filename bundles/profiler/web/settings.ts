@@ -1,0 +1,79 @@
+import { type BundleSettings, defineSettings } from '../../../lib/env/define-settings.ts'
+import { asFlag, asListOf, type Conversion } from '../../../lib/text/conversion.ts'
+
+/** The values of the profiler's settings. */
+export interface ProfilerSettings {
+  /** The pattern of links that open a file in an editor, with `{file}`, `{line}` and `{column}`. */
+  readonly EDITOR_URL: string | undefined
+  /** The folders that have another path for the editor than for the process. */
+  readonly EDITOR_PATHS: readonly PathMapping[]
+  readonly PROFILER_MCP: boolean
+  readonly PROFILER_MCP_REPLAY: boolean
+}
+
+/** The path of a folder for the process, and for the editor. */
+export interface PathMapping {
+  readonly from: string
+  readonly to: string
+}
+
+/** The known editors and the patterns of their links. */
+const presets: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    vscode: 'vscode://file{file}:{line}:{column}',
+    cursor: 'cursor://file{file}:{line}:{column}',
+    idea: 'idea://open?file={file}&line={line}&column={column}',
+    jetbrains: 'idea://open?file={file}&line={line}&column={column}',
+    phpstorm: 'phpstorm://open?file={file}&line={line}&column={column}',
+    webstorm: 'webstorm://open?file={file}&line={line}&column={column}',
+    vim: 'mvim://open?url=file://{file}&line={line}&column={column}',
+    mvim: 'mvim://open?url=file://{file}&line={line}&column={column}',
+  }),
+)
+
+/** The schemes of links that could run code. */
+const harmfulSchemes: readonly string[] = ['javascript', 'data', 'vbscript', 'blob', 'filesystem']
+
+/** The name of an editor, or a pattern of links with a harmless scheme. */
+const asEditorUrl: Conversion<string> = {
+  expected: `${[...presets.keys()].join(', ')} or a link such as editor://open?file={file}&line={line}`,
+  convert(text) {
+    const pattern = presets.get(text.toLowerCase()) ?? text
+    const scheme = /^([a-z][a-z\d+.-]*):/i.exec(pattern)?.[1]?.toLowerCase()
+    const isHarmless = scheme !== undefined && !harmfulSchemes.includes(scheme)
+    return isHarmless && pattern.includes('{file}') && !/\s/.test(pattern) ? pattern : undefined
+  },
+}
+
+/** A mapping such as `/srv/app=/home/me/app`. */
+const asPathMapping: Conversion<PathMapping> = {
+  expected: 'a pair of folders such as /srv/app=/home/me/app',
+  convert(text) {
+    const [, from, to] = /^([^=]*[^=/])\/*=([^=]*[^=/])\/*$/.exec(text) ?? []
+    return from === undefined || to === undefined ? undefined : { from, to }
+  },
+}
+
+/** The settings of the profiler. This file loads nothing else of it: without debug, only the names are needed. */
+export const profilerSettings: BundleSettings<ProfilerSettings> = defineSettings({
+  EDITOR_URL: {
+    help: 'opens files from error pages and profiles: an editor such as vscode, or a link with {file}, {line}, {column}',
+    schema: asEditorUrl,
+    default: undefined,
+  },
+  EDITOR_PATHS: {
+    help: 'paths of the server and of the editor, if they differ: /srv/app=/home/me/app',
+    schema: asListOf(asPathMapping),
+    default: [],
+  },
+  PROFILER_MCP: {
+    help: 'answers coding agents (MCP) at /_profiler/mcp',
+    schema: asFlag,
+    default: false,
+  },
+  PROFILER_MCP_REPLAY: {
+    help: 'allows agents to replay GET, HEAD and OPTIONS there, without cookies and credentials',
+    schema: asFlag,
+    default: false,
+  },
+})

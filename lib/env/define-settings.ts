@@ -1,0 +1,65 @@
+import type { Conversion } from '../text/conversion.ts'
+
+/** A schema of any library that follows https://standardschema.dev (version 1): valibot, zod, ArkType. */
+export interface StandardSchema<value = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<value> | Promise<SchemaResult<value>>
+    readonly types?: { readonly input: unknown; readonly output: value } | undefined
+  }
+}
+
+/** The result of a {@link StandardSchema}. */
+export type SchemaResult<value> =
+  | { readonly value: value; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string }[] }
+
+/** A setting of a bundle: a variable of the environment, or of a `.env` file. */
+export interface Setting<value = unknown> {
+  /** What the setting is for, in one line. */
+  readonly help: string
+  /** Checks and converts the text of the variable; by default the value is the text. A schema must be synchronous. */
+  readonly schema?: Conversion<value> | StandardSchema<value>
+  /**
+   * The value of a setting that is not set. Without a default the setting must be set, unless its schema accepts
+   * `undefined`; `default: undefined` makes any setting optional.
+   */
+  readonly default?: value | undefined
+  /** The value is never shown, logged or stored. Settings whose names look secret need no mark: `LIBRARY_API_KEY`. */
+  readonly secret?: true
+}
+
+/** The settings that a bundle declares. Made by {@link defineSettings}, and read with `app.settings.of()`. */
+export interface BundleSettings<values = unknown> {
+  readonly definitions: { readonly [name in keyof values]: Setting<values[name]> }
+  /** Finds mistakes in settings that depend on one another: messages by the names of settings. */
+  check(values: values): SettingMistakes<values>
+}
+
+/** Messages by the names of settings. A message follows the name: `is set without LIBRARY_PASSWORD.` */
+export type SettingMistakes<values> = { readonly [name in keyof values]?: string | undefined }
+
+/** The values of settings by their names. */
+export type SettingValues<settings> = {
+  readonly [name in keyof settings]: Converted<settings[name]> | MissingOf<settings[name]>
+}
+
+type Converted<setting> = setting extends { readonly schema: Conversion<infer value> | StandardSchema<infer value> }
+  ? value
+  : string
+
+/** `undefined` if it is the default. */
+type MissingOf<setting> = setting extends { readonly default: infer value } ? Extract<value, undefined> : never
+
+/**
+ * Declares the settings of a bundle, for {@link Bundle.settings}. Their values are read and checked when the kernel boots.
+ * The function `check` is called if each setting is right for itself; it compares settings with one another.
+ */
+export function defineSettings<const settings extends Readonly<Record<string, Setting>>>(
+  definitions: settings & { readonly [name in keyof settings]: Setting<Converted<settings[name]>> },
+  check: (values: SettingValues<settings>) => SettingMistakes<settings> = () => ({}),
+): BundleSettings<SettingValues<settings>> {
+  // The type of a setting follows from its schema and default, and the compiler has checked one against the other.
+  return { definitions, check } as unknown as BundleSettings<SettingValues<settings>>
+}
