@@ -150,9 +150,13 @@ export function readTimings(profile: Profile): Map<string, Timing> {
  * Groups the values of headers or parameters by name, sorted by name. `hasCase` keeps the case of names; `without`
  * excludes names.
  */
-export function readPairs(pairs: Pairs = [], hasCase: boolean, without: readonly string[]): Map<string, string[]> {
+export function readPairs(
+  pairs: Pairs | undefined,
+  hasCase: boolean,
+  without: readonly string[],
+): Map<string, string[]> {
   const values = new Map<string, string[]>()
-  for (const [name, value] of pairs) {
+  for (const [name, value] of pairs ?? []) {
     if (without.includes(name.toLowerCase())) continue
     const key = hasCase ? name : name.toLowerCase()
     const known = values.get(key)
