@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
+import { createApplication } from '#bin/new-application.ts'
 import { startCopy } from './bin/site-process.ts'
 import { withoutPlaces } from './support/documented-console.ts'
 import {
@@ -15,7 +16,7 @@ import {
 } from './support/guide.ts'
 import { GuideProject } from './support/guide-project.ts'
 import { readEntryPoints } from './support/public-api.ts'
-import { readRows } from './support/reference.ts'
+import { readRows, readSections } from './support/reference.ts'
 
 const folder = 'docs/guides'
 const guides = readdirSync(folder).filter(name => name.endsWith('.md'))
@@ -86,6 +87,13 @@ t.test('the upgrade gives each public name of 0.1 its entry, or says what to use
   const named = rows.flatMap(([names = '']) => names.match(/\w+/g) ?? [])
   const notNamed = gone.filter(name => !named.includes(name.replace(/^KERNEL_.+/, 'KERNEL_')))
   t.strictSame(notNamed, [])
+})
+
+t.test('the guide to applications lists the files of a new one', async t => {
+  const files = createApplication(path.join(t.testdir(), 'my-site'), 'file:the-package')
+  const rows = readRows(readSections('docs/guides/application.md').get('The files') ?? '')
+  const listed = rows.flatMap(([names = '']) => names.match(/[^`,\s]+/g) ?? [])
+  t.strictSame(listed.toSorted(), files.toSorted())
 })
 
 t.test('a block or a change that cannot be applied is an error', async t => {
