@@ -7,6 +7,9 @@ import { interrupt, noNpm, Workplace } from '#tests/support/workplace.ts'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 
+/** The lines that the README gives for a new application, without comments. */
+const lines = readCommands('## An application')
+
 /** A secret for production. */
 const ownSecret = { APP_SECRET: 'of one’s own, and long enough for production' }
 
@@ -14,6 +17,12 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
   const place = await Workplace.create(t)
   const { file } = await packPackage(place.directory)
   const site = 'my-site'
+  const create = `npx ./${file} new ${site}`
+  t.strictSame(
+    lines,
+    ['npm ci', 'npm pack', create, `cd ${site}`, 'npm install', 'npm start'],
+    'the README has the lines that are run below',
+  )
   const begin = performance.now()
   const report = (what: string) => t.comment(`${what}: ${((performance.now() - begin) / 1_000).toFixed(1)} s`)
 
@@ -25,7 +34,7 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
     return output
   }
 
-  const created = await succeed(`npx ./${file} new ${site}`, '.')
+  const created = await succeed(create, '.')
   t.match(created, `cd ${site}\n  npm install\n  npm start\n`, 'the next commands are printed')
   const written = place.filesOf(site)
   t.ok(written.size <= 12, 'it has at most twelve files', { files: [...written.keys()] })
@@ -159,6 +168,16 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
     'the package is never asked for at the registry',
   )
 })
+
+/** Reads the first block of commands below a heading of the README. */
+function readCommands(heading: string): string[] {
+  const [, section = ''] = readFileSync('README.md', 'utf8').split(`\n${heading}\n`)
+  const [, block = ''] = /^```sh\n(.*?)^```/ms.exec(section) ?? []
+  return block
+    .trim()
+    .split('\n')
+    .map(line => line.replace(/\s+#.*/, ''))
+}
 
 /** Adds a route that throws to the source of the home bundle. */
 function withBrokenPage(source: string): string {
