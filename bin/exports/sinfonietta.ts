@@ -1,12 +1,7 @@
 /// <reference types="node" preserve="true" />
 // For everything that a bundle is made of: routes, controllers, listeners, views, sessions, errors.
 export { createFrameworkBundle } from '../../bundles/framework/framework-bundle.ts'
-export type {
-  FrameworkOptions,
-  FrameworkSessionOptions,
-  OptionalListener,
-  SessionCookieOptions,
-} from '../../bundles/framework/options.ts'
+export type { FrameworkOptions } from '../../bundles/framework/options.ts'
 export type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 export {
   type Argument,
@@ -38,10 +33,7 @@ export type { Config } from '../../lib/env/config.ts'
 export {
   type BundleSettings,
   defineSettings,
-  type Setting,
-  type StandardSchema,
 } from '../../lib/env/define-settings.ts'
-export type { Settings } from '../../lib/env/settings.ts'
 export { type CodedErrorClass, defineError, HttpError } from '../../lib/errors/http-error.ts'
 export {
   type DispatchOptions,
@@ -60,7 +52,7 @@ export { Headers } from '../../lib/http/headers.ts'
 export { preferredMediaType } from '../../lib/http/negotiation.ts'
 export { Request } from '../../lib/http/request.ts'
 export { Response } from '../../lib/http/response.ts'
-export type { Logger, LogRecord } from '../../lib/log/logger.ts'
+export type { Logger } from '../../lib/log/logger.ts'
 export type { RouteDefinition } from '../../lib/routing/route.ts'
 export type { UrlGenerator } from '../../lib/routing/url-generator.ts'
 export type { Session } from '../../lib/session/session.ts'
