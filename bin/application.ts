@@ -5,7 +5,7 @@ import { declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
 import { type Config, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
-import { findUnknownSettings, Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
+import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
@@ -65,15 +65,16 @@ export async function loadApplication(application: ApplicationSettings, options:
     return await Kernel[isServed ? 'boot' : 'assemble']({ ...application, bundles, logger })
   } finally {
     // Also after a failure: the unknown name may be the mistyped name of a setting that is missing.
-    if (warns) await warnOfUnknown(application.settings, logger)
+    await allowProfilerSettings(application.settings)
+    if (warns) warnOfUnknownSettings(application.settings, logger)
   }
 }
 
 /** The settings of the profiler are known in each environment. Its file is loaded only if there are unknown names. */
-async function warnOfUnknown(settings: Settings, logger: Logger): Promise<void> {
-  if (findUnknownSettings(settings).length === 0) return
+async function allowProfilerSettings(settings: Settings): Promise<void> {
+  if (settings.listUnknown().length === 0) return
   const { profilerSettings } = await import('../bundles/profiler/web/settings.ts')
-  warnOfUnknownSettings(settings, profilerSettings, logger)
+  settings.allow(profilerSettings)
 }
 
 /** Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle */

@@ -40,6 +40,7 @@ export class Settings {
   readonly #declared = new Map<string, DeclaredSetting>()
   readonly #values = new Map<BundleSettings, unknown>()
   readonly #mistakes: string[] = []
+  readonly #allowed = new Set<string>()
 
   constructor({ variables, files = {} }: SettingSources) {
     this.#variables = variables
@@ -95,6 +96,18 @@ export class Settings {
     })
   }
 
+  /** Makes the settings of a bundle that does not run here known: their names in `.env` files are no mistake. */
+  allow(settings: BundleSettings): void {
+    for (const [name] of entriesOf(settings)) this.#allowed.add(name)
+  }
+
+  /** Lists variables that `.env` files set although they are not settings. The process has many for other programs. */
+  listUnknown(): UnknownSetting[] {
+    const known = new Set([...this.#declared.keys(), ...this.#allowed])
+    const names = Object.keys(this.#files).filter(name => !known.has(name) && this.textOf(name) !== undefined)
+    return names.map(name => ({ name, file: String(this.#files[name]), suggestion: suggestNames(name, known) }))
+  }
+
   /** The text of a variable; `undefined` if it is missing or empty. */
   textOf(name: string): string | undefined {
     return this.#variables[name] || undefined
@@ -128,34 +141,19 @@ export class Settings {
 export const kernelName = 'kernel'
 
 /** A variable of a `.env` file that is not a setting. */
-interface UnknownSetting {
+export interface UnknownSetting {
   readonly name: string
+  /** The name of the file. */
   readonly file: string
+  /** The end of a sentence: `; the nearest is "APP_HOSTS"`, or nothing. */
+  readonly suggestion: string
 }
 
-/** Finds variables in `.env` files that are not settings. The process has many variables for other programs. */
-export function findUnknownSettings(settings: Settings): UnknownSetting[] {
-  const known = new Set(settings.list().map(({ name }) => name))
-  const unknown = Object.entries(settings.files).filter(
-    ([name]) => !known.has(name) && settings.textOf(name) !== undefined,
-  )
-  return unknown.map(([name, file]) => ({ name, file }))
-}
-
-/**
- * Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error.
- * `others` are the settings of a bundle that does not run. They are no mistake.
- */
-export function warnOfUnknownSettings(
-  settings: Settings,
-  others: BundleSettings,
-  logger: Pick<Logger, 'warning'>,
-): void {
-  const names = [...settings.list().map(({ name }) => name), ...entriesOf(others).map(([name]) => name)]
-  for (const { file, name } of findUnknownSettings(settings)) {
-    if (names.includes(name)) continue
+/** Warns of variables in `.env` files that are not settings: a mistyped name would have no effect, without an error. */
+export function warnOfUnknownSettings(settings: Settings, logger: Pick<Logger, 'warning'>): void {
+  for (const { file, name, suggestion } of settings.listUnknown()) {
     const message = 'The file {file} sets {name}, but there is no setting of this name{suggestion}.'
-    logger.warning(message, { file, name, suggestion: suggestNames(name, names) })
+    logger.warning(message, { file, name, suggestion })
   }
 }
 

@@ -13,7 +13,7 @@ export interface Ran {
 }
 
 /** Packages of an application, as `npm install` puts them into its node_modules. */
-const packages = ['@types', 'tap', 'typescript', '.bin', '@biomejs']
+const packages = ['@types', 'tap', 'typescript', '.bin', '@biomejs', 'valibot']
 
 /** A new application, in which guides are followed. Its packages are links. */
 export class GuideProject {

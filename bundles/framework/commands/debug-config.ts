@@ -43,12 +43,23 @@ export function createDebugConfig(
       const parts = [config.environment, `debug ${config.isDebug ? 'on' : 'off'}`]
       // With wrong settings, no bundle is registered.
       if (bundles.length > 0) parts.push(`bundles: ${bundles.join(', ')}`)
+      const unknown = settings.listUnknown()
+      const remarks = unknown.map(
+        ({ file, name, suggestion }) => `${file} sets ${name}, which is not a setting${suggestion}.`,
+      )
       output.print({
         blocks: [
           { kind: 'text', text: parts.join(', '), tone: 'muted' },
           { kind: 'table', table },
+          ...remarks.map(text => ({ kind: 'text', text }) as const),
         ],
-        json: { environment: config.environment, isDebug: config.isDebug, bundles, settings: found },
+        json: {
+          environment: config.environment,
+          isDebug: config.isDebug,
+          bundles,
+          settings: found,
+          unknown: unknown.map(({ file, name }) => ({ name, file })),
+        },
       })
       return exitCodes.success
     },

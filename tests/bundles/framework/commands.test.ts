@@ -225,6 +225,22 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, `LOG_LEVEL\t${help}\n`)
 })
 
+t.test('debug:config lists names in .env files that are not settings', async t => {
+  const directory = createProject(t.testdir(), {
+    '.env': 'APP_SECRET=a-secret-of-more-than-32-characters\nEDITOR_URL=vscode\nEMPTY=',
+    '.env.local': 'APP_HOST=example.org\nSHOE_SIZE=9',
+  })
+  const { stdout } = await run('debug:config LOG_', { directory })
+  const remark = '.env.local sets APP_HOST, which is not a setting; the nearest is "APP_HOSTS".'
+  t.match(stdout, `\n${remark}\n`)
+  t.match(stdout, '.env.local sets SHOE_SIZE, which is not a setting.\n')
+  t.notMatch(stdout, /EDITOR_URL|EMPTY/, 'settings of the profiler are known, also without the profiler')
+  t.strictSame(JSON.parse((await run('debug:config LOG_ --json', { directory })).stdout).unknown, [
+    { name: 'APP_HOST', file: '.env.local' },
+    { name: 'SHOE_SIZE', file: '.env.local' },
+  ])
+})
+
 t.test('debug:config lists wrong settings, too, and their mistakes', async t => {
   const env = { LOG_LEVEL: 'loud', APP_SECRET: 'hunter2', DATABASE_URL: 'hunter2', ADMIN_STATUS_TOKEN: 'hunter2' }
   const { code, stderr, stdout } = await run('debug:config', { env })

@@ -5,6 +5,7 @@ import { t } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { RequestEvent } from '#kernel/events.ts'
 import type { ClientRequestInit } from '#kernel/testing/client.ts'
+import { defineSettings } from '#lib/env/define-settings.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { setCookie } from '#lib/http/cookies.ts'
 import type { Request } from '#lib/http/request.ts'
@@ -23,6 +24,7 @@ const variables = {
   RECAPTCHA3_KEY: `${canary}-recaptcha-key`,
   RECAPTCHA3_SECRET: `${canary} "recaptcha" sécret & more`,
   ADMIN_STATUS_TOKEN: `${canary}-status-token`,
+  LIBRARY_LICENCE: `${canary}-licence`,
   SOME_SERVICE: 'nothing-that-a-name-gives-away',
 }
 
@@ -95,6 +97,8 @@ const config = {
 /** An application that puts its secrets everywhere. */
 const leaky: Bundle = {
   name: 'leaky',
+  // Only the declaration shows that it is a secret.
+  settings: defineSettings({ LIBRARY_LICENCE: { help: 'the licence', default: undefined, secret: true } }),
   register(app) {
     const routes: [path: string, handle: (request: Request) => unknown][] = [
       ['/leaky', request => leak(app, request)],

@@ -1,5 +1,7 @@
 import t from 'tap'
-import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createEditorLinks, EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { profilerSettings } from '#bundles/profiler/web/settings.ts'
+import { Settings } from '#lib/env/settings.ts'
 import { packageDirectory } from '#lib/package.ts'
 
 t.test('a place is a link that opens it in the editor', async t => {
@@ -27,4 +29,43 @@ t.test('without an editor, and for a place that is not a file, there is no link'
   t.equal(new EditorLinks({ directory: '/srv' }).link('a.ts'), '')
   const links = new EditorLinks({ editorUrl: 'x:{file}', directory: '/srv' })
   for (const file of [undefined, '', 'node:fs', 'evalmachine.<anonymous>:1', 'long…']) t.equal(links.link(file), '')
+})
+
+/** The profiler's settings with these texts. */
+function read(variables: Readonly<Record<string, string>>) {
+  const settings = new Settings({ variables })
+  settings.declare('profiler', profilerSettings)
+  settings.check()
+  return { settings, ...settings.of(profilerSettings) }
+}
+
+t.test('settings name an editor or a link of your own, and the folders of the editor', async t => {
+  const { settings, ...values } = read({
+    EDITOR_URL: 'Cursor',
+    EDITOR_PATHS: '/srv/app/=/home/me/app',
+    PROFILER_MCP: 'yes',
+    PROFILER_MCP_REPLAY: '1',
+  })
+  t.strictSame(values, {
+    EDITOR_URL: 'cursor://file{file}:{line}:{column}',
+    EDITOR_PATHS: [{ from: '/srv/app', to: '/home/me/app' }],
+    PROFILER_MCP: true,
+    PROFILER_MCP_REPLAY: true,
+  })
+  const links = createEditorLinks({ settings, directory: '/srv/app' })
+  t.equal(links.link('a.ts', 7), 'cursor://file/home/me/app/a.ts:7:1')
+  const { settings: _, ...defaults } = read({})
+  t.strictSame(defaults, { EDITOR_URL: undefined, EDITOR_PATHS: [], PROFILER_MCP: false, PROFILER_MCP_REPLAY: false })
+})
+
+t.test('links to an editor have a harmless scheme', async t => {
+  const own = 'editor://open?file={file}&line={line}'
+  t.equal(read({ EDITOR_URL: own }).EDITOR_URL, own)
+  const harmful = ['javascript:alert(`{file}`)', 'JavaScript://{file}', 'data:text/html,{file}']
+  for (const editor of [...harmful, '{file}', 'x://y', 'x://{file} y', 'emacs']) {
+    t.throws(() => read({ EDITOR_URL: editor }), { message: /EDITOR_URL .* is not vscode, / }, editor)
+  }
+  for (const paths of ['/srv', '=/home', '/srv=', '/=/']) {
+    t.throws(() => read({ EDITOR_PATHS: paths }), { message: /EDITOR_PATHS .* is not a pair of folders/ }, paths)
+  }
 })
