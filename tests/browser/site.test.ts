@@ -1,19 +1,43 @@
-import { t } from 'tap'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { createProfilerBundle } from '#bundles/profiler/profiler-bundle.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { createTestKernel } from '#kernel/testing/create-test-kernel.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
 import { needsBrowser, openBrowser } from '#tests/support/browser.ts'
+import { makeApplication } from '#tests/support/new-application.ts'
 import { lookAt, watch } from '#tests/support/page-checks.ts'
-import { startServer } from '#tests/support/test-server.ts'
+import { type Served, serveKernel, startServer } from '#tests/support/test-server.ts'
+
+/** A server with the home page of a new application. */
+async function startApplication(t: Test, profiler: Bundle): Promise<Served> {
+  const home: Bundle = {
+    name: 'home',
+    register({ routes, view }) {
+      const render = async (request: Request) =>
+        Response.html(await view.render('home/home', { isDebug: true }, request))
+      routes.add({ name: 'home', path: '/', controller: render })
+    },
+  }
+  const directory = makeApplication(t)
+  const kernel = await createTestKernel({ bundles: [createFrameworkBundle(), home, profiler], directory })
+  t.teardown(() => kernel.close())
+  return serveKernel(t, kernel)
+}
 
 t.test('pages fit the window, stay on the site, and have their styles', needsBrowser, async t => {
   const browser = await openBrowser(t)
-  const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
-  const development = await startServer(t, {}, [profiler])
+  const createProfiler = () => createProfilerBundle({ storage: new MemoryProfileStorage() })
+  const development = await startServer(t, {}, [createProfiler()])
   const production = await startServer(t, { APP_ENV: 'prod' })
+  const application = await startApplication(t, createProfiler())
   const pages: [site: { url: string }, path: string, title: RegExp][] = [
     [production, '/star-photo-booth', /^Star Photo Booth\b/],
     [production, '/partnership', /\bpartner/i],
     [production, '/nowhere', /^An Error Occurred: Not Found$/],
+    [application, '/', /^my-site$/],
     [development, '/', /^Welcome to Sinfonietta$/],
     [development, '/nowhere', /^No route found for "GET .*\/nowhere" \(404 Not Found\)$/],
     [development, '/gone', /^nothing here \(404 Not Found\)$/],
