@@ -125,6 +125,12 @@ t.test('mistakes in the configuration are listed without a stack', async t => {
   t.match(output, /^The configuration has mistakes:\n( {2}[A-Z_]+ .*\n){3}$/)
 })
 
+t.test('with wrong settings of a bundle no worker is started', async t => {
+  const { code, output } = await fail(t, ['--workers=2'], { LOG_LEVEL: 'loud', MAILER_DSN: 'mail' })
+  t.equal(code, 1)
+  t.match(output, /^The configuration has mistakes:\n {2}LOG_LEVEL .*\n {2}MAILER_DSN .*\n$/)
+})
+
 t.test('production does not start with the secret of the repository', async t => {
   const { code, output } = await fail(t, ['--env=prod'])
   t.equal(code, 1)
