@@ -56,26 +56,20 @@ export function toDirectory(directory: string | URL): string {
   return path.resolve(directory instanceof URL ? fileURLToPath(directory) : directory)
 }
 
-/** The folders of an application that may contain sources of the server. */
-export function listSourceFolders(directory: string): string[] {
-  return readdirSync(directory, { withFileTypes: true })
-    .filter(entry => entry.isDirectory() && !isForeignFolder(entry.name) && !otherFolders.includes(entry.name))
-    .map(({ name }) => path.join(directory, name))
+/** Whether a folder of an application may contain sources of the server: not packages, output, tests, or hidden files. */
+export function mayContainSources(directory: string, folder: string): boolean {
+  const name = path.basename(folder)
+  if (name === 'node_modules' || name.startsWith('.')) return false
+  return path.dirname(folder) !== directory || !otherFolders.includes(name)
 }
 
 /**
- * The folders with templates and assets: those of the application, and of the package if it is a link to its repository.
- * An installed package does not change.
+ * The folders with templates and assets of the package, if it is a link to its repository: an installed package does not
+ * change, and in its repository the package is the application.
  */
-export function listShownFolders(directory: string, ownDirectory: string = packageDirectory): string[] {
-  const isInstalled = ownDirectory.split(path.sep).includes('node_modules')
-  const roots = new Set(isInstalled ? [directory] : [directory, ownDirectory])
-  return [...roots].flatMap(root => ['bundles', 'templates'].map(name => path.join(root, name)))
-}
-
-/** Whether a folder contains no files of the application: packages, and folders of tools such as `.git`. */
-export function isForeignFolder(name: string): boolean {
-  return name === 'node_modules' || name.startsWith('.')
+export function listPackageFolders(directory: string, ownDirectory: string = packageDirectory): string[] {
+  const isConstant = ownDirectory === directory || ownDirectory.split(path.sep).includes('node_modules')
+  return isConstant ? [] : ['bundles', 'templates'].map(name => path.join(ownDirectory, name))
 }
 
 /** Whether the server has to be started again after a change of a file. */
@@ -228,9 +222,7 @@ class CompiledSources implements Sources {
 
   #isStale(): boolean {
     const time = timeOf(this.#stamp)
-    const isNewer = (file: string) => timeOf(file) >= time
-    const hasNewer = (folder: string) => listSources(folder).some(isNewer)
-    return isNewer(path.join(this.#directory, 'tsconfig.json')) || listSourceFolders(this.#directory).some(hasNewer)
+    return listSources(this.#directory).some(file => timeOf(file) >= time)
   }
 
   async #compile(commands: CompilerPlan['quick'], isQuiet = false): Promise<boolean> {
@@ -268,17 +260,17 @@ function findCompiler(directory: string): string | undefined {
 
 /** The compiler prints its messages itself; on stderr, because stdout is for the results of commands. */
 function compile(command: readonly string[], directory: string, isQuiet: boolean): Promise<boolean> {
-  // A debugger is for the main process: the compiler must not take its port.
-  const env = { ...process.env, NODE_OPTIONS: process.env.NODE_OPTIONS?.replace(/--inspect\S*/g, '') ?? '' }
+  // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
+  const env = { ...process.env, NODE_OPTIONS: '' }
   const child = spawn(process.execPath, command, { stdio: isQuiet ? 'ignore' : ['ignore', 2, 2], cwd: directory, env })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
 }
 
 /** Directory entries say whether they are folders: for hundreds of files this saves a call each. */
-function listSources(folder: string): string[] {
+function listSources(directory: string, folder: string = directory): string[] {
   return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
     const file = path.join(folder, entry.name)
-    if (entry.isDirectory()) return isForeignFolder(entry.name) ? [] : listSources(file)
+    if (entry.isDirectory()) return mayContainSources(directory, file) ? listSources(directory, file) : []
     return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
   })
 }

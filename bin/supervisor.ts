@@ -4,8 +4,8 @@ import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { createSources, isForeignFolder, isSource, listShownFolders, listSourceFolders } from './sources.ts'
-import { watchFolders } from './watch.ts'
+import { createSources, isSource, listPackageFolders, mayContainSources } from './sources.ts'
+import { watchFolder } from './watch.ts'
 
 /** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
 const usageError = 64
@@ -100,18 +100,17 @@ export function supervise(directory: string, commandLine: readonly string[]): vo
   }
 
   function watchAll(): void {
-    watchFolders(listSourceFolders(directory), isForeignFolder, file => isSource(file) && onChange(true))
-    watchFolders(
-      listShownFolders(directory),
-      isForeignFolder,
-      file => isVisible(file) && !isSource(file) && onChange(false),
-    )
-    watch(directory, (_event, name) => {
-      if (!isSetting(String(name))) return
+    const isWatched = (folder: string) => mayContainSources(directory, folder)
+    watchFolder(directory, isWatched, file => {
+      const name = path.relative(directory, file)
       // The texts that are printed once depend on the settings: unknown names, the link with the key.
-      hasWarned = false
-      onChange(true)
+      if (isSetting(name)) hasWarned = false
+      if (isSetting(name) || isSource(name)) onChange(true)
+      else if (isRead(name)) onChange(false)
     })
+    for (const folder of listPackageFolders(directory)) {
+      watchFolder(folder, isWatched, file => isVisible(file) && !isSource(file) && onChange(false))
+    }
     if (sources.output === undefined || !existsSync(sources.output)) return
     // The compiler writes this file last. While a child runs or the supervisor compiles itself, it is of no interest.
     watch(sources.output, (_event, name) => {
@@ -160,5 +159,7 @@ export function supervise(directory: string, commandLine: readonly string[]): vo
 }
 
 const isSetting = (name: string) => /^(?:\.env(?:\.dev)?(?:\.local)?|tsconfig\.json)$/.test(name)
+/** Whether a child reads a file of the application again: a template or an asset. */
+const isRead = (name: string) => /^(?:bundles|templates)[\\/]/.test(name) && isVisible(name)
 /** Editors keep files of their own beside the edited files. */
 const isVisible = (file: string) => !/^\.|~$/.test(path.basename(file))

@@ -2,17 +2,16 @@ import { type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs'
 import path from 'node:path'
 
 /**
- * Calls `onChange` with the path of each file that changes in or below some folders. Folders whose names are `foreign` are
- * left out, and so are missing ones and symbolic links, which may lead in a circle. Each folder has a watcher of its own: on Linux, Node 20's recursive watching loses a
- * file once an editor has replaced it.
+ * Calls `onChange` with the path of each file that changes in or below a folder. Folders for which `isWatched` returns
+ * false are left out, and so are symbolic links, which may lead in a circle. Each folder has a watcher of its own: on
+ * Linux, Node 20's recursive watching loses a file once an editor has replaced it.
  */
-export function watchFolders(
-  folders: readonly string[],
-  isForeign: (name: string) => boolean,
+export function watchFolder(
+  root: string,
+  isWatched: (folder: string) => boolean,
   onChange: (file: string) => void,
 ): void {
   const watchers = new Map<string, FSWatcher>()
-  const isWatched = (file: string) => isFolder(file) && !isForeign(path.basename(file))
 
   function add(folder: string): void {
     watchers.get(folder)?.close()
@@ -24,9 +23,9 @@ export function watchFolders(
         else if (isWatched(file)) addNew(file)
       }),
     )
-    for (const name of readdirSync(folder)) {
-      const file = path.join(folder, name)
-      if (isWatched(file)) add(file)
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const file = path.join(folder, entry.name)
+      if (entry.isDirectory() && isWatched(file)) add(file)
     }
   }
 
@@ -41,7 +40,7 @@ export function watchFolders(
     }
   }
 
-  for (const folder of folders.filter(isFolder)) add(folder)
+  add(root)
 }
 
 function isFolder(file: string): boolean {

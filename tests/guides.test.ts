@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Test, t } from 'tap'
 import { createApplication } from '#bin/new-application.ts'
-import { startCopy } from './bin/site-process.ts'
+import { startApplication } from './bin/site-process.ts'
 import { withoutPlaces } from './support/documented-console.ts'
 import {
   applyDiff,
@@ -178,7 +178,7 @@ async function followGuide(
   for (const { line, output: shown } of commands) {
     const needsServer = line.includes(documented)
     await t.test(line, { skip: needsServer && noCurl }, async command => {
-      if (needsServer) server ??= startCopy(t, project.directory).url()
+      if (needsServer) server ??= startApplication(t, project.directory).url()
       if (needsServer) place = new URL(String(await server)).host
       const { output: printed } = await project.run(line.replaceAll(documented, place))
       const actual = withoutPlaces(printed.replaceAll('\r', '').replaceAll(place, documented)).trimEnd()

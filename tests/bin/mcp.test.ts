@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { t } from 'tap'
 import { connectAgent } from '#tests/support/agent.ts'
 import { until } from '#tests/support/until.ts'
-import { copyProject, startCopy } from './site-process.ts'
+import { copyProject, startApplication } from './site-process.ts'
 
 /** A route of the site that fails, with a secret in its message. */
 const failing = `
@@ -27,7 +27,7 @@ t.test('an agent reads the profiles of a running server on stdin and stdout', as
   const bundle = path.join(directory, 'bundles/site/site-bundle.ts')
   writeFileSync(bundle, readFileSync(bundle, 'utf8').replace('  },\n}\n\nfunction createPage(', failing))
   writeFileSync(path.join(directory, '.env.local'), 'PROFILER_MCP=1\n')
-  const site = startCopy(t, directory)
+  const site = startApplication(t, directory)
   const url = await site.url()
   t.equal((await fetch(`${url}/order/1?token=hunter2`)).status, 500)
 

@@ -80,9 +80,14 @@ export function startFixture(t: Test, name: string, variables: NodeJS.ProcessEnv
   return start(t, [], [process.execPath, '--enable-source-maps', `dist/tests/fixtures/${name}.js`], variables)
 }
 
-/** Starts `bin/serve` in a copy of the project. */
-export function startCopy(t: Test, directory: string, options: readonly string[] = ['--port=0']): SiteProcess {
-  return start(t, uncounted, [path.join(directory, 'bin/serve'), ...options])
+/** Starts `bin/serve` of an application. */
+export function startApplication(t: Test, directory: string, options: readonly string[] = ['--port=0']): SiteProcess {
+  return start(t, uncounted, [process.execPath, path.join(directory, 'bin/serve'), ...options])
+}
+
+/** Starts `bin/serve` of an application with coverage. */
+export function startCountedApplication(t: Test, directory: string, options: readonly string[]): SiteProcess {
+  return start(t, [], [process.execPath, 'dist/tests/fixtures/supervised-application.js', directory, ...options])
 }
 
 /** Options of `env`: tap adds its coverage to the environment of every child process. */

@@ -1,25 +1,28 @@
 import assert from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
+import { packageDirectory } from '#lib/package.ts'
+import { createApplication } from '#tests/support/create-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { copyProject, pause, startCopy, startProgram } from './site-process.ts'
+import { pause, startApplication, startCountedApplication, startProgram } from './site-process.ts'
 
 const directory = t.testdir()
-copyProject(directory)
+createApplication(directory)
 const inCopy = (file: string) => path.join(directory, file)
 writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\n')
-const site = startCopy(t, directory)
+const site = startCountedApplication(t, directory, ['--port=0'])
 let url: string
 let printed: string
 
-const bundle = 'bundles/site/site-bundle.ts'
-const template = 'templates/site/partnership.hbs'
-const stylesheet = 'bundles/site/assets/site.css'
+const bundle = 'bundles/home/home-bundle.ts'
+const template = 'templates/home/home.hbs'
+const stylesheet = 'bundles/home/assets/home.css'
 
 /** Replaces a file, as editors do that never leave a half-written file. */
 function replace(file: string, text: string): void {
@@ -48,13 +51,13 @@ async function inspected(port: number): Promise<unknown> {
 /** Runs a command in the copy, without the environment variables of tap. */
 function runConsole(...words: string[]) {
   const { HOME = '', PATH = '' } = process.env
-  const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, 'bin/console', ...words]
+  const command = ['-i', `HOME=${HOME}`, `PATH=${PATH}`, process.execPath, 'bin/console', ...words]
   return spawnSync('env', command, { cwd: directory, encoding: 'utf8' })
 }
 
 async function page(): Promise<string> {
   // Without the toolbar, which names the token, each response is the same.
-  return (await fetch(`${url}/partnership`, { headers: { 'x-profiler': 'off' } })).text()
+  return (await fetch(`${url}/`, { headers: { 'x-profiler': 'off' } })).text()
 }
 
 /** Requests the page of the current process until it is as expected. A new process would have a new port. */
@@ -97,7 +100,7 @@ t.test('mistakes in templates are printed, and the old templates stay in use', a
   const before = await page()
   const restore = add(template, '{{> nowhere}}')
   await site.until(
-    /Templates cannot be used:\ntemplates\/site\/partnership\.hbs: line \d+: there is no partial "nowhere"\nWhat was read before/,
+    /Templates cannot be used:\ntemplates\/home\/home\.hbs: line \d+: there is no partial "nowhere"\nWhat was read before/,
   )
   t.equal(await page(), before)
   restore()
@@ -118,7 +121,7 @@ t.test('a changed source is served by a new process', async t => {
 
 t.test('a type error is shown, and the last build goes on', async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
-  await site.until(/site-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
+  await site.until(/home-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
   restore()
   url = await site.url()
@@ -149,7 +152,7 @@ t.test('while the sources do not compile, the console reads profiles with the la
 
 t.test('after a crash at the start the supervisor waits for a change', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
-  await site.until(/Error: on purpose\n[\s\S]*site-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
+  await site.until(/Error: on purpose\n[\s\S]*home-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
@@ -163,7 +166,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
     throw new Error('by half')\n`
   const finish = () => replace('dist/.tsbuildinfo', readFileSync(inCopy('dist/.tsbuildinfo'), 'utf8'))
 
-  let restore = change('dist/lib/create-signals.js', text => broken + text)
+  let restore = change('dist/bundles/home/home-bundle.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/^half$/m)
   restore()
@@ -172,7 +175,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
   url = await site.url()
 
-  restore = change('dist/lib/create-signals.js', text => broken + text)
+  restore = change('dist/bundles/home/home-bundle.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
   restore()
@@ -192,7 +195,7 @@ t.test(
         return Response.text('')
       },
     })`
-    const restore = change(bundle, text => text.replace('register(app) {\n', `$&    ${route}\n`))
+    const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
     url = await site.url()
     for (let crash = 1; crash <= 3; crash++) {
       const token = (await fetch(`${url}/crash`)).headers.get('x-debug-token')
@@ -212,15 +215,15 @@ t.test('after a mistake in a template at the start the supervisor waits for a ch
   const restore = add(template, '{{#if}}')
   await site.until(/Templates cannot be used/)
   add(bundle, '\n// a change\n')
-  await site.until(/Templates cannot be used:\ntemplates\/site\/partnership\.hbs:[\s\S]*waiting for a change/)
+  await site.until(/Templates cannot be used:\ntemplates\/home\/home\.hbs:[\s\S]*waiting for a change/)
   restore()
   url = await site.url()
   t.match(await page(), '</body></html>')
 })
 
 t.test('after mistakes in the configuration the supervisor waits for a change', async t => {
-  writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\nMAILER_DSN=mail\n')
-  await site.until(/The configuration has mistakes:\n {2}LOG_LEVEL .*\n {2}MAILER_DSN .*\nThe site has ended/)
+  writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\nAPP_DEBUG=perhaps\n')
+  await site.until(/The configuration has mistakes:\n {2}APP_DEBUG .*\n {2}LOG_LEVEL .*\nThe site has ended/)
   rmSync(inCopy('.env.local'))
   url = await site.url()
   t.match(await page(), '</body></html>')
@@ -258,13 +261,13 @@ t.test('a taken port is reported in one line, and the supervisor ends', async t 
   t.teardown(() => server.close())
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  const other = startCopy(t, directory, [`--port=${port}`])
+  const other = startApplication(t, directory, [`--port=${port}`])
   t.equal(await other.end(), 64)
   t.equal(other.stderr, `Port ${port} of 127.0.0.1 is taken by another program; choose another one with --port.\n`)
 })
 
 t.test('the supervisor ends after a wrong option', async t => {
-  const other = startCopy(t, directory, ['--prot=1'])
+  const other = startApplication(t, directory, ['--prot=1'])
   t.equal(await other.end(), 64)
   t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
 })
@@ -276,7 +279,7 @@ t.test('SIGTERM stops the supervisor and the site', async t => {
 })
 
 t.test('no process outlives a supervisor that is killed', async t => {
-  const other = startCopy(t, directory)
+  const other = startApplication(t, directory)
   const url = await other.url()
   other.child.kill('SIGKILL')
   // The child has the same pipes, so they are closed when it has ended, too.
@@ -290,12 +293,12 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
     [`NODE_OPTIONS=--inspect=${port}`, '--host=127.0.0.1'],
     ['NODE_OPTIONS=', `--inspect=${port}`],
   ] as const) {
-    const other = startProgram(t, ['env', variable, inCopy('bin/serve'), '--port=0', option], {})
+    const other = startProgram(t, ['env', variable, process.execPath, inCopy('bin/serve'), '--port=0', option], {})
     await other.url()
-    t.equal(await inspected(port), inCopy('dist/bin/start.js'))
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/start.js'))
     add(bundle, '\n// a change\n')
     await other.url()
-    t.equal(await inspected(port), inCopy('dist/bin/start.js'))
+    t.equal(await inspected(port), path.join(packageDirectory, 'dist/bin/start.js'))
     t.notMatch(other.stderr, 'address already in use')
     other.child.kill()
     t.equal(await other.end(), 0)
@@ -304,24 +307,28 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
 
 t.test('the environment in .env.local decides whether there is a supervisor', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_ENV=prod\n')
-  const other = startCopy(t, directory)
+  const other = startApplication(t, directory)
   t.equal(await other.end(), 1)
   t.match(other.stderr, /^The configuration has mistakes:\n {2}APP_SECRET .*\n$/)
 })
 
 t.test('without a compiler, an existing dist/ is enough', async t => {
   rmSync(inCopy('.env.local'))
-  rmSync(inCopy('node_modules'))
-  mkdirSync(inCopy('node_modules'))
-  for (const name of Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).dependencies)) {
-    mkdirSync(inCopy(`node_modules/${path.dirname(name)}`), { recursive: true })
-    symlinkSync(path.resolve('node_modules', name), inCopy(`node_modules/${name}`))
-  }
-  const other = startCopy(t, directory, ['--port=0', '--env=test'])
-  t.equal((await fetch(`${await other.url()}/partnership`)).status, 200)
+  // Packages are found in folders above, too: this one is outside of the repository.
+  const alone = mkdtempSync(path.join(tmpdir(), 'application-'))
+  t.teardown(() => rmSync(alone, { recursive: true }))
+  cpSync(directory, alone, { recursive: true, verbatimSymlinks: true })
+  const other = startApplication(t, alone, ['--port=0', '--env=test'])
+  t.equal((await fetch(await other.url())).status, 200)
 
-  rmSync(inCopy('dist'), { recursive: true })
-  const nothing = startCopy(t, directory, ['--port=0', '--env=test'])
+  rmSync(path.join(alone, 'dist'), { recursive: true })
+  const message =
+    'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
+    'Node 22.18 and later run the sources as they are.\n'
+  const nothing = startCountedApplication(t, alone, ['--port=0', '--env=test'])
   t.equal(await nothing.end(), 2)
-  t.equal(nothing.stderr, 'There is neither a dist/ nor a compiler: run "npm ci", then "npm run build".\n')
+  t.equal(nothing.stderr, message)
+  const waiting = startApplication(t, alone)
+  await waiting.until(/Nothing is started: waiting for a change\.\n/)
+  t.equal(waiting.stderr, `${message}Nothing is started: waiting for a change.\n`)
 })
