@@ -248,11 +248,11 @@ const noCompilerMessage =
   'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
   'Node 22.18 and later run the sources as they are.\n'
 
-/** The compiler that the application depends on. */
+/** The compiler that the application depends on. Not `bin/tsc`: tools that hook into Node need a file name extension. */
 function findCompiler(directory: string): string | undefined {
   try {
     const { resolve } = createRequire(path.join(directory, 'package.json'))
-    return path.join(path.dirname(resolve('typescript/package.json')), 'bin/tsc')
+    return path.join(path.dirname(resolve('typescript/package.json')), 'lib/tsc.js')
   } catch {
     return undefined
   }

@@ -166,7 +166,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
     throw new Error('by half')\n`
   const finish = () => replace('dist/.tsbuildinfo', readFileSync(inCopy('dist/.tsbuildinfo'), 'utf8'))
 
-  let restore = change('dist/bundles/home/home-bundle.js', text => broken + text)
+  let restore = change('dist/bundles/index.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/^half$/m)
   restore()
@@ -175,7 +175,7 @@ t.test('a half-written dist/ of another compiler is used once it is complete', a
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): dist\/ has changed\.\n/)
   url = await site.url()
 
-  restore = change('dist/bundles/home/home-bundle.js', text => broken + text)
+  restore = change('dist/bundles/index.js', text => broken + text)
   add(bundle, '\n// a change\n')
   await site.until(/Error: by half[\s\S]*The site has ended \(exit code 1\): waiting for a change\.\n/)
   restore()

@@ -40,7 +40,7 @@ async function loadDevelopment(): Promise<readonly Bundle[]> {
 export const homeBundle: Bundle = {
   name: 'home',
   register(app: Application) {
-    const controller = () => app.view.render('home/home')
+    const controller = () => app.view.render('home/home', {})
     app.routes.add({ name: 'home', path: '/', controller: async () => new Response(await controller()) })
   },
 }
