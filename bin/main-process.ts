@@ -43,7 +43,7 @@ export async function runMainProcess(directory: string, commandLine: readonly st
   tuneGarbageCollector()
   await serveApplication(directory, commandLine)
   // The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
-  setTimeout(() => process.exit(), flushTime)
+  setTimeout(process.exit, flushTime)
   process.stdout.write('', () => process.exit())
 }
 

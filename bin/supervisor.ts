@@ -4,7 +4,7 @@ import { existsSync, watch } from 'node:fs'
 import inspector from 'node:inspector'
 import path from 'node:path'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import { createSources, isSource, listPackageFolders, mayContainSources } from './sources.ts'
+import { createSources, isSource, listPackageFolders, mayContainSources, type Sources } from './sources.ts'
 import { watchFolder } from './watch.ts'
 
 /** The exit code of the main process for an error that no change of a file can correct, such as a port that is taken. */
@@ -22,8 +22,11 @@ const longestWait = 30_000
  * supervisor waits for a change. After a change of a template or an asset the child reads its templates and assets
  * again.
  */
-export function supervise(directory: string, commandLine: readonly string[]): void {
-  const sources = createSources(directory)
+export function supervise(
+  directory: string,
+  commandLine: readonly string[],
+  sources: Sources = createSources(directory),
+): void {
   // With NODE_OPTIONS=--inspect the debugger is for the child, which needs the port.
   if (inspector.url() !== undefined) inspector.close()
   let child: ChildProcess | undefined

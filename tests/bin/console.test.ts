@@ -1,9 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
 import { type Test, t } from 'tap'
+import { runsTypeScript } from '#bin/sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/console-command.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
+import { createApplication } from '#tests/support/create-application.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -209,9 +213,12 @@ t.test('shells complete command lines', async t => {
   t.match((await run('completion zsh')).stdout, /^#compdef/)
 })
 
-/** Runs the real executable. */
-async function execute(t: Test, line: string, shell = 'exec bin/console') {
-  const child = spawn('sh', ['-c', `unset NODE_OPTIONS; ${shell} ${line}`], {
+/** The program of the console, with coverage. */
+const program = `"${process.execPath}" dist/tests/fixtures/application-program.js runConsole`
+
+/** Runs a command of the application in a directory, in a process of its own. */
+async function execute(t: Test, line: string, { directory = '.', shell = `exec ${program}` } = {}) {
+  const child = spawn('sh', ['-c', `${shell} "${directory}" ${line}`], {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -240,10 +247,46 @@ t.test('listeners are listed with their places in the sources', async t => {
 })
 
 t.test('a reader that closes the pipe is no failure', async t => {
-  const { ended, printed } = await execute(t, '--json; echo $? >&2; } | head -c 1', '{ bin/console debug:routes')
+  const { ended, printed } = await execute(t, 'debug:routes --json; echo $? >&2; } | head -c 1', {
+    shell: `{ ${program}`,
+  })
   await ended
   t.equal(printed.stdout.length, 1)
   t.equal(printed.stderr, '0\n')
+})
+
+t.test('a closed stderr changes nothing', async t => {
+  const { child, ended } = await execute(t, 'debug:rout')
+  child.stderr.destroy()
+  t.strictSame(await ended, [64, null])
+})
+
+t.test('the console of an application: a signal that a command ignores, and sources that do not compile', async t => {
+  const directory = t.testdir()
+  createApplication(directory)
+  const bundle = path.join(directory, 'bundles/home/home-bundle.ts')
+  const waiting = `app.commands.push({
+      name: 'demo:wait',
+      description: 'Waits',
+      run() {
+        process.stdout.write('begun')
+        return new Promise(() => setInterval(() => undefined, 1_000))
+      },
+    })`
+  writeFileSync(bundle, readFileSync(bundle, 'utf8').replace('register(app: Application) {', `$&\n    ${waiting}`))
+  const { child, ended, printed } = await execute(t, 'demo:wait', { directory })
+  await until(() => printed.stdout.includes('begun') || child.exitCode !== null)
+  child.kill('SIGINT')
+  t.strictSame(await ended, [130, null])
+
+  if (runsTypeScript) return
+  writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}export const wrong: number = ''\n`)
+  const refused = await execute(t, 'demo:wait', { directory })
+  t.strictSame(await refused.ended, [1, null])
+  t.match(refused.printed.stderr, /TS2322[\s\S]*\nThe command was not run: the sources do not compile\.\n$/)
+  const read = await execute(t, 'profiler:list --json', { directory })
+  t.strictSame(await read.ended, [0, null])
+  t.match(read.printed.stderr, /TS2322[\s\S]*\nThe sources do not compile: the command runs from the last build\.\n$/)
 })
 
 t.test('Ctrl-C ends a command that follows new profiles', async t => {

@@ -85,9 +85,9 @@ export function startApplication(t: Test, directory: string, options: readonly s
   return start(t, uncounted, [process.execPath, path.join(directory, 'bin/serve'), ...options])
 }
 
-/** Starts `bin/serve` of an application with coverage. */
-export function startCountedApplication(t: Test, directory: string, options: readonly string[]): SiteProcess {
-  return start(t, [], [process.execPath, 'dist/tests/fixtures/supervised-application.js', directory, ...options])
+/** Starts a program of an application with coverage: the name of its function, the directory, and options. */
+export function startCountedProgram(t: Test, parameters: readonly string[]): SiteProcess {
+  return start(t, [], [process.execPath, 'dist/tests/fixtures/application-program.js', ...parameters])
 }
 
 /** Options of `env`: tap adds its coverage to the environment of every child process. */

@@ -1,22 +1,26 @@
 import assert from 'node:assert'
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { t } from 'tap'
+import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { createApplication } from '#tests/support/create-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { pause, startApplication, startCountedApplication, startProgram } from './site-process.ts'
+import { pause, startApplication, startCountedProgram, startProgram } from './site-process.ts'
+
+/** Options of a test of the compiler. */
+const compiled = { skip: runsTypeScript && 'Node runs the sources' }
 
 const directory = t.testdir()
 createApplication(directory)
 const inCopy = (file: string) => path.join(directory, file)
 writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\n')
-const site = startCountedApplication(t, directory, ['--port=0'])
+const site = startCountedProgram(t, ['serve', directory, '--port=0'])
 let url: string
 let printed: string
 
@@ -77,7 +81,7 @@ t.test('it compiles, and prints its warnings when it serves for the first time',
   url = await site.url()
   await site.until(/^ \(dev, debug on\)\nDebug output is for /)
   t.match(await page(), '</body></html>')
-  t.match(site.stderr, /^Compiling for the first time …\n/)
+  t.equal(/^Compiling for the first time …\n/.test(site.stderr), !runsTypeScript)
   printed = site.stderr
 })
 
@@ -119,7 +123,7 @@ t.test('a changed source is served by a new process', async t => {
   await t.rejects(fetch(old))
 })
 
-t.test('a type error is shown, and the last build goes on', async t => {
+t.test('a type error is shown, and the last build goes on', compiled, async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/home-bundle\.ts.*TS2322[\s\S]*What was compiled before goes on: waiting for a change/)
   t.match(await page(), '</body></html>')
@@ -128,7 +132,7 @@ t.test('a type error is shown, and the last build goes on', async t => {
   t.match(await page(), '</body></html>')
 })
 
-t.test('a type error in a test keeps neither the server nor the console from running', async t => {
+t.test('a type error in a test keeps neither the server nor the console from running', compiled, async t => {
   writeFileSync(inCopy('tests/wrong.test.ts'), 'export const wrong: number = "text"\n')
   add(bundle, '\n// a change\n')
   url = await site.url()
@@ -137,7 +141,7 @@ t.test('a type error in a test keeps neither the server nor the console from run
   rmSync(inCopy('tests/wrong.test.ts'))
 })
 
-t.test('while the sources do not compile, the console reads profiles with the last build', async t => {
+t.test('while the sources do not compile, the console reads profiles with the last build', compiled, async t => {
   const restore = add(bundle, 'export const wrong: number = "text"\n')
   await site.until(/What was compiled before goes on: waiting for a change/)
   const profiles = runConsole('profiler:list', '--json')
@@ -150,6 +154,34 @@ t.test('while the sources do not compile, the console reads profiles with the la
   url = await site.url()
 })
 
+t.test('syntax that Node does not run is shown with its place', { skip: !runsTypeScript }, async t => {
+  for (const [text, message] of [
+    ['enum Colour { Red }', /home-bundle\.ts:\d+\n[\s\S]*enum Colour \{ Red \}\n[\s\S]*enum is not supported/],
+    ['export const wrong = = 1', /home-bundle\.ts:\d+\n[\s\S]*Expression expected/],
+  ] as const) {
+    const restore = add(bundle, text)
+    await site.until(message)
+    await site.until(/^The site has ended \(exit code 1\): waiting for a change\.\n/m)
+    restore()
+    url = await site.url()
+  }
+  t.notMatch(site.stderr, 'node:internal')
+})
+
+t.test('where Node runs the sources, nothing is compiled before a restart', async t => {
+  const copy = t.testdir()
+  cpSync(directory, copy, { recursive: true, verbatimSymlinks: true })
+  const stamp = () => statSync(path.join(copy, 'dist/.built'), { throwIfNoEntry: false })?.mtimeMs
+  const before = stamp()
+  const other = startCountedProgram(t, ['supervise', copy, '--port=0'])
+  const first = await other.url()
+  writeFileSync(path.join(copy, 'bundles/other.ts'), 'export const wrong: number = ""\n')
+  t.not(await other.url(), first)
+  t.equal(stamp(), before)
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
 t.test('after a crash at the start the supervisor waits for a change', async t => {
   const restore = add(bundle, "\nthrow new Error('on purpose')\n")
   await site.until(/Error: on purpose\n[\s\S]*home-bundle\.ts:\d+[\s\S]*The site has ended \(exit code 1\): waiting/)
@@ -158,7 +190,7 @@ t.test('after a crash at the start the supervisor waits for a change', async t =
   t.match(await page(), '</body></html>')
 })
 
-t.test('a half-written dist/ of another compiler is used once it is complete', async t => {
+t.test('a half-written dist/ of another compiler is used once it is complete', compiled, async t => {
   const go = inCopy('go')
   const broken = `
     console.log('half')
@@ -312,7 +344,7 @@ t.test('the environment in .env.local decides whether there is a supervisor', as
   t.match(other.stderr, /^The configuration has mistakes:\n {2}APP_SECRET .*\n$/)
 })
 
-t.test('without a compiler, an existing dist/ is enough', async t => {
+t.test('without a compiler, an existing dist/ is enough', compiled, async t => {
   rmSync(inCopy('.env.local'))
   // Packages are found in folders above, too: this one is outside of the repository.
   const alone = mkdtempSync(path.join(tmpdir(), 'application-'))
@@ -325,7 +357,7 @@ t.test('without a compiler, an existing dist/ is enough', async t => {
   const message =
     'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\n' +
     'Node 22.18 and later run the sources as they are.\n'
-  const nothing = startCountedApplication(t, alone, ['--port=0', '--env=test'])
+  const nothing = startCountedProgram(t, ['serve', alone, '--port=0', '--env=test'])
   t.equal(await nothing.end(), 2)
   t.equal(nothing.stderr, message)
   const waiting = startApplication(t, alone)

@@ -1,0 +1,197 @@
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Test, t } from 'tap'
+import { importBundles } from '#bin/application.ts'
+import { bootApplication, createNodeServer } from '#bin/programs.ts'
+import { runApplicationTests } from '#bin/run-tests.ts'
+import { createSources, runsTypeScript } from '#bin/sources.ts'
+import { packageDirectory } from '#lib/package.ts'
+import { createApplication } from '#tests/support/create-application.ts'
+import { until } from '#tests/support/until.ts'
+import { startCountedProgram, startProgram } from './site-process.ts'
+
+const directory = t.testdir()
+createApplication(directory)
+const inApplication = (file: string) => path.join(directory, file)
+
+/** Calls a function, with all that is written to stderr meanwhile. */
+async function capture<T>(t: Test, work: () => Promise<T>): Promise<readonly [T, string]> {
+  const written = t.capture(process.stderr, 'write', () => true)
+  const result = await work()
+  return [
+    result,
+    written()
+      .map(({ args: [text] }) => text)
+      .join(''),
+  ]
+}
+
+t.test('where Node runs TypeScript, nothing is compiled, and an old dist/ is ignored', async t => {
+  const sources = createSources(directory, true)
+  t.equal(sources.bundles, inApplication('bundles/index.ts'))
+  t.equal(sources.output, undefined)
+  t.equal(sources.toProgram(inApplication('tests/home.test.ts')), inApplication('tests/home.test.ts'))
+  t.strictSame(await Promise.all([sources.build(), sources.buildWhenStale(), sources.buildTests()]), [true, true, true])
+  t.equal(sources.isBuilt(), true)
+  t.equal(sources.isBuiltSince(0), false)
+  t.notOk(existsSync(inApplication('dist')))
+})
+
+t.test('elsewhere the sources are compiled when they are stale, and tests apart from them', async t => {
+  const sources = createSources(directory, false)
+  t.equal(sources.isBuilt(), false)
+  const begin = Date.now()
+  t.strictSame(await capture(t, () => sources.buildWhenStale()), [true, 'Compiling for the first time …\n'])
+  t.equal(sources.isBuilt(), true)
+  t.equal(sources.isBuiltSince(begin), true)
+  t.equal(sources.isBuiltSince(Date.now() + 60_000), false)
+  t.notOk(existsSync(inApplication('dist/tests/home.test.js')))
+  const time = () => statSync(inApplication('dist/.built')).mtimeMs
+  const before = time()
+  t.equal(await sources.buildWhenStale(), true)
+  t.equal(time(), before, 'nothing is stale')
+  writeFileSync(inApplication('tests/wrong.test.ts'), 'export const wrong: number = ""\n')
+  t.equal(await sources.build({ isThorough: true, isQuiet: true }), true)
+  t.ok(time() > before)
+  rmSync(inApplication('tests/wrong.test.ts'))
+  t.equal(await sources.buildTests(), true)
+  t.ok(existsSync(sources.toProgram(inApplication('tests/home.test.ts'))))
+  t.equal(sources.toProgram(inApplication('tests/home.test.ts')), inApplication('dist/tests/home.test.js'))
+})
+
+t.test('a stamp that cannot be written costs time only', async t => {
+  rmSync(inApplication('dist/.built'))
+  mkdirSync(inApplication('dist/.built'))
+  t.equal(await createSources(directory, false).build({ isQuiet: true }), true)
+  rmSync(inApplication('dist/.built'), { recursive: true })
+})
+
+t.test('the package itself is compiled in each version of Node', async t => {
+  const sources = createSources(packageDirectory, true)
+  t.equal(sources.bundles, path.join(packageDirectory, 'dist/bundles/index.js'))
+  t.equal(await sources.build({ isQuiet: true }), true)
+})
+
+t.test('the list of bundles is a function of bundles/index.ts', async t => {
+  t.type(await importBundles(packageDirectory), 'function')
+  const empty = t.testdir({ dist: { bundles: {} } })
+  await t.rejects(importBundles(empty, true), {
+    code: 'APPLICATION_BUNDLES_MISSING',
+    message: `There is no list of bundles: the file ${empty}/bundles/index.ts does not exist. It must export a function "loadBundles".`,
+  })
+  const file = path.join(empty, 'dist/bundles/index.js')
+  writeFileSync(file, 'export const bundles = []\n')
+  await t.rejects(importBundles(empty, false), {
+    code: 'APPLICATION_BUNDLES_INVALID',
+    message: `The file ${file} must export a function "loadBundles", which returns the list of bundles.`,
+  })
+})
+
+t.test('a program of one’s own boots an application and serves it', async t => {
+  const kernel = await bootApplication(pathToFileURL(`${directory}/`), { environment: 'test' })
+  const server = await createNodeServer(kernel.app)
+  const url = await server.listen('127.0.0.1', 0)
+  t.match(await (await fetch(url)).text(), '<body>Hello.</body>')
+  t.equal(kernel.app.directory, directory)
+  await server.close({ deadline: 100 })
+  await kernel.close()
+})
+
+t.test('an application that does not compile is not booted', { skip: runsTypeScript }, async t => {
+  const wrong = t.testdir()
+  createApplication(wrong)
+  writeFileSync(path.join(wrong, 'tsconfig.json'), '{ "compilerOptions": { "nope": true } }')
+  const program = startCountedProgram(t, ['serve', wrong, '--port=0', '--env=test'])
+  t.equal(await program.end(), 2)
+  t.match(program.stderr, /nope/)
+})
+
+/** A package tap that reports its parameters, in a folder that has no other packages above it. */
+function createRunner(t: Test, code: string): string {
+  const alone = mkdtempSync(path.join(tmpdir(), 'application-'))
+  t.teardown(() => rmSync(alone, { recursive: true }))
+  cpSync(directory, alone, { recursive: true, verbatimSymlinks: true })
+  const folder = path.join(alone, 'node_modules/tap')
+  mkdirSync(folder)
+  writeFileSync(path.join(folder, 'package.json'), '{ "name": "tap", "bin": { "tap": "run.cjs" } }')
+  writeFileSync(path.join(folder, 'run.cjs'), code)
+  return alone
+}
+
+const noting = `
+  const { TAP_TYPE_STRIP_ONLY } = process.env
+  const noted = { parameters: process.argv.slice(2), directory: process.cwd(), TAP_TYPE_STRIP_ONLY }
+  require('node:fs').writeFileSync('noted.json', JSON.stringify(noted))
+  process.exitCode = 3
+`
+
+t.test('tests are given to tap by their programs, and its exit code is theirs', async t => {
+  const alone = createRunner(t, noting)
+  mkdirSync(path.join(alone, 'tests/deep'))
+  writeFileSync(path.join(alone, 'tests/deep/other.test.ts'), '')
+  writeFileSync(path.join(alone, 'tests/deep/helper.ts'), '')
+  const noted = () => JSON.parse(readFileSync(path.join(alone, 'noted.json'), 'utf8'))
+  const defaults = ['--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
+
+  t.equal(await runApplicationTests(alone, ['--reporter=tap'], true), 3)
+  t.strictSame(noted(), {
+    parameters: [...defaults, '--reporter=tap', 'tests/deep/other.test.ts', 'tests/home.test.ts'],
+    directory: alone,
+    TAP_TYPE_STRIP_ONLY: '1',
+  })
+  t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep'), '--coverage-report=text'], true), 3)
+  t.strictSame(noted().parameters, [
+    '--allow-incomplete-coverage',
+    '--test-env=TAP_TYPE_STRIP_ONLY=1',
+    '--coverage-report=text',
+    'tests/deep/other.test.ts',
+  ])
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], false)), [
+    1,
+    'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\nNode 22.18 and later run the sources as they are.\n',
+  ])
+  t.strictSame(await capture(t, () => runApplicationTests(alone, ['tests/nope.test.ts'], true)), [
+    1,
+    'There is no test tests/nope.test.ts: tests are files tests/…/*.test.ts.\n',
+  ])
+  rmSync(path.join(alone, 'tests'), { recursive: true })
+  const none = 'There are no tests: tests are files tests/…/*.test.ts.\n'
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, none])
+})
+
+t.test('without tap, a message says how to install it', async t => {
+  const alone = createRunner(t, '')
+  rmSync(path.join(alone, 'node_modules/tap'), { recursive: true })
+  const message = 'The tests need the package tap: run "npm install --save-dev tap".\n'
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, message])
+})
+
+t.test('Ctrl-C leaves tap the time to report', { skip: runsTypeScript && 'dist/ is for Node 20' }, async t => {
+  const code = `
+    const { existsSync, writeFileSync } = require('node:fs')
+    writeFileSync('begun', '')
+    setInterval(() => existsSync('go') && process.exit(4), 20)
+  `
+  const folder = inApplication('node_modules/tap')
+  mkdirSync(folder)
+  writeFileSync(path.join(folder, 'package.json'), '{ "name": "tap", "bin": { "tap": "run.cjs" } }')
+  writeFileSync(path.join(folder, 'run.cjs'), code)
+  const program = startCountedProgram(t, ['runTests', directory])
+  await until(() => existsSync(inApplication('begun')))
+  program.child.kill('SIGINT')
+  writeFileSync(inApplication('go'), '')
+  t.equal(await program.end(), 4)
+  rmSync(folder, { recursive: true })
+})
+
+t.test('bin/test runs the tests of an application, from any directory', async t => {
+  const good = startProgram(t, [process.execPath, inApplication('bin/test')], {})
+  t.equal(await good.end(), 0)
+  t.match(good.stdout, /^ok 1 - (?:dist\/)?tests\/home\.test\.[jt]s/m)
+  const test = inApplication('tests/home.test.ts')
+  writeFileSync(test, readFileSync(test, 'utf8').replace('length, 2', 'length, 3'))
+  const bad = startProgram(t, [process.execPath, inApplication('bin/test')], {})
+  t.equal(await bad.end(), 1)
+})
