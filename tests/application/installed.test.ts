@@ -98,20 +98,28 @@ process.stdout.write(JSON.stringify({ answers, templates, profiles }))
 `,
 }
 
-/** Installs the package in an application, as the tarball has it. Its dependencies are links to those of this project. */
-function install(t: Test): string {
+/**
+ * Makes an application, and installs the package there as the tarball has it, or as a link to this repository. Its
+ * dependencies are links to those of this project.
+ */
+function makeApplication(t: Test, isLinked: boolean): string {
   const directory = realpathSync(mkdtempSync(path.join(tmpdir(), 'sinfonietta-')))
   t.teardown(() => rmSync(directory, { recursive: true }))
   const own = path.join(directory, 'node_modules/sinfonietta')
-  mkdirSync(own, { recursive: true })
+  mkdirSync(path.dirname(own))
   for (const name of readdirSync('node_modules').filter(name => !name.startsWith('.') && name !== 'sinfonietta')) {
     symlinkSync(path.resolve('node_modules', name), path.join(directory, 'node_modules', name))
   }
+  if (isLinked) symlinkSync(path.resolve('.'), own)
+  else copyPackage(own)
+  return createProject(directory, files)
+}
+
+function copyPackage(own: string): void {
   const { files: published }: { files: readonly string[] } = JSON.parse(readFileSync('package.json', 'utf8'))
   for (const name of ['package.json', ...published.filter(name => !/^[!]|^docs$|\.md$/.test(name))]) {
     cpSync(name, path.join(own, name), { recursive: true, filter: file => !file.endsWith('.map') })
   }
-  return createProject(directory, files)
 }
 
 t.test('an application in an empty directory has all pages of the package', async t => {
@@ -158,48 +166,59 @@ t.test('templates and assets of a package are watched if it is a link', async t 
   t.strictSame(listPackageFolders('/clone', '/clone'), [])
 })
 
-t.test('an application with the installed package sees its own files first', async t => {
-  const directory = install(t)
-  const own = path.join(directory, 'node_modules/sinfonietta')
-  const { stdout } = await promisify(execFile)(process.execPath, ['ask.js'], { cwd: directory, maxBuffer: 2 ** 26 })
-  const { answers, profiles, templates } = JSON.parse(stdout)
+/** Where code of the package is shown: only a repository has source maps. */
+const places = {
+  installed: (file: string) => `dist/${file}.js`,
+  linked: (file: string) => `${file}.ts`,
+}
 
-  t.match(answers.page, { status: 200, text: '<h1>Hello, Ada</h1>' })
-  t.match(answers.asset, { status: 200, text: 'body { color: teal }', type: /^text\/css/ })
-  t.match(answers.production, { status: 500, text: '<body><h1>Sorry: 500</h1></body>' })
-  t.match(answers.missing, { status: 404, text: '<body><h1>Sorry: 404</h1></body>' })
-  t.strictSame(templates, [
-    {
-      name: 'framework/error',
-      file: `${directory}/templates/framework/error.hbs`,
-      replaces: `${own}/templates/framework/error.hbs`,
-    },
-  ])
+for (const kind of ['installed', 'linked'] as const) {
+  t.test(`an application sees its own files first, then those of the ${kind} package`, async t => {
+    const directory = makeApplication(t, kind === 'linked')
+    const own = realpathSync(path.join(directory, 'node_modules/sinfonietta'))
+    const { stdout } = await promisify(execFile)(process.execPath, ['--enable-source-maps', 'ask.js'], {
+      cwd: directory,
+      maxBuffer: 2 ** 26,
+    })
+    const { answers, profiles, templates } = JSON.parse(stdout)
 
-  for (const name of ['list', 'profile', 'listeners'])
-    t.match(answers[name], { status: 200, type: /^text\/html/ }, name)
-  t.match(answers.styles, { status: 200, type: /^text\/css/, text: ':root' })
-  t.match(answers.script, { status: 200, type: /^text\/javascript/, text: 'import' })
-  t.match(answers.listeners.text, 'sinfonietta/dist/bundles/framework/listeners/router-listener.js')
+    t.match(answers.page, { status: 200, text: '<h1>Hello, Ada</h1>' })
+    t.match(answers.asset, { status: 200, text: 'body { color: teal }', type: /^text\/css/ })
+    t.match(answers.production, { status: 500, text: '<body><h1>Sorry: 500</h1></body>' })
+    t.match(answers.missing, { status: 404, text: '<body><h1>Sorry: 404</h1></body>' })
+    t.strictSame(templates, [
+      {
+        name: 'framework/error',
+        file: `${directory}/templates/framework/error.hbs`,
+        replaces: `${own}/templates/framework/error.hbs`,
+      },
+    ])
 
-  t.match(answers.lost, { status: 500, text: /frame-application[\s\S]*bundles\/home\/home-bundle\.js:25/ })
-  t.match(answers.lost.text, 'The order 42 is lost.')
-  t.match(answers.lost.text, `x:${directory}/bundles/home/home-bundle.js`)
-  t.match(answers.profile.text, `x:${own}/dist/kernel/http-kernel.js`, 'the editor opens the package, too')
-  const [{ frames }] = profiles.lost.data.exception.exceptions
-  t.match(frames[0], { call: 'loseOrder', file: 'bundles/home/home-bundle.js', line: 25, origin: 'application' })
-  t.match(frames[2], { file: 'sinfonietta/dist/kernel/http-kernel.js', origin: 'kernel' })
-  t.match(profiles.lost.data.exception.excerpts, [
-    { file: 'bundles/home/home-bundle.js', line: 25 },
-    { file: 'bundles/home/home-bundle.js', line: 13 },
-  ])
-  t.match(profiles.lost.data.exception.excerpts[1].lines[5], 'controller: () => loseOrder(logger)')
-  t.match(profiles.lost.data.logger.records[1], { site: { file: 'bundles/home/home-bundle.js', line: 24 } })
+    for (const name of ['list', 'profile', 'listeners'])
+      t.match(answers[name], { status: 200, type: /^text\/html/ }, name)
+    t.match(answers.styles, { status: 200, type: /^text\/css/, text: ':root' })
+    t.match(answers.script, { status: 200, type: /^text\/javascript/, text: 'import' })
+    t.match(answers.listeners.text, `sinfonietta/${places[kind]('bundles/framework/listeners/router-listener')}`)
 
-  t.match(profiles.library.data.exception.exceptions[0].frames, [
-    { file: 'node_modules/a-library/index.js', origin: 'vendor', package: 'a-library' },
-    { file: 'bundles/home/home-bundle.js', origin: 'application' },
-  ])
-  t.match(profiles.library.data.exception.excerpts, [{ file: 'bundles/home/home-bundle.js', line: 14 }])
-  t.match(profiles.call.data.http.calls, [{ caller: { file: 'bundles/home/home-bundle.js', line: 18 } }])
-})
+    t.match(answers.lost, { status: 500, text: /frame-application[\s\S]*bundles\/home\/home-bundle\.js:25/ })
+    t.match(answers.lost.text, 'The order 42 is lost.')
+    t.match(answers.lost.text, `x:${directory}/bundles/home/home-bundle.js`)
+    t.match(answers.profile.text, `x:${own}/${places[kind]('kernel/http-kernel')}`, 'the editor opens the package, too')
+    const [{ frames }] = profiles.lost.data.exception.exceptions
+    t.match(frames[0], { call: 'loseOrder', file: 'bundles/home/home-bundle.js', line: 25, origin: 'application' })
+    t.match(frames[2], { file: `sinfonietta/${places[kind]('kernel/http-kernel')}`, origin: 'kernel' })
+    t.match(profiles.lost.data.exception.excerpts, [
+      { file: 'bundles/home/home-bundle.js', line: 25 },
+      { file: 'bundles/home/home-bundle.js', line: 13 },
+    ])
+    t.match(profiles.lost.data.exception.excerpts[1].lines[5], 'controller: () => loseOrder(logger)')
+    t.match(profiles.lost.data.logger.records[1], { site: { file: 'bundles/home/home-bundle.js', line: 24 } })
+
+    t.match(profiles.library.data.exception.exceptions[0].frames, [
+      { file: 'node_modules/a-library/index.js', origin: 'vendor', package: 'a-library' },
+      { file: 'bundles/home/home-bundle.js', origin: 'application' },
+    ])
+    t.match(profiles.library.data.exception.excerpts, [{ file: 'bundles/home/home-bundle.js', line: 14 }])
+    t.match(profiles.call.data.http.calls, [{ caller: { file: 'bundles/home/home-bundle.js', line: 18 } }])
+  })
+}
