@@ -14,7 +14,7 @@ import {
   readCommands,
   readGuide,
 } from './support/guide.ts'
-import { GuideProject } from './support/guide-project.ts'
+import { compiled, GuideProject } from './support/guide-project.ts'
 import { readEntryPoints } from './support/public-api.ts'
 import { readRows, readSections } from './support/reference.ts'
 
@@ -26,9 +26,6 @@ interface Guide {
   readonly name: string
   readonly blocks: readonly GuideBlock[]
 }
-
-/** The folder of compiled files. */
-const output = '.checked'
 
 /** The address of servers in the guides; in a test each server has its own port. */
 const documented = '127.0.0.1:8000'
@@ -49,10 +46,10 @@ t.test('every block of code in the guides works as shown', async t => {
   await checkCode(t, all, project)
   for (const { blocks, name } of all) {
     await t.test(name, async t => {
+      project.reset()
       const files = writeFiles(blocks, project)
       for (const block of blocks) checkText(t, block, name, files, project)
       await followGuide(t, blocks, files, project)
-      project.restore()
     })
   }
 })
@@ -122,10 +119,9 @@ async function checkCode(t: Test, all: readonly Guide[], project: GuideProject):
       written.push(place)
     }
   }
-  await succeed(t, project, `node_modules/.bin/tsc --project . --noEmit false --outDir ${output} --sourceMap`)
+  await succeed(t, project, `node_modules/.bin/tsc --project . --noEmit false --outDir ${compiled} --sourceMap`)
   await succeed(t, project, `node_modules/.bin/biome check ${written.join(' ')}`)
   for (const file of written.filter(file => /\.m?js$/.test(file))) await succeed(t, project, `node --check ${file}`)
-  project.restore()
 }
 
 async function succeed(t: Test, project: GuideProject, line: string): Promise<void> {
@@ -169,8 +165,8 @@ async function followGuide(
 ): Promise<void> {
   const tests = files.filter(file => file.endsWith('.test.ts'))
   if (tests.length > 0) {
-    project.write(`${output}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
-    await succeed(t, project, `node --enable-source-maps ${output}/tests.js`)
+    project.write(`${compiled}/tests.js`, tests.map(file => `import './${file.replace(/ts$/, 'js')}'\n`).join(''))
+    await succeed(t, project, `node --enable-source-maps ${compiled}/tests.js`)
   }
   const commands = blocks.filter(({ language }) => language === 'console').flatMap(readCommands)
   let server: Promise<string> | undefined

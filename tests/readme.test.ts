@@ -17,6 +17,11 @@ t.test('the bundle of the README greets and signs', async t => {
   t.equal(response.headers.get('x-signed'), 'hello')
 })
 
+t.test('the README has the number of packages at run time', async t => {
+  const packages = readFileSync('docs/reference/packages.md', 'utf8').match(/^\| `/gm)
+  t.match(readme, `needs [${packages?.length} others](docs/reference/packages.md)`)
+})
+
 t.test('the README names every event', async t => {
   for (const { eventName } of lifecycle) t.ok(readme.includes(`\`${eventName}\``), eventName)
 })
