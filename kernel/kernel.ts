@@ -48,7 +48,10 @@ export class Kernel {
     this.#bundles = bundles
   }
 
-  /** Boots an application for requests. @throws VIEW_TEMPLATE_INVALID and the errors of {@link assemble} */
+  /**
+   * Boots an application for requests. @throws VIEW_TEMPLATE_INVALID VIEW_FOLDER_UNREADABLE and the errors of
+   * {@link assemble}
+   */
   static async boot(options: KernelOptions): Promise<Kernel> {
     const kernel = await Kernel.assemble(options)
     kernel.app.view.load()

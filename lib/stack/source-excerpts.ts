@@ -21,8 +21,8 @@ const countLimit = 200
 
 /**
  * Reads excerpts of the sources of the application and of the package: regular files below their directories, links
- * resolved, but not in `node_modules`, `var`, or a folder or file that begins with a dot. An excerpt is read once, because the process runs the code from its start, and
- * not the later content of the file. At most 200 are cached.
+ * resolved, but not in `node_modules`, `var`, or a folder or file that begins with a dot. An excerpt is read once, because
+ * the process runs the code from its start, and not the later content of the file. At most 200 are cached.
  */
 export class SourceExcerpts {
   readonly #directories: readonly string[]
