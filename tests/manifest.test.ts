@@ -34,6 +34,11 @@ t.test('the package can be published, and names no repository', async t => {
   for (const field of ['repository', 'homepage', 'bugs', 'author', 'main', 'types']) t.notOk(field in manifest, field)
 })
 
+t.test('the sources are checked with the types of the lowest version of Node', async t => {
+  const { version } = JSON.parse(readFileSync('node_modules/@types/node/package.json', 'utf8'))
+  t.match(manifest.engines.node, new RegExp(`^>=${version.split('.')[0]}\\.`))
+})
+
 t.test('a module has no side effects when it is imported, as package.json says', async t => {
   t.equal(manifest.sideEffects, false)
   const files = ['lib', 'kernel', 'bundles', 'bin'].flatMap(layer =>
