@@ -1,6 +1,8 @@
+import mitt from 'mitt'
+
 /**
- * The names of signals and the types of their values. An application adds its own by declaration
- * merging with the module `sinfonietta`.
+ * The names of signals and the types of their values. An application adds its own by declaration merging with the module
+ * `sinfonietta`.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging, one entry beside each emitter
 export interface SignalMap {}
@@ -10,4 +12,24 @@ export interface Signals {
   /** Adds a handler. Returns a function that removes it. */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void
   emit<name extends keyof SignalMap>(name: name, value: SignalMap[name]): void
+}
+
+/** Creates signals. The error of a handler goes to `onError`: it affects neither other handlers nor the emitter. */
+export function createSignals(onError: (error: unknown) => void): Signals {
+  // Under nodenext the default import of mitt is typed as the module (mitt issue 191).
+  const emitter = (mitt as unknown as typeof mitt.default)<Record<string, unknown>>()
+  return {
+    on(name, handler) {
+      const guarded = (value: unknown) => {
+        try {
+          handler(value as SignalMap[typeof name])
+        } catch (error) {
+          onError(error)
+        }
+      }
+      emitter.on(name, guarded)
+      return () => emitter.off(name, guarded)
+    },
+    emit: (name, value) => emitter.emit(name, value),
+  }
 }

@@ -7,7 +7,7 @@ const layers = ['lib', 'kernel', 'bundles', 'bin']
 /** Where a package may be imported: a file, or a folder. */
 const places: Readonly<Record<string, string>> = {
   'path-to-regexp': 'lib/routing/',
-  mitt: 'lib/create-signals.ts',
+  mitt: 'lib/signals.ts',
   handlebars: 'lib/view/view.ts',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',

@@ -26,6 +26,7 @@ export {
   ViewEvent,
 } from '../../kernel/events.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
+// Without names: it declares the attributes of the kernel.
 export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'
 export type { FormData, UploadedFile } from '../../lib/body/form-data.ts'
@@ -43,9 +44,7 @@ export {
   type Listener,
   type RegisteredListener,
 } from '../../lib/event-dispatcher/event-dispatcher.ts'
-// An application adds its own names to KnownAttributes and SignalMap by declaration merging: TypeScript merges into
-// `export *` only, not into exports by name.
-export type * from '../../lib/http/attributes.ts'
+export type { KnownAttributes } from '../../lib/http/attributes.ts'
 export { type CookieOptions, setCookie } from '../../lib/http/cookies.ts'
 export { FileResponses } from '../../lib/http/file-response.ts'
 export { Headers } from '../../lib/http/headers.ts'
@@ -62,7 +61,7 @@ export {
   type SessionData,
   type SessionStore,
 } from '../../lib/session/session-store.ts'
-export type * from '../../lib/signals.ts'
+export type { SignalMap, Signals } from '../../lib/signals.ts'
 export {
   asFlag,
   asInteger,

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { createSignals } from '#lib/create-signals.ts'
+import { createSignals } from '#lib/signals.ts'
 
 declare module '../../lib/signals.ts' {
   interface SignalMap {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { HealthListener } from '#bundles/framework/listeners/health-listener.ts'
 import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
-import { createSignals } from '#lib/create-signals.ts'
+import { createSignals } from '#lib/signals.ts'
 
 const signals = createSignals(error => t.fail(String(error)))
 const listener = new HealthListener(signals)

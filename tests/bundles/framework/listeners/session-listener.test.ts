@@ -3,10 +3,10 @@ import { SessionListener } from '#bundles/framework/listeners/session-listener.t
 import { type FrameworkSessionOptions, resolveOptions } from '#bundles/framework/options.ts'
 import { CookieJar } from '#kernel/testing/cookie-jar.ts'
 import { createRequest, createRequestEvent, createResponseEvent } from '#kernel/testing/event-factories.ts'
-import { createSignals } from '#lib/create-signals.ts'
 import { Response } from '#lib/http/response.ts'
 import type { Session } from '#lib/session/session.ts'
 import { MemorySessionStore, type SessionData, type SessionStore } from '#lib/session/session-store.ts'
+import { createSignals } from '#lib/signals.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
 const day = 86_400_000

@@ -4,7 +4,7 @@ import { FindingBadges } from '#bundles/profiler/insight/findings/finding-badges
 import { Inspector, profilerRules } from '#bundles/profiler/insight/findings/inspector.ts'
 import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-storage.ts'
 import type { Bundle } from '#kernel/bundle.ts'
-import { createSignals } from '#lib/create-signals.ts'
+import { createSignals } from '#lib/signals.ts'
 import { createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { runInTerminal } from '#tests/support/fake-terminal.ts'
 import { plainEquals, textOf } from '#tests/support/html.ts'

@@ -6,7 +6,7 @@ import { MemoryProfileStorage } from '#bundles/profiler/store/memory-profile-sto
 import type { ProfileFilter } from '#bundles/profiler/store/profile-storage.ts'
 import { LiveStreams } from '#bundles/profiler/web/live-streams.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
-import { createSignals } from '#lib/create-signals.ts'
+import { createSignals } from '#lib/signals.ts'
 import { createRecord } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
