@@ -151,9 +151,12 @@ t.test('the configuration panel shows the settings, and no secret', async t => {
   t.match(html, /<li>framework<\/li><li>site<\/li>/)
   t.match(html, 'example.org, www.example.org')
   t.match(html, 'this machine only')
-  t.match(html, '<th scope="row">MAILER_DSN</th><td>******</td><td>environment</td><td>site</td>')
-  t.match(html, '<th scope="row">DATABASE_URL</th><td></td><td>default</td><td>site</td>')
-  t.match(html, '<th scope="row">PROFILER_MCP</th><td>off</td><td>default</td><td>profiler</td>')
+  const rows = Array.from(html.matchAll(/<tr><th scope="row".*<\/tr>/g), ([row]) =>
+    Array.from(row.matchAll(/<t[hd][^>]*>([^<]*)</g), ([, cell]) => cell).join(' | '),
+  )
+  t.ok(rows.includes('MAILER_DSN | ****** | environment | site'))
+  t.ok(rows.includes('DATABASE_URL |  | default | site'))
+  t.ok(rows.includes('PROFILER_MCP | off | default | profiler'))
   t.match(html, /<dt>v8<\/dt><dd>\d+/)
   t.match(html, /<dt>working directory<\/dt><dd>/)
   t.notMatch(html, /hunter2000|a secret for tests/)
