@@ -58,7 +58,7 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
     t.equal(await server.url(), url)
     const home = await ask('/')
     t.equal(home.status, 200)
-    t.match(home.text, `Welcome to ${site}`)
+    t.match(home.text, `<title>${site}</title>`)
     t.match(home.text, '/_wdt/', 'the toolbar is on it')
 
     const missing = await ask('/no/such/page')
