@@ -18,7 +18,7 @@ const completionWord = '__complete'
 
 /** Runs a command of the application in a directory in this process, and ends the process. */
 export async function runConsoleProcess(directory: string, commandLine: readonly string[]): Promise<void> {
-  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(commandLine[0] ?? '')
+  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(String(commandLine[0]))
   const sources = createSources(directory)
   if (!(await sources.buildWhenStale())) {
     if (!readsProfiles || !sources.isBuilt()) {

@@ -18,7 +18,7 @@ export function watchFolder(
     watchers.set(
       folder,
       watch(folder, (_event, name) => {
-        const file = path.join(folder, name ?? '')
+        const file = path.join(folder, String(name))
         if (!isFolder(file)) onChange(file)
         else if (isWatched(file)) addNew(file)
       }),

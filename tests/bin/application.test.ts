@@ -4,16 +4,17 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { importBundles } from '#bin/application.ts'
+import { describeFailure } from '#bin/describe-failure.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
 import { createSources, runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
-import { createApplication } from '#tests/support/create-application.ts'
+import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
-import { startCountedProgram, startProgram } from './site-process.ts'
+import { startCountedProgram, startFixture, startProgram } from './site-process.ts'
 
 const directory = t.testdir()
-createApplication(directory)
+createSmallApplication(directory)
 const inApplication = (file: string) => path.join(directory, file)
 
 /** Calls a function, with all that is written to stderr meanwhile. */
@@ -101,7 +102,7 @@ t.test('a program of one’s own boots an application and serves it', async t =>
 
 t.test('an application that does not compile is not booted', { skip: runsTypeScript }, async t => {
   const wrong = t.testdir()
-  createApplication(wrong)
+  createSmallApplication(wrong)
   writeFileSync(path.join(wrong, 'tsconfig.json'), '{ "compilerOptions": { "nope": true } }')
   const program = startCountedProgram(t, ['serve', wrong, '--port=0', '--env=test'])
   t.equal(await program.end(), 2)
@@ -161,6 +162,18 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, none])
 })
 
+t.test('if a signal ends tap, the tests have failed', async t => {
+  const alone = createRunner(t, 'process.kill(process.pid, "SIGKILL")')
+  t.equal(await runApplicationTests(alone, [], true), 1)
+})
+
+t.test('a syntax error is described by its place and code, without calls of Node', async t => {
+  const error = new SyntaxError('enum is not supported')
+  error.stack =
+    'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum\n    at parse (node:internal:1:1)\n    at b'
+  t.equal(describeFailure(error), 'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum')
+})
+
 t.test('without tap, a message says how to install it', async t => {
   const alone = createRunner(t, '')
   rmSync(path.join(alone, 'node_modules/tap'), { recursive: true })
@@ -194,4 +207,22 @@ t.test('bin/test runs the tests of an application, from any directory', async t 
   writeFileSync(test, readFileSync(test, 'utf8').replace('length, 2', 'length, 3'))
   const bad = startProgram(t, [process.execPath, inApplication('bin/test')], {})
   t.equal(await bad.end(), 1)
+})
+
+t.test('a folder that is removed at once is not watched, and other mistakes are not hidden', async t => {
+  const folder = t.testdir({ old: {} })
+  const program = startFixture(t, 'watching', {}, [folder])
+  await program.until(/watches\n/)
+  mkdirSync(path.join(folder, 'gone'))
+  writeFileSync(path.join(folder, 'old/file.ts'), '')
+  await program.until(/^old\/file\.ts$/m)
+  for (const file of ['first.ts', 'second.ts']) {
+    rmSync(path.join(folder, 'new'), { recursive: true, force: true })
+    mkdirSync(path.join(folder, 'new'))
+    writeFileSync(path.join(folder, 'new', file), '')
+    await program.until(new RegExp(`^new/${file}$`, 'm'))
+  }
+  mkdirSync(path.join(folder, 'old/new/odd'), { recursive: true })
+  t.equal(await program.end(), 1)
+  t.match(program.stderr, 'Error: It is odd.')
 })

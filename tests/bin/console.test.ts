@@ -7,7 +7,7 @@ import { runsTypeScript } from '#bin/sources.ts'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { CommandUsageError, type ConsoleCommand, exitCodes } from '#kernel/console-command.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
-import { createApplication } from '#tests/support/create-application.ts'
+import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { type RunInit, runInTerminal } from '#tests/support/fake-terminal.ts'
 import { until } from '#tests/support/until.ts'
 
@@ -263,7 +263,7 @@ t.test('a closed stderr changes nothing', async t => {
 
 t.test('the console of an application: a signal that a command ignores, and sources that do not compile', async t => {
   const directory = t.testdir()
-  createApplication(directory)
+  createSmallApplication(directory)
   const bundle = path.join(directory, 'bundles/home/home-bundle.ts')
   const waiting = `app.commands.push({
       name: 'demo:wait',

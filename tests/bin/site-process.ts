@@ -76,8 +76,21 @@ export function startCounted(t: Test, options: readonly string[], variables: Nod
 }
 
 /** Starts a program of `tests/fixtures` with coverage. */
-export function startFixture(t: Test, name: string, variables: NodeJS.ProcessEnv): SiteProcess {
-  return start(t, [], [process.execPath, '--enable-source-maps', `dist/tests/fixtures/${name}.js`], variables)
+export function startFixture(
+  t: Test,
+  name: string,
+  variables: NodeJS.ProcessEnv,
+  parameters: readonly string[] = [],
+  options: readonly string[] = [],
+): SiteProcess {
+  const command = [
+    process.execPath,
+    ...options,
+    '--enable-source-maps',
+    `dist/tests/fixtures/${name}.js`,
+    ...parameters,
+  ]
+  return start(t, [], command, variables)
 }
 
 /** Starts `bin/serve` of an application. */

@@ -9,15 +9,15 @@ import path from 'node:path'
 import { t } from 'tap'
 import { runsTypeScript } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
-import { createApplication } from '#tests/support/create-application.ts'
+import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { findPort } from '#tests/support/find-port.ts'
-import { pause, startApplication, startCountedProgram, startProgram } from './site-process.ts'
+import { pause, startApplication, startCountedProgram, startFixture, startProgram } from './site-process.ts'
 
 /** Options of a test of the compiler. */
 const compiled = { skip: runsTypeScript && 'Node runs the sources' }
 
 const directory = t.testdir()
-createApplication(directory)
+createSmallApplication(directory)
 const inCopy = (file: string) => path.join(directory, file)
 writeFileSync(inCopy('.env.local'), 'LOG_LEVEL=loud\n')
 const site = startCountedProgram(t, ['serve', directory, '--port=0'])
@@ -243,6 +243,23 @@ t.test(
   },
 )
 
+t.test('a process that does not stop is killed', async t => {
+  const route = `app.routes.add({
+      name: 'hang',
+      path: '/hang',
+      controller: () => {
+        for (;;);
+      },
+    })`
+  const restore = change(bundle, text => text.replace('register(app: Application) {\n', `$&    ${route}\n`))
+  url = await site.url()
+  const hanging = fetch(`${url}/hang`).catch(() => 'closed')
+  await site.until(/Matched route "hang"/)
+  restore()
+  url = await site.url()
+  t.equal(await hanging, 'closed')
+})
+
 t.test('after a mistake in a template at the start the supervisor waits for a change', async t => {
   const restore = add(template, '{{#if}}')
   await site.until(/Templates cannot be used/)
@@ -299,7 +316,7 @@ t.test('a taken port is reported in one line, and the supervisor ends', async t 
 })
 
 t.test('the supervisor ends after a wrong option', async t => {
-  const other = startApplication(t, directory, ['--prot=1'])
+  const other = startCountedProgram(t, ['serve', directory, '--prot=1'])
   t.equal(await other.end(), 64)
   t.match(other.stderr, /^Unknown option '--prot'\n\nUsage: bin\/serve/)
 })
@@ -337,6 +354,21 @@ t.test('a debugger attaches to the main process, also after a restart', async t 
   }
 })
 
+t.test('a debugger of the command line is for the main process', async t => {
+  const other = startFixture(t, 'application-program', {}, ['serve', directory, '--port=0'], ['--inspect=0'])
+  await other.until(/Debugger listening on ws:[\s\S]*Debugger listening on ws:/)
+  await other.url()
+  other.child.kill()
+  t.equal(await other.end(), 0)
+})
+
+t.test('a .env file that cannot be read is reported by the main process', async t => {
+  writeFileSync(inCopy('.env.local'), 'not a setting\n')
+  const other = startCountedProgram(t, ['serve', directory, '--port=0'])
+  t.equal(await other.end(), 1)
+  t.match(other.stderr, /^The file ".*\.env\.local" is malformed at line 1: /)
+})
+
 t.test('the environment in .env.local decides whether there is a supervisor', async t => {
   writeFileSync(inCopy('.env.local'), 'APP_ENV=prod\n')
   const other = startApplication(t, directory)
@@ -360,7 +392,7 @@ t.test('without a compiler, an existing dist/ is enough', compiled, async t => {
   const nothing = startCountedProgram(t, ['serve', alone, '--port=0', '--env=test'])
   t.equal(await nothing.end(), 2)
   t.equal(nothing.stderr, message)
-  const waiting = startApplication(t, alone)
+  const waiting = startCountedProgram(t, ['serve', alone, '--port=0'])
   await waiting.until(/Nothing is started: waiting for a change\.\n/)
   t.equal(waiting.stderr, `${message}Nothing is started: waiting for a change.\n`)
 })

@@ -329,14 +329,17 @@ t.test('small chunks are joined before they are written, and the stream waits fo
   ])
   const stream = Readable.from(slice(sent, [0]))
   let pauses = 0
-  stream.on('pause', () => pauses++)
+  // Before Node 26 a stream emits "pause" after its end, too.
+  stream.on('pause', () => {
+    if (!stream.readableEnded) pauses++
+  })
   const body = new RequestBody({ stream, contentType }, { temporaryDirectory: directory })
   const form = await body.formData()
   const file = form.get('f')
   if (!(file instanceof UploadedFile)) throw new Error('not a file')
   t.ok(content.equals(await readFile(file.path)))
   t.equal(writes().length, 5, 'of 200,001 bytes: four of up to 64 KiB, and one for the second file')
-  t.equal(pauses, 4, 'three full batches, and the end')
+  t.equal(pauses, 3, 'one for each full batch')
   await body.dispose()
 })
 

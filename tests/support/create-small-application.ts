@@ -69,7 +69,7 @@ await ${name}(new URL('..', import.meta.url))
  * Writes a small application into an empty directory, which depends on this package. Other packages are found above the
  * directory, if it is below this repository.
  */
-export function createApplication(directory: string): void {
+export function createSmallApplication(directory: string): void {
   for (const [name, text] of Object.entries(files)) {
     const file = path.join(directory, name)
     mkdirSync(path.dirname(file), { recursive: true })
