@@ -162,6 +162,13 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, none])
 })
 
+t.test('without a compiler, dist/ is used as it is', async t => {
+  const alone = createRunner(t, '')
+  rmSync(path.join(alone, 'dist/.tsbuildinfo'))
+  t.equal(createSources(alone, false).isBuilt(), true)
+  t.equal(await createSources(alone, false).buildWhenStale(), true)
+})
+
 t.test('if a signal ends tap, the tests have failed', async t => {
   const alone = createRunner(t, 'process.kill(process.pid, "SIGKILL")')
   t.equal(await runApplicationTests(alone, [], true), 1)

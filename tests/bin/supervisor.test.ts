@@ -395,4 +395,6 @@ t.test('without a compiler, an existing dist/ is enough', compiled, async t => {
   const waiting = startCountedProgram(t, ['serve', alone, '--port=0'])
   await waiting.until(/Nothing is started: waiting for a change\.\n/)
   t.equal(waiting.stderr, `${message}Nothing is started: waiting for a change.\n`)
+  waiting.child.kill()
+  t.equal(await waiting.end(), 0)
 })
