@@ -62,7 +62,7 @@ export interface Bundle {
   close?(): void | Promise<void>
 }
 
-/** The services on which an application is built. */
+/** The services that a bundle may wrap in `decorate`, before any bundle is registered. */
 export interface Foundation {
   /** The kernel's own settings. */
   readonly config: Config

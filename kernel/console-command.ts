@@ -40,7 +40,7 @@ export interface CommandOption {
   readonly suggest?: () => Suggestions | Promise<Suggestions>
 }
 
-/** Words, each with a description. */
+/** The words that the shell suggests for an argument or an option, each with a description. */
 export type Suggestions = readonly (readonly [word: string, description: string])[]
 
 /** An example of a command line. */
@@ -49,7 +49,7 @@ export interface CommandExample {
   readonly purpose: string
 }
 
-/** The input of a command. */
+/** The arguments and options with which a command was called. */
 export interface CommandInput {
   /** By name; absent arguments have no entry. */
   readonly arguments: Readonly<Record<string, string>>

@@ -28,7 +28,7 @@ export interface DebugPolicy {
   readonly key: DebugKey | undefined
 }
 
-/** Whether the process was started in debug mode: otherwise there is no debug output at all. */
+/** Whether the settings allow debug output. If not, no client gets any. */
 export function isDebugOn({ environment, isDebug }: Config): boolean {
   return environment === 'dev' && isDebug
 }

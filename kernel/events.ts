@@ -16,7 +16,7 @@ export interface RequestKernel {
   handle(request: Request, options?: HandleOptions): Promise<Response>
 }
 
-/** An event in the life of a request. */
+/** The base class of the eight events of a request. */
 export abstract class KernelEvent extends Event {
   /** The kernel that handles the request; listeners can send it sub-requests. */
   readonly kernel: RequestKernel

@@ -7,7 +7,7 @@ import mitt from 'mitt'
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging, one entry beside each emitter
 export interface SignalMap {}
 
-/** Notifications after the fact. Handlers have no order, and cannot answer, stop or delay the code that emits. Use events for that. */
+/** Messages after something has happened. Handlers have no order, and cannot answer, stop or delay the code that emits. Use events for that. */
 export interface Signals {
   /** Adds a handler. Returns a function that removes it. */
   on<name extends keyof SignalMap>(name: name, handler: (value: SignalMap[name]) => void): () => void

@@ -27,7 +27,7 @@ export interface BareKernel {
 }
 
 /**
- * Creates a kernel for tests of events: nothing is called but the handler and the listeners that the test adds. The handler
+ * Creates a kernel for tests of events: it calls only the handler and the listeners that the test adds. The handler
  * answers `request`; by default with the text `done`.
  */
 export function createBareKernel(

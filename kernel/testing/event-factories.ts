@@ -37,20 +37,20 @@ export interface TestRequestInit extends TestBody {
   readonly trustedProxies?: TrustedProxies
 }
 
-/** The parts of an event. */
+/** The parts of an event that a test may choose: its request and its kernel. */
 export interface EventInit {
   readonly request?: Request
   /** A kernel without listeners by default. */
   readonly kernel?: RequestKernel
 }
 
-/** The parts of an event with a response. */
+/** The parts of an event with a response: those of `EventInit`, and the response. */
 export interface ResponseEventInit extends EventInit {
   /** An empty response with status 200 by default. */
   readonly response?: Response
 }
 
-/** The parts of the last event of a request. */
+/** The parts of `kernel.terminate`: those of `ResponseEventInit`, and whether the response was sent. */
 export interface TerminateEventInit extends ResponseEventInit {
   /** `false` if the client has left before. */
   readonly isSent?: boolean

@@ -3,7 +3,7 @@ import type { Paint, TextTone } from './paint.ts'
 import { type Cell, type Column, formatFields, formatTable, type Table, textOf } from './table.ts'
 import { type Run, wrap } from './text-width.ts'
 
-/** A part of a document. */
+/** A part of the output of a command, such as a heading, a table or a text. */
 export type Block =
   | { readonly kind: 'title'; readonly text: string }
   | { readonly kind: 'text'; readonly text: string; readonly tone?: TextTone }

@@ -1,4 +1,4 @@
-/** An event. Listeners are called one after another until one of them stops it. */
+/** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {
   /** Whether the remaining listeners are skipped. A plain field, because several events are created per request. */
   isPropagationStopped: boolean = false
@@ -15,13 +15,13 @@ export interface EventClass<event extends Event = Event> {
   readonly prototype: event
 }
 
-/** A listener. A promise that it returns is awaited before the next listener is called. */
+/** A function that is called for an event. A promise that it returns is awaited before the next listener is called. */
 export type Listener<event extends Event = Event> = (event: event) => unknown
 
 /** An object with a method that is a listener. */
 type ListeningObject<event extends Event, method extends string> = { [key in method]: Listener<event> }
 
-/** A registered listener. */
+/** A listener of a dispatcher, with its name and priority. */
 export interface RegisteredListener {
   readonly listener: Listener
   /** `RouterListener.onRequest`, or the function's name. */

@@ -10,7 +10,7 @@ export type RouteMethod = (typeof knownMethods)[number]
 /** A scheme of routes. */
 export type RouteScheme = (typeof knownSchemes)[number]
 
-/** The declaration of a route. The application decides about the type of controllers. */
+/** The declaration of a route: its name, path, methods and conditions, and the controller that answers it. */
 export interface RouteDefinition<controller = unknown> {
   /** The name in logs, profiles and URL generation. */
   readonly name: string

@@ -28,7 +28,7 @@ export interface SessionView {
 }
 
 /**
- * The data that a site keeps about a client between requests. Nothing is read before the first use. Nothing is written
+ * The data that the application keeps about a client between requests. Nothing is read before the first use. Nothing is written
  * unless something has changed or a minute has passed since the last use. Values are copied in and out.
  *
  * Every use may throw SESSION_STORE_FAILED, or the error of the `onUse` option.

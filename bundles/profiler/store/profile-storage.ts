@@ -57,8 +57,8 @@ export interface StorageUsage {
 }
 
 /**
- * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile does
- * not exist. Processes that use the same storage see one list.
+ * Stores profiles within limits. No method throws or rejects because of the state of the disk: a damaged profile is treated
+ * as missing. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
   /**

@@ -34,8 +34,8 @@ export interface ProfiledTestKernel extends TestKernel {
 }
 
 /**
- * Boots a kernel with the given bundles (the framework's first) and the profiler. The profiler writes nothing to the
- * disk.
+ * Boots a kernel with the given bundles, such as that of the framework, and the profiler. The profiler writes nothing to
+ * the disk.
  */
 export async function createProfiledTestKernel(options: ProfiledTestKernelOptions): Promise<ProfiledTestKernel> {
   const { bundles } = options

@@ -13,7 +13,7 @@ export interface ProfileCheck {
   examine(subject: ShownProfile): Examination
 }
 
-/** The result of a check. */
+/** The result of a `ProfileCheck`: whether its claim is true, and the facts for the message. */
 export interface Examination {
   /** Whether the claim is true. */
   readonly holds: boolean
