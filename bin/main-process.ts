@@ -15,6 +15,7 @@ import {
   loadApplication,
   readSettings,
 } from './application.ts'
+import { flushCodeCache } from './code-cache.ts'
 import { describeFailure } from './describe-failure.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { help, type Options, parseOptions, UsageError } from './serve-options.ts'
@@ -39,8 +40,6 @@ export async function runMainProcess(directory: string, commandLine: readonly st
     process.channel?.unref()
   }
   process.setSourceMapsEnabled(true)
-  // After a change of flags, V8 rejects the code cache of Node's own modules, so they are all loaded before.
-  tuneGarbageCollector()
   await serveApplication(directory, commandLine)
   // The process ends even if a bundle has left a handle open, but after stdout has taken the last log lines.
   setTimeout(process.exit, flushTime)
@@ -95,6 +94,9 @@ async function run(
 
   const kernel = await loadApplication(settings, { load, logger, isServed: true, warns })
   const { app } = kernel
+  // After a change of flags, V8 rejects code that was compiled before, also that of Node's own modules.
+  flushCodeCache()
+  tuneGarbageCollector()
   const server = createNodeServer(app, options.identity && { identity: options.identity })
   const url = await server.listen(options.host, options.port)
   const close = (times: ClosingTimes) => server.close(isDevelopment ? developmentTimes : times)

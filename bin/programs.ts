@@ -3,6 +3,7 @@ import type { Application } from '../kernel/bundle.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { NodeServer, NodeServerOptions } from '../kernel/server/node-server.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { enableCodeCache } from './code-cache.ts'
 import { createSources, toDirectory } from './sources.ts'
 
 // What a program does not need is not loaded: the supervisor needs no kernel, and the server no parser of commands.
@@ -14,6 +15,7 @@ import { createSources, toDirectory } from './sources.ts'
  */
 export async function serve(directory: string | URL): Promise<void> {
   const root = toDirectory(directory)
+  enableCodeCache(root)
   const commandLine = process.argv.slice(2)
   if (isDevelopment(root, commandLine)) {
     const { supervise } = await import('./supervisor.ts')
@@ -26,8 +28,10 @@ export async function serve(directory: string | URL): Promise<void> {
 
 /** The program `bin/console` of the application in a directory: runs the command of the command line of the process. */
 export async function runConsole(directory: string | URL): Promise<void> {
+  const root = toDirectory(directory)
+  enableCodeCache(root)
   const { runConsoleProcess } = await import('./console.ts')
-  await runConsoleProcess(toDirectory(directory), process.argv.slice(2))
+  await runConsoleProcess(root, process.argv.slice(2))
 }
 
 /**

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import module from 'node:module'
+import path from 'node:path'
 import { t } from 'tap'
 import { findPort } from '#tests/support/find-port.ts'
 import { packPackage } from '#tests/support/pack.ts'
@@ -143,6 +145,9 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
     t.notMatch(broken.text, 'The shelf is empty.')
     interrupt(server, 'SIGTERM')
     t.equal(await server.end(), 0)
+    // Earlier versions of Node cannot keep compiled code.
+    const keepsCode = 'flushCompileCache' in module
+    t.equal(existsSync(path.join(place.directory, site, 'var/cache')), keepsCode, 'compiled code is kept')
   })
 
   await t.test('it upgrades to the next version', async t => {
