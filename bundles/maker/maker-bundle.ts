@@ -39,7 +39,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       arguments: [nameArgument('language')],
       options: [bundle, dryRun],
       examples: [
-        { line: 'make:collector language --bundle site', purpose: 'makes a collector with the panel "Language"' },
+        { line: 'make:collector language --bundle home', purpose: 'makes a collector with the panel "Language"' },
       ],
       run: async (...call) => (await import('./generators.ts')).makeCollector(directory, ...call),
     },
@@ -53,7 +53,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       options: [bundle, dryRun],
       examples: [
         {
-          line: 'make:listener greeting kernel.response --bundle site',
+          line: 'make:listener greeting kernel.response --bundle home',
           purpose: 'makes a listener for responses',
         },
       ],
@@ -64,7 +64,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       description: 'Makes a page with its route, its template and its test, and adds it to a bundle',
       arguments: [nameArgument('price-list')],
       options: [bundle, dryRun],
-      examples: [{ line: 'make:page price-list --bundle site', purpose: 'makes the page /price-list' }],
+      examples: [{ line: 'make:page price-list --bundle home', purpose: 'makes the page /price-list' }],
       run: async (...call) => (await import('./generators.ts')).makePage(directory, routes, ...call),
     },
   ]

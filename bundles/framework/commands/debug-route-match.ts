@@ -20,8 +20,8 @@ export function createDebugRouteMatch(routes: RouteCollection): ConsoleCommand {
     ],
     options: [{ name: 'all', description: `lists all other routes, not only the nearest ${shownRoutes}` }],
     examples: [
-      { line: 'debug:route-match GET /partnership', purpose: 'finds the route of a page' },
-      { line: 'debug:route-match POST https://example.org/partnership --all', purpose: 'finds out why there is a 405' },
+      { line: 'debug:route-match GET /', purpose: 'finds the route of the home page' },
+      { line: 'debug:route-match POST https://example.org/ --all', purpose: 'finds the reason of a 405' },
     ],
     run({ arguments: { method, url }, options }, output) {
       const request = createRequest(String(method).toUpperCase(), String(url))

@@ -20,7 +20,7 @@ export function createDebugRoutes(routes: Iterable<Route>): ConsoleCommand {
     ],
     examples: [
       { line: 'debug:routes', purpose: 'lists all routes' },
-      { line: 'debug:routes partnership', purpose: 'shows the details of the route "partnership"' },
+      { line: 'debug:routes home', purpose: 'shows the details of the route "home"' },
       { line: 'debug:routes /api --md', purpose: 'lists routes with "/api" in them, as Markdown' },
     ],
     run({ arguments: { filter = '' } }, output) {

@@ -42,9 +42,9 @@ export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCp
       { name: 'off', description: 'cancels the order' },
     ],
     examples: [
-      { line: 'profiler:cpu star_photo_booth', purpose: 'samples the next request of this route' },
+      { line: 'profiler:cpu home', purpose: 'samples the next request of this route' },
       {
-        line: 'profiler:cpu --path /star-photo-booth --wait',
+        line: 'profiler:cpu --path / --wait',
         purpose: 'waits for the request, and lists the hot spots',
       },
       { line: 'profiler:cpu --off', purpose: 'cancels the order' },

@@ -21,7 +21,7 @@ export function createMcpCommand({ load, storage }: McpCommandServices): Console
   return {
     name: 'mcp',
     description: 'Answers a coding agent from the profiles, on stdin and stdout, by the Model Context Protocol',
-    examples: [{ line: 'mcp', purpose: 'is started by the agent; see docs/guides/coding-agents.md' }],
+    examples: [{ line: 'mcp', purpose: 'is started by the agent; see guides/coding-agents.md in the documents' }],
     async run({ signal, stdin }, output) {
       const { open, sdk } = await load()
       await storage.load()
