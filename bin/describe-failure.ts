@@ -7,8 +7,10 @@ import { UsageError } from './serve-options.ts'
 /** Formats an error for stderr: the message alone if the error was foreseen, otherwise with its stack and causes. */
 export function describeFailure(error: unknown): string {
   if (isForeseen(error)) return error.message
-  // Node names the file and the line, and shows the code. Its own calls explain nothing.
-  if (error instanceof SyntaxError) return String(error.stack).replace(/\n {4}at [\s\S]*/, '')
+  // In front of a mistake in a module, Node names its file and line: its own calls explain nothing. The place of other
+  // mistakes, such as those of JSON.parse, is in the calls.
+  const stack = error instanceof SyntaxError ? String(error.stack) : ''
+  if (stack !== '' && !stack.startsWith('SyntaxError')) return stack.replace(/\n {4}at [\s\S]*/, '')
   return inspect(error)
 }
 

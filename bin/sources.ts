@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -51,9 +60,10 @@ export function createSources(directory: string, isDirect: boolean = runsTypeScr
   return isDirect ? createPlainSources(directory) : new CompiledSources(directory, applicationPlan)
 }
 
-/** The absolute path of a directory. */
+/** The directory of an application as Node names its modules: without symbolic links, if it exists. */
 export function toDirectory(directory: string | URL): string {
-  return path.resolve(directory instanceof URL ? fileURLToPath(directory) : directory)
+  const absolute = path.resolve(directory instanceof URL ? fileURLToPath(directory) : directory)
+  return existsSync(absolute) ? realpathSync(absolute) : absolute
 }
 
 /** Whether a folder of an application may contain sources of the server: not packages, output, tests, or hidden files. */
@@ -268,11 +278,16 @@ function compile(command: readonly string[], directory: string, isQuiet: boolean
 
 /** Directory entries say whether they are folders: for hundreds of files this saves a call each. */
 function listSources(directory: string, folder: string = directory): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
-    const file = path.join(folder, entry.name)
-    if (entry.isDirectory()) return mayContainSources(directory, file) ? listSources(directory, file) : []
-    return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
-  })
+  try {
+    return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+      const file = path.join(folder, entry.name)
+      if (entry.isDirectory()) return mayContainSources(directory, file) ? listSources(directory, file) : []
+      return isSource(entry.name) || entry.name === 'tsconfig.json' ? [file] : []
+    })
+  } catch {
+    // The folder was removed, or belongs to another user: then the compiler cannot read it either.
+    return []
+  }
 }
 
 /** Milliseconds; 0 for a file that does not exist. */

@@ -3,8 +3,8 @@ import path from 'node:path'
 
 /**
  * Calls `onChange` with the path of each file that changes in or below a folder. Folders for which `isWatched` returns
- * false are left out, and so are symbolic links, which may lead in a circle. Each folder has a watcher of its own: on
- * Linux, Node 20's recursive watching loses a file once an editor has replaced it.
+ * false are left out, and so are folders that may not be read, and symbolic links, which may lead in a circle. Each folder
+ * has a watcher of its own: on Linux, Node 20's recursive watching loses a file once an editor has replaced it.
  */
 export function watchFolder(
   root: string,
@@ -13,34 +13,30 @@ export function watchFolder(
 ): void {
   const watchers = new Map<string, FSWatcher>()
 
-  function add(folder: string): void {
-    watchers.get(folder)?.close()
-    watchers.set(
-      folder,
-      watch(folder, (_event, name) => {
-        const file = path.join(folder, String(name))
-        if (!isFolder(file)) onChange(file)
-        else if (isWatched(file)) addNew(file)
-      }),
-    )
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const file = path.join(folder, entry.name)
-      if (entry.isDirectory() && isWatched(file)) add(file)
-    }
-  }
-
-  /** Files may have been written into the new folder before it was watched. */
-  function addNew(folder: string): void {
+  /** Files may have been written into a new folder before it was watched. */
+  function add(folder: string, isNew: boolean): void {
     try {
-      add(folder)
-      for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) onChange(path.join(folder, name))
+      watchers.get(folder)?.close()
+      watchers.set(
+        folder,
+        watch(folder, (_event, name) => {
+          const file = path.join(folder, String(name))
+          if (!isFolder(file)) onChange(file)
+          else if (isWatched(file)) add(file, true)
+        }),
+      )
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const file = path.join(folder, entry.name)
+        if (!entry.isDirectory()) isNew && onChange(file)
+        else if (isWatched(file)) add(file, isNew)
+      }
     } catch (error) {
-      // The folder was removed again.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+      // The folder was removed again, or belongs to another user, such as the files of a database.
+      if (!['EACCES', 'ENOENT'].includes(String((error as NodeJS.ErrnoException).code))) throw error
     }
   }
 
-  add(root)
+  add(root, false)
 }
 
 function isFolder(file: string): boolean {

@@ -1,4 +1,15 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -7,8 +18,9 @@ import { importBundles } from '#bin/application.ts'
 import { describeFailure } from '#bin/describe-failure.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
-import { createSources, runsTypeScript } from '#bin/sources.ts'
+import { createSources, runsTypeScript, toDirectory } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
+import { asNobody } from '#tests/support/as-nobody.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedProgram, startFixture, startProgram } from './site-process.ts'
@@ -179,6 +191,9 @@ t.test('a syntax error is described by its place and code, without calls of Node
   error.stack =
     'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum\n    at parse (node:internal:1:1)\n    at b'
   t.equal(describeFailure(error), 'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum')
+
+  const json = await Promise.resolve('{').then(JSON.parse).catch(describeFailure)
+  t.match(json, /^SyntaxError: .*JSON.*\n {4}at .*\n[\s\S]*application\.test/, 'other mistakes have their place in the calls')
 })
 
 t.test('without tap, a message says how to install it', async t => {
@@ -216,20 +231,56 @@ t.test('bin/test runs the tests of an application, from any directory', async t 
   t.equal(await bad.end(), 1)
 })
 
-t.test('a folder that is removed at once is not watched, and other mistakes are not hidden', async t => {
-  const folder = t.testdir({ old: {} })
-  const program = startFixture(t, 'watching', {}, [folder])
-  await program.until(/watches\n/)
-  mkdirSync(path.join(folder, 'gone'))
-  writeFileSync(path.join(folder, 'old/file.ts'), '')
-  await program.until(/^old\/file\.ts$/m)
-  for (const file of ['first.ts', 'second.ts']) {
-    rmSync(path.join(folder, 'new'), { recursive: true, force: true })
-    mkdirSync(path.join(folder, 'new'))
-    writeFileSync(path.join(folder, 'new', file), '')
-    await program.until(new RegExp(`^new/${file}$`, 'm'))
-  }
-  mkdirSync(path.join(folder, 'old/new/odd'), { recursive: true })
-  t.equal(await program.end(), 1)
-  t.match(program.stderr, 'Error: It is odd.')
+/** A folder that every user may read, with the folder `private` that nobody may read. */
+function createPartlyPrivate(t: Test, name: string): string {
+  const folder = mkdtempSync(path.join(tmpdir(), `${name}-`))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  chmodSync(folder, 0o755)
+  mkdirSync(path.join(folder, 'private'))
+  chmodSync(path.join(folder, 'private'), 0)
+  t.teardown(() => chmodSync(path.join(folder, 'private'), 0o755))
+  return folder
+}
+
+t.test('sources are not looked for in folders that may not be read', async t => {
+  const folder = createPartlyPrivate(t, 'sources')
+  const compiler = path.join(folder, 'node_modules/typescript/lib/tsc.js')
+  mkdirSync(path.dirname(compiler), { recursive: true })
+  writeFileSync(path.join(folder, 'node_modules/typescript/package.json'), '{}')
+  writeFileSync(compiler, 'process.exit(1)')
+  mkdirSync(path.join(folder, 'dist/bundles'), { recursive: true })
+  for (const file of ['bundles/index.js', '.tsbuildinfo', '.built']) writeFileSync(path.join(folder, 'dist', file), '')
+  const sources = createSources(folder, false)
+  t.equal(await asNobody(() => sources.buildWhenStale()), true, 'nothing is stale')
+  t.equal(await sources.build(), false, 'the compiler would fail')
 })
+
+t.test('the directory of an application is a real path', async t => {
+  const link = path.join(t.testdir(), 'link')
+  symlinkSync(directory, link, 'junction')
+  t.equal(toDirectory(link), directory)
+  t.equal(toDirectory(pathToFileURL(`${link}/`)), directory)
+  t.equal(toDirectory(path.join(link, 'missing')), path.join(link, 'missing'))
+})
+
+t.test(
+  'folders that are removed at once or may not be read are not watched, and other mistakes are not hidden',
+  async t => {
+    const folder = createPartlyPrivate(t, 'watching')
+    mkdirSync(path.join(folder, 'old'))
+    const program = startFixture(t, 'watching', {}, [folder])
+    await program.until(/watches\n/)
+    mkdirSync(path.join(folder, 'gone'))
+    writeFileSync(path.join(folder, 'old/file.ts'), '')
+    await program.until(/^old\/file\.ts$/m)
+    for (const file of ['first.ts', 'second.ts']) {
+      rmSync(path.join(folder, 'new'), { recursive: true, force: true })
+      mkdirSync(path.join(folder, 'new'))
+      writeFileSync(path.join(folder, 'new', file), '')
+      await program.until(new RegExp(`^new/${file}$`, 'm'))
+    }
+    mkdirSync(path.join(folder, 'old/new/odd'), { recursive: true })
+    t.equal(await program.end(), 1)
+    t.match(program.stderr, 'Error: It is odd.')
+  },
+)
