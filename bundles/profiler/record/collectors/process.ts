@@ -74,7 +74,10 @@ export class ServerCollector implements CollectorOf<'server'> {
   #commandLine(): string {
     const { argv, execArgv } = this.#process
     const [, script = '', ...values] = argv
-    return this.#app.redactor.commandLine(['node', ...execArgv, this.#relative(script), ...values]).join(' ')
+    const { directory, redactor } = this.#app
+    // A supervisor passes the directory of the application to the main process.
+    const shown = values.map(value => (value === directory ? '.' : value))
+    return redactor.commandLine(['node', ...execArgv, this.#relative(script), ...shown]).join(' ')
   }
 
   /** The place of a project on a machine is not recorded. */

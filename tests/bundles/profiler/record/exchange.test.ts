@@ -391,7 +391,7 @@ t.test('facts of the process', async t => {
 
   t.test('the server lists all variables, marks those from files, and masks secrets', async t => {
     const { arch, pid, platform, versions } = process
-    const argv = ['/usr/bin/node', '/srv/site/bin/start.js', '--token', 'hunter2', '--port', '8000']
+    const argv = ['/usr/bin/node', '/srv/site/bin/start.js', '/srv/site', '--token', 'hunter2', '--port', '8000']
     const execArgv = ['--enable-source-maps']
     const run = { arch, argv, cwd: () => '/srv/site', execArgv, pid, platform, versions }
     const collector = new ServerCollector(app, run)
@@ -402,7 +402,7 @@ t.test('facts of the process', async t => {
       process: {
         pid,
         started: /^\d{4}-/,
-        'command line': 'node --enable-source-maps bin/start.js --token ****** --port 8000',
+        'command line': 'node --enable-source-maps bin/start.js . --token ****** --port 8000',
         'working directory': '.',
       },
       versions: { sinfonietta: /^\d+\.\d+\.\d+$/, node: versions.node, handlebars: /^4\./ },
