@@ -1,3 +1,4 @@
+import { splitList } from '../text/conversion.ts'
 import { TextMemo } from '../text/text-memo.ts'
 import { maskSource } from './mask-source.ts'
 import { maskText, mayHaveSecret } from './mask-text.ts'
@@ -36,6 +37,7 @@ export class Redactor {
   readonly #shown = new Set(shownVariables)
   /** In lower case, without the names that look secret. */
   readonly #secretNames = new Set<string>()
+  readonly #secretSettings = new Set<string>()
   #secrets: RegExp | undefined
   #maskMore: (text: string) => string = text => text
   readonly #revealed = new Set<string>()
@@ -49,12 +51,13 @@ export class Redactor {
 
   /**
    * Learns which variables are settings: from now on values of secret settings are masked although their names do not look
-   * secret, and values of other settings are shown in {@link Redactor.environment}.
+   * secret, each entry of a list for itself, and values of other settings are shown in {@link Redactor.environment}.
    */
   declare(settings: Iterable<{ readonly name: string; readonly isSecret: boolean }>): void {
     for (const { name, isSecret } of settings) {
-      if (!isSecret) this.#shown.add(name)
-      else if (!isSecretName(name)) this.#secretNames.add(name.toLowerCase())
+      const names = isSecret ? this.#secretSettings : this.#shown
+      names.add(name)
+      if (isSecret && !isSecretName(name)) this.#secretNames.add(name.toLowerCase())
     }
     this.#secrets = this.#createPattern()
     this.#harmless = createMemo()
@@ -154,8 +157,10 @@ export class Redactor {
     const passwords = passwordOf(value)
     // The value of a public setting may be shown, but not a password in it.
     if (this.#shown.has(name)) return passwords
+    // The setting may be a list, of which the application sees single entries.
+    const entries = this.#secretSettings.has(name) ? splitList(value) : []
     const isSecret = this.isSecret(name) && !workingDirectories.has(name)
-    return isSecret || passwords.length > 0 || maskText(value) !== value ? [value, ...passwords] : []
+    return isSecret || passwords.length > 0 || maskText(value) !== value ? [value, ...entries, ...passwords] : []
   }
 }
 

@@ -267,6 +267,14 @@ t.test('values of declared settings are shown, unless they are secret', async t 
   t.equal(environment.text('sent Xk7-Canary-9'), 'sent Xk7-Canary-9', 'revealed names take precedence')
 })
 
+t.test('each entry of a secret setting is masked', async t => {
+  const list = new Redactor({ SHOP_LICENCES: 'Xk7-Canary-9, Xk8-Canary-9,,short', SECRETS: 'Xk9-Canary-9,short' })
+  list.declare([{ name: 'SHOP_LICENCES', isSecret: true }])
+  t.equal(list.text('Xk8-Canary-9 or Xk7-Canary-9, in short'), '****** or ******, in short')
+  t.equal(list.text('of Xk7-Canary-9, Xk8-Canary-9,,short'), 'of ******')
+  t.equal(list.text('Xk9-Canary-9'), 'Xk9-Canary-9', 'a variable that is no setting is one text')
+})
+
 t.test('values under revealed names are shown everywhere', async t => {
   const open = new Redactor({ CONTACT_EMAIL: 'ada@example.com', API_KEY: 'a-long-api-key' })
   const form = () => open.value('', { email: 'ada@example.com', 'user[Email]': 'ada', email_token: 'x' })
