@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
@@ -80,7 +80,8 @@ const ownName = 'sinfonietta'
  * folder, because npm copies no tarball. Outside of `node_modules` the package is a clone, which npm links.
  */
 export function findPackage(directory: string, folder: string): string {
-  const toSpec = (target: string) => `file:${path.relative(folder, target).replaceAll(path.sep, '/')}`
+  const from = resolveLinks(folder)
+  const toSpec = (target: string) => `file:${path.relative(from, target).replaceAll(path.sep, '/')}`
   const modules = path.dirname(directory)
   if (path.basename(modules) !== 'node_modules') return toSpec(directory)
   // Of a project, or of the folder in which npx installs packages. A global installation has none.
@@ -91,6 +92,12 @@ export function findPackage(directory: string, folder: string): string {
   const spec = dependencies?.[ownName] ?? devDependencies?.[ownName] ?? ''
   if (spec.startsWith('file:')) return toSpec(path.resolve(project, spec.slice('file:'.length)))
   return spec.includes(':') ? spec : `^${version}`
+}
+
+/** The real path of a folder that need not exist: npm reads paths from there. */
+function resolveLinks(folder: string): string {
+  if (existsSync(folder)) return realpathSync(folder)
+  return path.join(resolveLinks(path.dirname(folder)), path.basename(folder))
 }
 
 const skeletons = path.join(packageDirectory, 'bundles/maker/skeletons/application')

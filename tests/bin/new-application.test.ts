@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { findPackage, runSinfonietta } from '#bin/new-application.ts'
@@ -150,4 +150,7 @@ t.test('the application depends on the package that has created it', async t => 
   t.equal(find({ devDependencies: { sinfonietta: 'file:/a.tgz' } }), `file:${path.relative(folder, '/a.tgz')}`)
   t.equal(find({ dependencies: { sinfonietta: 'https://a.test/b.tgz' } }), 'https://a.test/b.tgz', 'an address')
   t.equal(findPackage(path.join(directory, 'clone'), folder), 'file:../../clone', 'a clone')
+  symlinkSync(path.join(directory, 'cache/node_modules'), path.join(directory, 'link'), 'junction')
+  const linked = path.join(directory, 'link/sites/shop')
+  t.equal(findPackage(path.join(directory, 'clone'), linked), 'file:../../../../clone', 'npm follows links')
 })
