@@ -57,14 +57,15 @@ export async function runCommand(
 ): Promise<number> {
   const output = new Output(terminal)
   try {
-    const settings = readSettings(directory, terminal.env, readEnvironment(commandLine))
+    const { command, environment } = readCommandLine(commandLine)
+    const settings = readSettings(directory, terminal.env, environment)
     const { config, redactor } = settings
     // Results go to stdout, so the log goes to stderr, and only warnings and errors are of interest.
     const logger = createLogger({ level: 'warning', format: 'readable', stream: terminal.stderr, redactor })
     const kernel = await loadApplication(settings, { load, logger, isServed: false, warns: false }).catch(
       async error => {
         // Bundles are not registered with wrong settings, but the list of settings helps to find them.
-        const isListed = error instanceof CONFIG_INVALID && commandLine[0] === 'debug:config'
+        const isListed = error instanceof CONFIG_INVALID && command === 'debug:config'
         if (isListed) await run([createDebugConfig({ ...settings, bundles: [] })], commandLine, terminal, config)
         throw error
       },
@@ -106,9 +107,12 @@ async function run(
 }
 
 /** The environment is needed before the command line is parsed: bundles and their commands depend on it. */
-function readEnvironment(commandLine: readonly string[]): string | undefined {
+function readCommandLine(commandLine: readonly string[]): {
+  command: string | undefined
+  environment: string | undefined
+} {
   // The last word is still being typed: it is not an environment yet.
   const args = commandLine[0] === completionWord ? commandLine.slice(0, -1) : commandLine
-  const { values } = parseArgs({ args: [...args], options: { env: { type: 'string' } }, strict: false })
-  return typeof values.env === 'string' ? values.env : undefined
+  const { positionals, values } = parseArgs({ args: [...args], options: { env: { type: 'string' } }, strict: false })
+  return { command: positionals[0], environment: typeof values.env === 'string' ? values.env : undefined }
 }

@@ -256,6 +256,7 @@ t.test('debug:config lists wrong settings, too, and their mistakes', async t => 
     '  ADMIN_STATUS_TOKEN is not a text of at least 16 characters.',
   ]
   t.equal(stderr, `${mistakes.join('\n')}\n`)
+  t.match((await run('--env=dev debug:config', { env })).stdout, /^LOG_LEVEL +loud /m, 'an option may come first')
   const other = await run('debug:routes', { env })
   t.strictSame([other.code, other.stdout, other.stderr], [1, '', stderr])
   const pair = await run('debug:routes', { env: { RECAPTCHA3_SECRET: 'hunter2' } })
