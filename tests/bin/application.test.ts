@@ -20,7 +20,7 @@ import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
 import { createSources, runsTypeScript, toDirectory } from '#bin/sources.ts'
 import { packageDirectory } from '#lib/package.ts'
-import { asNobody } from '#tests/support/as-nobody.ts'
+import { asOtherUser } from '#tests/support/as-other-user.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
 import { until } from '#tests/support/until.ts'
 import { startCountedProgram, startFixture, startProgram } from './site-process.ts'
@@ -193,7 +193,11 @@ t.test('a syntax error is described by its place and code, without calls of Node
   t.equal(describeFailure(error), 'file:///home-bundle.ts:2\nenum A {}\n^^^^\n\nSyntaxError: no enum')
 
   const json = await Promise.resolve('{').then(JSON.parse).catch(describeFailure)
-  t.match(json, /^SyntaxError: .*JSON.*\n {4}at .*\n[\s\S]*application\.test/, 'other mistakes have their place in the calls')
+  t.match(
+    json,
+    /^SyntaxError: .*JSON.*\n {4}at .*\n[\s\S]*application\.test/,
+    'other mistakes have their place in the calls',
+  )
 })
 
 t.test('without tap, a message says how to install it', async t => {
@@ -231,7 +235,7 @@ t.test('bin/test runs the tests of an application, from any directory', async t 
   t.equal(await bad.end(), 1)
 })
 
-/** A folder that every user may read, with the folder `private` that nobody may read. */
+/** A folder that every user may read, with the folder `private` that only root can read. */
 function createPartlyPrivate(t: Test, name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `${name}-`))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -251,7 +255,7 @@ t.test('sources are not looked for in folders that may not be read', async t => 
   mkdirSync(path.join(folder, 'dist/bundles'), { recursive: true })
   for (const file of ['bundles/index.js', '.tsbuildinfo', '.built']) writeFileSync(path.join(folder, 'dist', file), '')
   const sources = createSources(folder, false)
-  t.equal(await asNobody(() => sources.buildWhenStale()), true, 'nothing is stale')
+  t.equal(await asOtherUser(() => sources.buildWhenStale()), true, 'nothing is stale')
   t.equal(await sources.build(), false, 'the compiler would fail')
 })
 
