@@ -15,7 +15,7 @@ t.test('the package as `npm pack` makes it', { skip: noNpm }, async t => {
 
   t.test('it has what an application needs, and nothing else', async t => {
     const foreign = files.filter(
-      file => !/^(?:dist|bin|bundles|templates|docs)\/|^[A-Z]+(?:\.md)?$|^package.json$/.test(file),
+      file => !/^(?:dist|bundles|templates|docs)\/|^bin\/sinfonietta$|^[A-Z]+(?:\.md)?$|^package.json$/.test(file),
     )
     t.strictSame(foreign, [])
     const unwanted = /\.map$|\.tsbuildinfo$|(?:^|\/)\.|(?:^|\/)(?:tests|site|bench|soak)\/|\.test\.js$|(?<!\.d)\.ts$/
