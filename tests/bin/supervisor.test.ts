@@ -112,6 +112,21 @@ t.test('mistakes in templates are printed, and the old templates stay in use', a
   await shows(page => page.includes('no mistake'))
 })
 
+t.test('templates in other folders of the application are read again, too', async t => {
+  const templates = inCopy('packages/home/templates')
+  mkdirSync(templates, { recursive: true })
+  const folders = JSON.stringify({ templates, assets: inCopy('bundles/home/assets') })
+  const restore = add(bundle, `\nObject.assign(homeBundle, ${folders})\n`)
+  url = await site.url()
+  writeFileSync(path.join(templates, 'broken.hbs'), '{{> nowhere}}')
+  await site.until(
+    /packages\/home\/templates\/broken\.hbs: line 1: there is no partial "nowhere"\nWhat was read before/,
+  )
+  restore()
+  url = await site.url()
+  t.match(await page(), '</body></html>')
+})
+
 t.test('a changed source is served by a new process', async t => {
   const old = url
   add(bundle, '\n// a change\n')
