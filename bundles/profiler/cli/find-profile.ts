@@ -59,7 +59,7 @@ export interface CommandServices {
   readonly panels: () => Promise<readonly ProfilePanel[]>
   readonly assets: Assets
   readonly routes: RouteCollection
-  /** The order for the servers of the project to sample a request. */
+  /** The order for the servers of the application to sample a request. */
   readonly armFile: ArmFile
   readonly inspector: Inspector
   readonly replayer: Replayer

@@ -17,7 +17,7 @@ export interface ProfilerCpuServices {
   readonly armFile: ArmFile
 }
 
-/** Creates the command that makes the servers of the project sample a request. */
+/** Creates the command that makes the servers of the application sample a request. */
 export function createProfilerCpu({ armFile: file, routes, storage }: ProfilerCpuServices): ConsoleCommand {
   return {
     name: 'profiler:cpu',

@@ -3,7 +3,7 @@ import type { Profile } from './profile.ts'
 
 /** A function that was sampled. Times are in microseconds. */
 export interface StoredFunction extends SampledFunction {
-  /** Relative to the project; empty for functions of the engine. */
+  /** As seen from the application; empty for functions of the engine. */
   readonly file: string
 }
 

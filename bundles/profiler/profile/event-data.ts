@@ -60,7 +60,7 @@ export interface ListenerData {
   readonly event: string
   readonly name: string
   readonly priority: number
-  /** Where it was registered: file, relative to the project, and line. */
+  /** Where it was registered: file, as seen from the application, and line. */
   readonly site?: string | undefined
 }
 

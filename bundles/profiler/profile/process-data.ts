@@ -61,7 +61,7 @@ export interface ConfigProcessData {
 /** A setting of the kernel or of a bundle. */
 export interface StoredSetting {
   readonly name: string
-  /** The text of the variable, or else the default. Secrets are masked. */
+  /** The value in force. Secrets are masked. */
   readonly value: string
   /** The bundle that declares the setting, or `kernel`. */
   readonly bundle: string

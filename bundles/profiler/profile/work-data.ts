@@ -40,7 +40,7 @@ export interface LogMessage {
 
 /** A place in the source. */
 export interface CallSite {
-  /** Relative to the project. */
+  /** As seen from the application. */
   readonly file: string
   readonly line: number
   /** The function that contains it. */

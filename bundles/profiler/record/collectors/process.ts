@@ -80,7 +80,7 @@ export class ServerCollector implements CollectorOf<'server'> {
     return redactor.commandLine(['node', ...execArgv, this.#relative(script), ...shown]).join(' ')
   }
 
-  /** The place of a project on a machine is not recorded. */
+  /** The place of an application on a machine is not recorded. */
   #relative(file: string): string {
     const relative = path.relative(this.#app.directory, file)
     return relative.startsWith('..') ? path.basename(file) : relative || '.'

@@ -19,7 +19,7 @@ export interface CpuProfilerServices {
 
 /**
  * Samples one request on demand, and removes the order. Without an order, the profiler does not call this object. There
- * is one order in the project: the process that removes the file samples the request.
+ * is one order in the application: the process that removes the file samples the request.
  */
 export class CpuProfiler {
   readonly #services: CpuProfilerServices
