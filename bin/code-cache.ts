@@ -2,10 +2,12 @@ import module from 'node:module'
 import path from 'node:path'
 
 /** Node 22.10 and later have both functions. The types of Node 20 have none. */
-const { enableCompileCache, flushCompileCache } = module as {
+const { enableCompileCache = ignore, flushCompileCache = ignore } = module as {
   enableCompileCache?: (folder: string) => unknown
   flushCompileCache?: () => void
 }
+
+function ignore(): void {}
 
 /**
  * Keeps the compiled code of an application and of the package in the application's `var/cache/`. The next start reads it
@@ -13,10 +15,10 @@ const { enableCompileCache, flushCompileCache } = module as {
  * before the modules are imported.
  */
 export function enableCodeCache(directory: string): void {
-  enableCompileCache?.(path.join(directory, 'var/cache'))
+  enableCompileCache(path.join(directory, 'var/cache'))
 }
 
 /** Writes the code that is compiled so far. After a change of flags, V8 would reject what is written later. */
 export function flushCodeCache(): void {
-  flushCompileCache?.()
+  flushCompileCache()
 }

@@ -28,6 +28,28 @@ t.test('the reference has each package at run time with its licence', async t =>
   t.equal(before, writePackages(before, packages), 'is up to date: "npm run api" writes it')
 })
 
+t.test('of two versions of a package, the one that is used is read', async t => {
+  const manifest = (license: string, ...names: string[]) =>
+    JSON.stringify({ license, dependencies: Object.fromEntries(names.map(name => [name, '*'])) })
+  const directory = t.testdir({
+    'package.json': manifest('MIT', 'a', 'b', 'c'),
+    node_modules: {
+      a: { 'package.json': manifest('ISC') },
+      b: { 'package.json': manifest('MIT', 'a'), node_modules: { a: { 'package.json': manifest('BSD-3-Clause') } } },
+      c: { 'package.json': manifest('MIT', 'a') },
+    },
+  })
+  t.strictSame(
+    readRunTimePackages(directory).map(({ licence, name, parent }) => ({ licence, name, parent })),
+    [
+      { licence: 'ISC', name: 'a', parent: '' },
+      { licence: 'BSD-3-Clause', name: 'a', parent: 'b' },
+      { licence: 'MIT', name: 'b', parent: '' },
+      { licence: 'MIT', name: 'c', parent: '' },
+    ],
+  )
+})
+
 t.test('the package can be published, and names no repository', async t => {
   t.notOk(manifest.private)
   t.match(readFileSync('LICENSE', 'utf8'), new RegExp(`^${manifest.license} License`))

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { t } from 'tap'
 import { findUnnamedChanges, referenceFile, reportFile, writeReference, writeReport } from './support/api-report.ts'
+import { readDeclarations } from './support/declarations.ts'
 import { type ReportedDeclaration, readEntryPoints, readReport } from './support/public-api.ts'
 
 const entries = readEntryPoints()
@@ -23,6 +24,16 @@ t.test('an entry point exports a name once, and no two entry points have the sam
   const names = entries.flatMap(entry => entry.names.map(({ name }) => name))
   t.strictSame(
     names.filter((name, index) => names.indexOf(name) < index),
+    [],
+  )
+})
+
+t.test('an entry point exports only names that it lists', async t => {
+  const files = readdirSync('dist/bin/exports').filter(file => file.endsWith('.d.ts'))
+  const whole = files.flatMap(file => readDeclarations(path.resolve('dist/bin/exports', file)).wholeReexports)
+  t.ok(whole.length > 0, 'modules without names are found')
+  t.strictSame(
+    whole.flatMap(file => [...readDeclarations(file).declarations.keys()]),
     [],
   )
 })
@@ -89,6 +100,8 @@ t.test('what counts as a difference', async t => {
   t.strictSame(find(deep), ['changed reached: `Routes` (by Application, Routes)'])
   t.strictSame(find(deep, unreleased('`Application` has routes.')), [])
   t.strictSame(find([bundle, signal]), [], 'a name that is reached no more')
+  const newlyReached = { ...routes, title: 'reached: `Route`' }
+  t.strictSame(find([bundle, routes, signal, newlyReached]), [], 'a name that is reached for the first time')
   t.strictSame(find([routes]), ['removed sinfonietta: `Bundle`', 'removed member of SignalMap: `kernel.booted`'])
   t.strictSame(find([routes], unreleased('`kernel.booted` and `Bundle` are gone.')), [])
   t.strictSame(find([bundle, routes, signal, { ...bundle, title: 'sinfonietta: `New`', names: ['New'] }]), [

@@ -17,7 +17,7 @@ const listed = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => String(
 t.test('every code block of the guide is tested here', async t => {
   t.strictSame(
     blocks.map(({ language }) => language),
-    ['json', 'json', 'sh'],
+    ['sh', 'json', 'json', 'sh'],
   )
 })
 
@@ -40,7 +40,7 @@ t.test('an agent has the same tools over HTTP', async t => {
 })
 
 t.test('the command of the guide lists the tools and ends', async t => {
-  const script = String(blocks.find(({ language }) => language === 'sh')?.text)
+  const script = String(blocks.findLast(({ language }) => language === 'sh')?.text)
   const { NODE_OPTIONS: _, ...env } = process.env
   const shell = ['-u', 'NODE_OPTIONS', 'sh', '-c', script]
   const stdout = execFileSync('env', shell, { env, cwd: path.resolve('.'), stdio: ['ignore', 'pipe', 'ignore'] })

@@ -26,7 +26,7 @@ export function writeReport(version: string, declarations: readonly ReportedDecl
 
 function parseReport(report: string): { readonly version: string; readonly texts: ReadonlyMap<string, string> } {
   const [head = '', ...blocks] = report.split(/^## /m)
-  const [, version = ''] = /version (\S+),/.exec(head) ?? []
+  const version = String(/version (\S+),/.exec(head)?.[1])
   const texts = blocks.map(block => {
     const end = block.indexOf('\n')
     return [block.slice(0, end), block.slice(end).trim()] as const
@@ -45,7 +45,7 @@ export function findUnnamedChanges(
   changelog: string,
 ): string[] {
   const { texts, version } = parseReport(report)
-  const newest = changelog.split(/^## /m)[1] ?? ''
+  const [, newest = ''] = changelog.split(/^## /m)
   const part = String(newest.split('\n', 1)[0]).includes(version) ? '' : newest
   const spans = Array.from(part.matchAll(/`[^`]+`/g), ([span]) => span)
   const isNamed = (name: string) =>

@@ -1,10 +1,10 @@
 /** Calls a synchronous function as a user without access to private folders of other users. Root has access to all. */
 export function asOtherUser<result>(work: () => result): result {
-  if (process.getuid?.() !== 0) return work()
-  process.seteuid?.(65_534)
+  const own = Number(process.geteuid?.())
+  process.seteuid?.(own || 65_534)
   try {
     return work()
   } finally {
-    process.seteuid?.(0)
+    process.seteuid?.(own)
   }
 }

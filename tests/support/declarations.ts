@@ -83,8 +83,8 @@ function parseDeclarations(file: string, code: string): DeclarationFile {
     const source = statement.source?.value
     const target = source?.startsWith('.') ? path.join(path.dirname(file), source.replace(/\.ts$/, '.d.ts')) : undefined
     if (statement.type === 'ExportAllDeclaration') wholeReexports.push(String(target))
-    else if (target !== undefined) {
-      for (const { exported, exportKind, imported, local } of statement.specifiers ?? []) {
+    else if (target !== undefined && statement.specifiers !== undefined) {
+      for (const { exported, exportKind, imported, local } of statement.specifiers) {
         if (statement.type === 'ImportDeclaration') {
           imports.set(String(local?.name), { file: target, name: String(imported?.name) })
         } else {
@@ -97,7 +97,7 @@ function parseDeclarations(file: string, code: string): DeclarationFile {
   }
 
   function declare(name: string, statement: Node, node: Node): void {
-    const constructors = (bodyOf(node) ?? []).filter(({ kind }) => kind === 'constructor')
+    const constructors = bodyOf(node).filter(({ kind }) => kind === 'constructor')
     const before = declarations.get(name)
     const text = textOf(statement, [])
     const typeText = textOf(statement, constructors)
@@ -113,11 +113,11 @@ function parseDeclarations(file: string, code: string): DeclarationFile {
   }
 
   function addMembers(module: Node): void {
-    for (const statement of bodyOf(module) ?? []) {
+    for (const statement of bodyOf(module)) {
       for (const { id, node } of namedParts(statement)) {
-        for (const added of bodyOf(node) ?? []) {
+        for (const added of bodyOf(node)) {
           const text = textOf(added, [])
-          const [member = ''] = /[\w.]+/.exec(text) ?? []
+          const member = String(/[\w.]+/.exec(text)?.[0])
           additions.push({ target: id, member, text })
         }
       }
@@ -146,9 +146,12 @@ function namedParts(statement: Node): { readonly id: string; readonly node: Node
 }
 
 /** The members of a class, an interface or a module. */
-function bodyOf({ body }: Node): readonly Node[] | undefined {
-  if (body === undefined || Array.isArray(body)) return body as readonly Node[] | undefined
-  return bodyOf(body as Node)
+function bodyOf({ body = [] }: Node): readonly Node[] {
+  return isList(body) ? body : bodyOf(body)
+}
+
+function isList(body: Node | readonly Node[]): body is readonly Node[] {
+  return Array.isArray(body)
 }
 
 /** The first sentence, and the second if the first is short; without the code that may follow after a colon. */

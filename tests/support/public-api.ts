@@ -1,3 +1,4 @@
+import assert from 'node:assert'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Declaration, readDeclarations } from './declarations.ts'
@@ -24,7 +25,7 @@ export interface EntryPoint {
 export function readEntryPoints(): EntryPoint[] {
   return manifestEntries().map(({ name, types }) => {
     const source = types.replace(/^dist\/(.*)\.d\.ts$/, '$1.ts')
-    const [, purpose = ''] = /^((?:\/\/ .*\n)+)/m.exec(readFileSync(source, 'utf8')) ?? []
+    const purpose = String(/^(?:\/\/ .*\n)+/m.exec(readFileSync(source, 'utf8'))?.[0])
     return {
       name,
       purpose: purpose.replace(/^\/\/ /gm, '').trim(),
@@ -46,21 +47,11 @@ function manifestEntries(): { readonly name: string; readonly types: string }[] 
 }
 
 function exportsOf(entry: string): PublicName[] {
-  const { reexports, wholeReexports } = readDeclarations(entry)
-  const named = reexports.map(({ exported, file, isType, name }) => {
+  return readDeclarations(entry).reexports.map(({ exported, file, isType, name }) => {
     const declaration = readDeclarations(file).declarations.get(name)
-    if (declaration === undefined) throw new Error(`${entry} exports ${name}, which ${file} does not declare.`)
+    assert(declaration, `${entry} exports ${name}, which ${file} does not declare.`)
     return { name: exported, isType, file, declaration }
   })
-  const whole = wholeReexports.flatMap(file =>
-    Array.from(readDeclarations(file).declarations.values(), declaration => ({
-      name: declaration.name,
-      isType: true,
-      file,
-      declaration,
-    })),
-  )
-  return [...named, ...whole]
 }
 
 /** A declaration of the report. */

@@ -20,21 +20,21 @@ interface Manifest {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-/** Reads the packages that `npm install --omit=dev` installs, from `node_modules/`. */
-export function readRunTimePackages(): RunTimePackage[] {
+/** Reads the packages that `npm install --omit=dev` installs for the package in a directory, from its `node_modules/`. */
+export function readRunTimePackages(directory = '.'): RunTimePackage[] {
   const found = new Map<string, RunTimePackage>()
   function visit(folder: string, parent: string): void {
     const { dependencies, optionalDependencies } = readManifest(folder)
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
       const nested = path.join(folder, 'node_modules', name)
-      const place = existsSync(nested) ? nested : path.join('node_modules', name)
+      const place = existsSync(nested) ? nested : path.join(directory, 'node_modules', name)
       if (found.has(place)) continue
       const { license = 'unknown', scripts = {} } = readManifest(place)
       found.set(place, { name, licence: license, parent, scripts: Object.keys(scripts) })
       visit(place, name)
     }
   }
-  visit('.', '')
+  visit(directory, '')
   return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 

@@ -573,6 +573,9 @@ for (const [kind, createStore] of Object.entries(stores)) {
     t.equal(await store.read(knownId), undefined, 'no late change brings it back')
     const next = open(newId)
     t.strictSame([await next.get('user'), await next.get('cart')], [7, [1]])
+    await next.invalidate()
+    await next.save()
+    t.equal(await store.read(newId), undefined, 'nor does the login outlive its end')
   })
 }
 
