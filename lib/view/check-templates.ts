@@ -70,7 +70,7 @@ interface KnownNames {
 }
 
 /** Lists the nodes of the syntax tree of a template, each before its children. */
-function listNodes(ast: unknown): readonly Node[] {
+export function listNodes(ast: unknown): readonly Node[] {
   const nodes: Node[] = []
   const visit = (node: Node): void => {
     nodes.push(node)

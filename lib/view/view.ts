@@ -4,8 +4,10 @@ import path from 'node:path'
 import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
+import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
+import { explainFailure, HelperFailure, type HelperLocation, locateErrors } from './failed-place.ts'
 import { foldersFor, listTemplates, readTemplate, type TemplateFile, type TemplateFolder } from './template-files.ts'
 
 /** Loaded with the first template, because most console commands need none. */
@@ -122,6 +124,7 @@ class HandlebarsView implements View {
 
   #read(): ReadonlyMap<string, Template> {
     const handlebars = loadHandlebars().create()
+    locateErrors(handlebars)
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
@@ -129,11 +132,12 @@ class HandlebarsView implements View {
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }
-    const compile = (name: string, source: string) => {
-      const template: Template = handlebars.compile(source, options)
+    const compile = ({ file, name }: TemplateFile) => {
+      const located = { ...options, srcName: showPath(file, this.#root) }
+      const template: Template = handlebars.compile(sources.get(name), located)
       return this.#decorators.reduce((inner, decorate) => decorate(name, inner), template)
     }
-    const templates = new Map([...sources].map(([name, source]) => [name, compile(name, source)]))
+    const templates = new Map(files.map(each => [each.name, compile(each)]))
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#files = files
     this.#templates = templates
@@ -157,7 +161,8 @@ class HandlebarsView implements View {
     try {
       page = template(model, { ...this.#partialOptions, data: { root: model, request, pending } })
     } catch (error) {
-      throw new VIEW_RENDER_FAILED([name, error instanceof Error ? error.message : String(error)], { cause: error })
+      const { reason, thrown } = explainFailure(error)
+      throw new VIEW_RENDER_FAILED([name, reason], { cause: thrown })
     }
     return pending.size === 0 ? page : insertFragments(page, pending)
   }
@@ -191,8 +196,13 @@ function toEngine(handlebars: typeof Handlebars): TemplateEngine {
 function toHandlebars(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
   return (...parameters: unknown[]) => {
     // The options of Handlebars are the last argument.
-    const { hash, data } = parameters.at(-1) as { hash: Record<string, unknown>; data: RenderData }
-    const result = helper({ positional: parameters.slice(0, -1), named: inWrittenOrder(hash), request: data.request })
+    const { hash, data, loc } = parameters.at(-1) as HelperOptions
+    let result: unknown
+    try {
+      result = helper({ positional: parameters.slice(0, -1), named: inWrittenOrder(hash), request: data.request })
+    } catch (error) {
+      throw new HelperFailure(error, loc)
+    }
     if (!(result instanceof HtmlFragment)) return result
     if (typeof result.content === 'string') return new Handlebars.SafeString(result.content)
     // The marker is random, so no data can contain it.
@@ -208,6 +218,13 @@ function toHandlebars(helper: Helper, Handlebars: typeof import('handlebars')): 
 function inWrittenOrder(hash: Record<string, unknown>): Record<string, unknown> {
   const values = Object.entries(hash)
   return values.length < 2 ? hash : Object.fromEntries(values.reverse())
+}
+
+/** The options that Handlebars passes to a helper. */
+interface HelperOptions {
+  readonly hash: Record<string, unknown>
+  readonly data: RenderData
+  readonly loc: HelperLocation
 }
 
 interface RenderData {
