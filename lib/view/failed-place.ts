@@ -1,22 +1,16 @@
-import type Handlebars from 'handlebars'
 import { listNodes } from './check-templates.ts'
 
 /**
- * Makes the errors of an engine name the file and the line of the template that has failed. Handlebars names the line
- * only, although it may be one of a partial. The places are written when a template is compiled, and cost a render
- * nothing. `srcName` of the options of `compile` is the name of the file.
+ * Writes the name of the file into the lines of a syntax tree of Handlebars, before it is compiled: the errors of
+ * Handlebars name only the line, although it may be one of a partial. A render costs no time for it.
  */
-export function locateErrors(handlebars: typeof Handlebars): void {
-  const { parse } = handlebars
-  handlebars.parse = (source, options) => {
-    const program = parse(source, options)
-    // Two nodes may have the same location.
-    for (const { start } of new Set(listNodes(program).flatMap(({ loc }) => loc ?? []))) {
-      // Handlebars copies the line into its error and into the options of a helper. It does not count with it.
-      Object.assign(start, { line: `${options?.srcName}: line ${start.line}` })
-    }
-    return program
+export function locateNodes<tree>(tree: tree, file: string): tree {
+  // Two nodes may have the same location.
+  for (const { start } of new Set(listNodes(tree).flatMap(({ loc }) => loc ?? []))) {
+    // Handlebars copies the line into its error and into the options of a helper. It does not count with it.
+    Object.assign(start, { line: `${file}: line ${start.line}` })
   }
+  return tree
 }
 
 /** A failed call of a helper. */

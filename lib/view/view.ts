@@ -7,7 +7,7 @@ import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
-import { explainFailure, HelperFailure, type HelperLocation, locateErrors } from './failed-place.ts'
+import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
 import { foldersFor, listTemplates, readTemplate, type TemplateFile, type TemplateFolder } from './template-files.ts'
 
 /** Loaded with the first template, because most console commands need none. */
@@ -124,7 +124,8 @@ class HandlebarsView implements View {
 
   #read(): ReadonlyMap<string, Template> {
     const handlebars = loadHandlebars().create()
-    locateErrors(handlebars)
+    const { parse } = handlebars
+    handlebars.parse = (source, options) => locateNodes(parse(source, options), String(options?.srcName))
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
