@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { inspect } from 'node:util'
 import { CommandUsageError } from '../kernel/console-command.ts'
 import { KERNEL_BUNDLE_FAILED } from '../kernel/errors.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
+import { readProperty } from '../lib/stack/read-property.ts'
 import { UsageError } from './serve-options.ts'
 
 /** Formats an error for stderr: the message alone if the error was foreseen, otherwise with its stack and causes. */
@@ -11,7 +14,16 @@ export function describeFailure(error: unknown): string {
   // mistakes, such as those of JSON.parse, is in the calls.
   const stack = error instanceof SyntaxError ? String(error.stack) : ''
   if (stack !== '' && !stack.startsWith('SyntaxError')) return stack.replace(/\n {4}at [\s\S]*/, '')
-  return inspect(error)
+  return `${inspect(error)}${hintAtEnding(error)}`
+}
+
+/** A line about an import such as `./home-bundle` or `./home-bundle.js` of a file that ends in `.ts`. */
+function hintAtEnding(error: unknown): string {
+  const url = readProperty(error, 'url')
+  if (readProperty(error, 'code') !== 'ERR_MODULE_NOT_FOUND' || typeof url !== 'string') return ''
+  const source = url.replace(/(?:\.([cm]?)js)?$/, '.$1ts')
+  if (!existsSync(new URL(source))) return ''
+  return `\nImports of own files end in .ts: import "${path.posix.basename(source)}" instead.`
 }
 
 function isForeseen(error: unknown): error is Error {

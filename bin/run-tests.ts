@@ -21,7 +21,10 @@ export async function runApplicationTests(
   const options = commandLine.filter(argument => !isPath(argument))
   const chosen = named.length === 0 ? tests : named.flatMap(name => findTests(tests, path.resolve(name)))
   const unknown = named.find(name => findTests(tests, path.resolve(name)).length === 0)
-  if (unknown !== undefined) return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts.`)
+  if (unknown !== undefined) {
+    const from = `paths count from the current folder, ${process.cwd()}`
+    return fail(`There is no test ${unknown}: tests are files tests/…/*.test.ts, and ${from}.`)
+  }
   if (chosen.length === 0) return fail('There are no tests: tests are files tests/…/*.test.ts.')
   const runner = findRunner(directory)
   if (runner === undefined) return fail('The tests need the package tap: run "npm install --save-dev tap".')

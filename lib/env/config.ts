@@ -149,10 +149,13 @@ function createKernelSettings(conditions: KernelConditions): BundleSettings<Kern
   })
 }
 
+/** A command for each system: Windows has no openssl. */
+const makeSecret = `node -p "crypto.randomBytes(32).toString('hex')"`
+
 function createSecretConversion(isOwn: boolean): Conversion<string> {
   return {
     expected: isOwn
-      ? 'a secret of its own with at least 32 random characters; the one of the shipped .env is public'
+      ? `a secret of its own with at least 32 random characters (${makeSecret} prints one); the one of the shipped .env is public`
       : 'a text of at least 32 random characters',
     convert: text => (text.length >= 32 && !(isOwn && text === shippedSecret) ? text : undefined),
   }

@@ -167,7 +167,7 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   ])
   t.strictSame(await capture(t, () => runApplicationTests(alone, ['tests/nope.test.ts'], true)), [
     1,
-    'There is no test tests/nope.test.ts: tests are files tests/…/*.test.ts.\n',
+    `There is no test tests/nope.test.ts: tests are files tests/…/*.test.ts, and paths count from the current folder, ${process.cwd()}.\n`,
   ])
   rmSync(path.join(alone, 'tests'), { recursive: true })
   const none = 'There are no tests: tests are files tests/…/*.test.ts.\n'
@@ -198,6 +198,22 @@ t.test('a syntax error is described by its place and code, without calls of Node
     /^SyntaxError: .*JSON.*\n {4}at .*\n[\s\S]*application\.test/,
     'other mistakes have their place in the calls',
   )
+})
+
+t.test('an import of a source without .ts is described by a hint', async t => {
+  const folder = t.testdir({ 'home-bundle.ts': '', 'other.mts': '' })
+  const describe = (name: string) =>
+    import(pathToFileURL(path.join(folder, name)).href).then(() => 'imported', describeFailure)
+  const hint = (name: string) => new RegExp(`\\nImports of own files end in \\.ts: import "${name}" instead\\.$`)
+  for (const name of ['home-bundle', 'home-bundle.js']) t.match(await describe(name), hint('home-bundle\\.ts'))
+  t.match(await describe('other.mjs'), hint('other\\.mts'))
+  for (const name of ['nothing', 'nothing.js']) {
+    const text = await describe(name)
+    t.match(text, 'ERR_MODULE_NOT_FOUND')
+    t.notMatch(text, 'Imports of own files')
+  }
+  const missing: string = 'a-package-that-is-missing'
+  t.notMatch(await import(missing).catch(describeFailure), 'Imports of own files')
 })
 
 t.test('without tap, a message says how to install it', async t => {

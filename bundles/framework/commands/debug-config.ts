@@ -22,12 +22,14 @@ export function createDebugConfig(
       { line: 'debug:config APP_ --env prod', purpose: 'lists some settings as production has them' },
     ],
     run({ arguments: { setting = '' } }, output) {
+      const chosenBundle = setting.toLowerCase()
       const found = settings
         .list()
-        .filter(({ bundle, name }) => name.includes(setting.toUpperCase()) || bundle === setting)
+        .filter(({ bundle, name }) => name.includes(setting.toUpperCase()) || bundle === chosenBundle)
         .map(({ bundle, from, help, name, value }) => ({ name, value: redactor.text(value), from, bundle, help }))
       if (found.length === 0) {
-        output.error(`There is no setting "${setting}".`)
+        const isBundle = bundles.includes(chosenBundle)
+        output.error(isBundle ? `The bundle "${chosenBundle}" has no settings.` : `There is no setting "${setting}".`)
         return exitCodes.failure
       }
       const table = {

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import path from 'node:path'
 import type { Foundation } from '../../../kernel/bundle.ts'
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
 import type { Column } from '../../../lib/console/table.ts'
@@ -18,6 +19,7 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
       // Its error names every mistake.
       view.load()
       const all = view.files()
+      // Those of the application first: the profiler alone has dozens.
       const templates = all
         .filter(({ name }) => name.includes(filter))
         .map(({ file, name, replaces }) => ({
@@ -26,6 +28,7 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
           ...(replaces !== undefined && { replaces: showPath(replaces, directory) }),
           bytes: statSync(file).size,
         }))
+        .sort((one, other) => Number(isPackaged(one.file)) - Number(isPackaged(other.file)))
       const hasReplaced = templates.some(({ replaces }) => replaces !== undefined)
       const columns: readonly Column[] = [
         { title: 'Template' },
@@ -43,4 +46,9 @@ export function createDebugTemplates({ directory, view }: Pick<Foundation, 'dire
       return exitCodes.success
     },
   }
+}
+
+/** Whether a shown path is of a package: outside of the application, or in its `node_modules`. */
+function isPackaged(file: string): boolean {
+  return path.isAbsolute(file) || file.startsWith(`node_modules${path.sep}`)
 }

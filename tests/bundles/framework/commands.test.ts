@@ -202,7 +202,7 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   t.match(stdout, /^ADMIN_STATUS_TOKEN +default +site /m)
   t.match(stdout, /^EDITOR_PATHS +\/srv=\/home +environment +profiler /m)
   t.notMatch(stdout, /hunter2|shipped-for/)
-  const ofSite = JSON.parse((await run('debug:config site --json')).stdout)
+  const ofSite = JSON.parse((await run('debug:config SITE --json')).stdout)
   t.strictSame(
     ofSite.settings.map(({ bundle, name }: Record<string, string>) => [bundle, name]),
     ['DATABASE_URL', 'MAILER_DSN', 'RECAPTCHA3_KEY', 'RECAPTCHA3_SECRET', 'ADMIN_STATUS_TOKEN'].map(name => [
@@ -222,6 +222,9 @@ t.test('debug:config lists settings and their origin, and no secret', async t =>
   const none = await run('debug:config NOPE')
   t.equal(none.code, 1)
   t.equal(none.stderr, 'There is no setting "NOPE".\n')
+  const noSettings = await run('debug:config ROUTED')
+  t.equal(noSettings.code, 1)
+  t.equal(noSettings.stderr, 'The bundle "routed" has no settings.\n')
   t.equal((await runInTerminal('__complete debug:config LOG', { load })).stdout, `LOG_LEVEL\t${help}\n`)
 })
 
@@ -318,6 +321,22 @@ t.test('debug:templates lists templates, and reports their mistakes', async t =>
   t.match(replaced.stdout, `framework/error  templates/framework/error.hbs  ${ours}     18\n`)
   const json = JSON.parse((await run('debug:templates --json', { directory: own })).stdout)
   t.strictSame(json, [{ name: 'framework/error', file: 'templates/framework/error.hbs', replaces: ours, bytes: 18 }])
+  const packaged = createProject(t.testdir(), {
+    'templates/home/home.hbs': '<h1>{{title}}</h1>',
+    'node_modules/theme/templates/page.hbs': 'Blue',
+    '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',
+  })
+  const theme = { name: 'blue', templates: path.join(packaged, 'node_modules/theme/templates'), register() {} }
+  const homes = { name: 'home', register() {} }
+  const sorted = await run('debug:templates --json', {
+    directory: packaged,
+    load: async () => [theme, createFrameworkBundle(), homes],
+  })
+  t.strictSame(
+    JSON.parse(sorted.stdout).map(({ name }: { name: string }) => name),
+    ['home/home', 'blue/page', 'framework/error'],
+    'those of the application are first',
+  )
   const directory = createProject(t.testdir(), {
     'templates/site/wrong.hbs': '{{#if}}',
     '.env': 'APP_SECRET=a-secret-of-more-than-32-characters',

@@ -247,7 +247,8 @@ t.test('config', async t => {
   t.test('production refuses the shipped secret, also among other mistakes', async t => {
     const variables = { APP_SECRET: shippedSecret, APP_ENV: 'prod', LOG_LEVEL: 'x' }
     t.throws(() => parseConfig(variables), {
-      message: / {2}APP_SECRET is not a secret of its own .*; the one of the shipped \.env is public\.\n {2}LOG_LEVEL /,
+      message:
+        / {2}APP_SECRET is not a secret of its own .* \(node -p "crypto\.randomBytes\(32\)\.toString\('hex'\)" prints one\); the one of the shipped \.env is public\.\n {2}LOG_LEVEL /,
     })
     t.ok(parseConfig({ APP_SECRET: shippedSecret, APP_ENV: 'test' }))
   })
