@@ -19,7 +19,7 @@ t.test('an application, from the tarball to production', { skip: noNpm }, async 
   const place = await Workplace.create(t)
   const { file } = await packPackage(place.directory)
   const site = 'my-site'
-  const create = `npx ./${file} new ${site}`
+  const create = `npx --yes ./${file} new ${site}`
   t.strictSame(
     lines,
     ['npm ci', 'npm pack', create, `cd ${site}`, 'npm install', 'npm start'],

@@ -54,7 +54,7 @@ export const needlessSessionRule: FindingRule<Profile> = {
     const [first = ''] = uses.flatMap(({ trace }) => trace)
     return [
       {
-        // A page that checks for a logged-in user cannot avoid it.
+        // The page is right; only caches cannot store it.
         severity: 'info',
         problem: `The session was used (${formatCount(uses.length, 'time')}, first {place}), but the client has none and nothing was stored in it.`,
         values: { place: first || 'by an unknown caller' },
