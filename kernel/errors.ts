@@ -66,6 +66,12 @@ export const KERNEL_FRAGMENT_FAILED: CodedErrorClass<[target: string, status: nu
   'The fragment "%s" was answered with the status %s.',
 )
 
+export const KERNEL_BUNDLE_INVALID: CodedErrorClass<[position: number, found: string, advice: string]> = defineError(
+  'KERNEL_BUNDLE_INVALID',
+  500,
+  'The list of bundles is wrong: number %s is %s. A bundle is an object with a name and the method register().%s',
+)
+
 export const KERNEL_BUNDLE_REPEATED: CodedErrorClass<[name: string]> = defineError(
   'KERNEL_BUNDLE_REPEATED',
   500,

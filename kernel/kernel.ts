@@ -20,11 +20,17 @@ import { createView } from '../lib/view/view.ts'
 import type { Application, Bundle, Foundation } from './bundle.ts'
 import { ControllerResolver } from './controller-resolver.ts'
 import { createDebugPolicy, DebugGate } from './debug-gate.ts'
-import { KERNEL_BUNDLE_FAILED, KERNEL_BUNDLE_REPEATED, KERNEL_COLLECTOR_TAKEN } from './errors.ts'
+import {
+  KERNEL_BUNDLE_FAILED,
+  KERNEL_BUNDLE_INVALID,
+  KERNEL_BUNDLE_REPEATED,
+  KERNEL_COLLECTOR_TAKEN,
+} from './errors.ts'
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
 import { RequestContext } from './request-context.ts'
+import { describeValue } from './response-check.ts'
 
 /** The options of a kernel. */
 export interface KernelOptions {
@@ -61,14 +67,11 @@ export class Kernel {
 
   /**
    * Registers the bundles, one after another. Templates are read with the first render: most console commands render
-   * nothing. @throws KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN HTTP_ASSETS_UNREADABLE
-   * CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
+   * nothing. @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED KERNEL_BUNDLE_FAILED KERNEL_COLLECTOR_TAKEN
+   * HTTP_ASSETS_UNREADABLE CONFIG_INVALID CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN
    */
   static async assemble({ settings, config, directory, bundles, logger, redactor }: KernelOptions): Promise<Kernel> {
-    const names = bundles.map(({ name }) => name)
-    const repeated = names.find((name, index) => names.indexOf(name) < index)
-    if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
-
+    const names = checkBundles(bundles)
     declareSettings(settings, bundles)
     redactor.declare(settings.list())
     settings.check()
@@ -172,6 +175,30 @@ function createStaticFiles(directory: string, bundles: readonly Bundle[]): Stati
     }
   }
   return files
+}
+
+/**
+ * Returns the names of the bundles. Node runs TypeScript without a check of types, so the list may contain other values.
+ *
+ * @throws KERNEL_BUNDLE_INVALID KERNEL_BUNDLE_REPEATED
+ */
+function checkBundles(bundles: readonly Bundle[]): string[] {
+  for (const [index, bundle] of bundles.entries()) {
+    if (isBundle(bundle)) continue
+    const value: unknown = bundle
+    throw typeof value === 'function'
+      ? new KERNEL_BUNDLE_INVALID([index + 1, `the function ${value.name}`, ` Call the function: ${value.name}().`])
+      : new KERNEL_BUNDLE_INVALID([index + 1, describeValue(value), ''])
+  }
+  const names = bundles.map(({ name }) => name)
+  const repeated = names.find((name, index) => names.indexOf(name) < index)
+  if (repeated !== undefined) throw new KERNEL_BUNDLE_REPEATED([repeated])
+  return names
+}
+
+function isBundle(value: unknown): boolean {
+  const { name, register } = Object(value) as { readonly [property: string]: unknown }
+  return typeof name === 'string' && typeof register === 'function'
 }
 
 /** Declares the settings of all bundles. @throws CONFIG_SETTING_MALFORMED CONFIG_SETTING_TAKEN */

@@ -29,8 +29,9 @@ export function adviseOnResult(result: unknown): string {
   return ` Use ${way}, or a listener of kernel.view that makes a response of it.`
 }
 
-function describeValue(result: unknown): string {
-  if (result === null) return 'null'
+/** Describes a value of another type than expected, without the values in it: `a string of 3 characters`. */
+export function describeValue(result: unknown): string {
+  if (result === null || result === undefined) return String(result)
   if (typeof result === 'string') return `a string of ${count(result.length, 'character')}`
   if (Array.isArray(result)) return `an array of ${count(result.length, 'item')}`
   if (typeof result !== 'object') return `a ${typeof result}`

@@ -183,13 +183,12 @@ export class Request {
   }
 
   /**
-   * The session: created with the first access, read with the first use. @throws TypeError without a SessionListener
+   * The session: created with the first access, read with the first use. @throws TypeError if there is none
    */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
     this.#session ??= this.#createSession?.()
-    if (this.#session === undefined)
-      throw new TypeError('There is no session: no SessionListener has seen this request.')
+    if (this.#session === undefined) throw new TypeError(noSessionMessage)
     return this.#session
   }
 
@@ -224,5 +223,8 @@ export class Request {
 }
 
 const defaultPorts = { http: 80, https: 443 } as const
+
+const noSessionMessage =
+  'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).'
 
 const noProxies = new TrustedProxies()

@@ -1,6 +1,6 @@
 import { showPath } from '../text/show-path.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
-import { readTemplate, type TemplateFile } from './template-files.ts'
+import { bundleOf, readTemplate, type TemplateFile } from './template-files.ts'
 
 /** What a check needs of the template engine. */
 export interface TemplateEngine {
@@ -11,7 +11,8 @@ export interface TemplateEngine {
 
 /**
  * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
- * their texts by name. Messages show files below the directory relative to it.
+ * their texts by name. Messages show files below the directory relative to it. The callback returns the file of a template
+ * that is not read, because its bundle is not in the list.
  *
  * @throws VIEW_TEMPLATE_INVALID with every mistake
  */
@@ -20,6 +21,7 @@ export function checkTemplates(
   sources: ReadonlyMap<string, string>,
   { helpers, parse }: TemplateEngine,
   directory: string,
+  findUnlisted: (name: string) => string | undefined,
 ): void {
   const mistakes: string[] = []
   const show = (file: string) => showPath(file, directory)
@@ -34,7 +36,12 @@ export function checkTemplates(
   })
   // The inline partials of replaced templates, too: a layout that needs one of them has no mistake of its own.
   const inline = parsed.flatMap(({ nodes, replaced }) => inlinePartials([...nodes, ...replaced]))
-  const known = { templates: new Set([...sources.keys(), ...inline]), helpers }
+  const templates = new Set([...sources.keys(), ...inline])
+  const explainMissing = (name: string) => {
+    const file = findUnlisted(name)
+    return file && `: the file ${show(file)} exists, but no bundle "${bundleOf(name)}" is in the list of bundles`
+  }
+  const known = { templates, helpers, explainMissing }
   for (const { file, nodes, replaced, replaces } of parsed) {
     for (const mistake of findMistakes(nodes, known)) mistakes.push(`${show(file)}: ${mistake}`)
     for (const loss of findLosses(nodes, replaced, name => sources.has(name))) {
@@ -67,6 +74,8 @@ interface Node {
 interface KnownNames {
   readonly templates: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
+  /** Returns the end of the message about a partial that is missing, if there is a reason. */
+  readonly explainMissing: (name: string) => string | undefined
 }
 
 /** Lists the nodes of the syntax tree of a template, each before its children. */
@@ -106,13 +115,14 @@ function* findMistakes(nodes: readonly Node[], known: KnownNames): Generator<str
   }
 }
 
-function mistakeOf(node: Node, { templates, helpers }: KnownNames): string | undefined {
+function mistakeOf(node: Node, { explainMissing, helpers, templates }: KnownNames): string | undefined {
   switch (node.type) {
     case 'PartialStatement':
     case 'PartialBlockStatement': {
       if (node.name?.type === 'SubExpression') return 'a partial must be named, not computed'
       const name = String(node.name?.original)
-      return name === '@partial-block' || templates.has(name) ? undefined : `there is no partial "${name}"`
+      if (name === '@partial-block' || templates.has(name)) return undefined
+      return `there is no partial "${name}"${explainMissing(name) ?? ''}`
     }
     case 'MustacheStatement':
       if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'

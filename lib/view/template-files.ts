@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { VIEW_FOLDER_UNREADABLE } from './errors.ts'
 
@@ -71,6 +71,22 @@ export function foldersFor(name: string, folders: readonly TemplateFolder[]): st
   return folders
     .filter(({ bundle }) => bundle === undefined || name.startsWith(`${bundle}/`))
     .map(folder => folder.path)
+}
+
+/** Finds the application's file for the name of a template that is not read, because its bundle is not in the list. */
+export function findUnlisted(
+  name: string,
+  [own]: readonly TemplateFolder[],
+  bundles: readonly string[] | undefined,
+): string | undefined {
+  if (own === undefined || bundles === undefined || bundles.includes(bundleOf(name))) return undefined
+  const file = path.join(own.path, name + suffix)
+  return existsSync(file) ? file : undefined
+}
+
+/** The first part of the name of a template, which is the name of its bundle. */
+export function bundleOf(name: string): string {
+  return String(name.split('/', 1)[0])
 }
 
 /** Reads a template. */

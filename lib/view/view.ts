@@ -8,7 +8,14 @@ import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
-import { foldersFor, listTemplates, readTemplate, type TemplateFile, type TemplateFolder } from './template-files.ts'
+import {
+  findUnlisted,
+  foldersFor,
+  listTemplates,
+  readTemplate,
+  type TemplateFile,
+  type TemplateFolder,
+} from './template-files.ts'
 
 /** Loaded with the first template, because most console commands need none. */
 function loadHandlebars(): typeof Handlebars {
@@ -129,7 +136,9 @@ class HandlebarsView implements View {
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
-    checkTemplates(files, sources, toEngine(handlebars), this.#root)
+    checkTemplates(files, sources, toEngine(handlebars), this.#root, name =>
+      findUnlisted(name, this.#folders, this.#bundles),
+    )
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
@@ -58,6 +59,26 @@ t.test('a bundle that cannot be closed does not keep the others open', async t =
     cause: { message: 'b is stuck' },
   })
   t.strictSame(calls, ['b', 'a'])
+})
+
+t.test('a value in the list that is not a bundle is named', async t => {
+  const good: Bundle = { name: 'good', register() {} }
+  const expected = 'A bundle is an object with a name and the method register().'
+  for (const [value, found] of [
+    [
+      createFrameworkBundle,
+      `the function createFrameworkBundle. ${expected} Call the function: createFrameworkBundle().`,
+    ],
+    [undefined, `undefined. ${expected}`],
+    [{ name: 'shop' }, `an object with the key "name". ${expected}`],
+    [Promise.resolve([good]), `an object of the class Promise. ${expected}`],
+  ] as const) {
+    // The list of an application may be JavaScript, or TypeScript that was not checked.
+    await t.rejects(boot(t, [good, value as unknown as Bundle]), {
+      code: 'KERNEL_BUNDLE_INVALID',
+      message: `The list of bundles is wrong: number 2 is ${found}`,
+    })
+  }
 })
 
 t.test('a bundle that is listed twice is named', async t => {

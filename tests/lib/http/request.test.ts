@@ -283,7 +283,10 @@ t.test('a duplicate shares all but the attributes', async t => {
 t.test('a session must have been provided to the request', async t => {
   const request = new Request({ target: '/' })
   t.equal(request.requestedSession, undefined)
-  t.throws(() => request.session, /no SessionListener/)
+  t.throws(() => request.session, {
+    message:
+      'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).',
+  })
   const session = new Session({ store: new MemorySessionStore(), times: { lifetime: 60, idleTime: 60 } })
   request.provideSession(() => session)
   t.equal(request.requestedSession, undefined, 'it is made when it is asked for')

@@ -223,6 +223,40 @@ t.test('the first folder with a template has the one that is used', async t => {
   t.throws(() => view.render('alone', {}), { message: `There is no template "alone.hbs" in ${directory}/templates.` })
 })
 
+t.test('a partial of a bundle that is not listed is a mistake with its reason', async t => {
+  const directory = t.testdir({
+    templates: {
+      framework: {
+        'error.hbs': '{{#> library/layout}}{{/library/layout}}\n{{> library/nowhere}}{{> framework/nowhere}}',
+      },
+      library: { 'layout.hbs': '{{> @partial-block}}' },
+    },
+  })
+  const view = createView([{ path: `${directory}/templates` }], ['framework', 'home'])
+  const reason = 'the file templates/library/layout.hbs exists, but no bundle "library" is in the list of bundles'
+  const error = t.throws(() => view.load(), { code: 'VIEW_TEMPLATE_INVALID' }) as Error
+  t.strictSame(error.message.split('\n').slice(1), [
+    `templates/framework/error.hbs: line 1: there is no partial "library/layout": ${reason}`,
+    'templates/framework/error.hbs: line 2: there is no partial "library/nowhere"',
+    'templates/framework/error.hbs: line 2: there is no partial "framework/nowhere"',
+  ])
+})
+
+t.test('a layout for all bundles is a file in the folder of the application itself', async t => {
+  const page = (text: string) => `{{#> layout title="T"}}{{#*inline "content"}}${text}{{/inline}}{{/layout}}`
+  const directory = t.testdir({
+    templates: {
+      'layout.hbs': '<title>{{title}}</title>{{> content}}',
+      framework: { 'error.hbs': page('{{status}}') },
+      library: { 'books.hbs': page('books') },
+    },
+  })
+  for (const bundles of [['framework'], ['framework', 'library']]) {
+    const view = createView([{ path: `${directory}/templates` }], bundles)
+    t.equal(view.render('framework/error', { status: 404 }), '<title>T</title>404')
+  }
+})
+
 t.test('a folder of a bundle must be readable', async t => {
   const directory = t.testdir({ file: '' })
   const viewIn = (name: string) =>
