@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { type Test, t } from 'tap'
-import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import type { Bundle } from '#kernel/bundle.ts'
 import { toController } from '#kernel/controller.ts'
 import { Kernel } from '#kernel/kernel.ts'
@@ -63,12 +62,10 @@ t.test('a bundle that cannot be closed does not keep the others open', async t =
 
 t.test('a value in the list that is not a bundle is named', async t => {
   const good: Bundle = { name: 'good', register() {} }
+  const createShop = (): Bundle => ({ name: 'shop', register() {} })
   const expected = 'A bundle is an object with a name and the method register().'
   for (const [value, found] of [
-    [
-      createFrameworkBundle,
-      `the function createFrameworkBundle. ${expected} Call the function: createFrameworkBundle().`,
-    ],
+    [createShop, `the function createShop. ${expected} Call the function: createShop().`],
     [undefined, `undefined. ${expected}`],
     [{ name: 'shop' }, `an object with the key "name". ${expected}`],
     [Promise.resolve([good]), `an object of the class Promise. ${expected}`],
