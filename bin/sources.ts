@@ -1,18 +1,11 @@
 import { spawn } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readdirSync, realpathSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageDirectory } from '../lib/package.ts'
+import { applicationPlan, type CompilerPlan, packagePlan } from './compiler-plan.ts'
+import { listOrphans, removeOrphans } from './orphans.ts'
 
 /** The TypeScript sources of an application: Node runs them as they are, or a compiler writes them into `dist/`. */
 export interface Sources {
@@ -21,14 +14,14 @@ export interface Sources {
   /** The folder of compiled files; `undefined` if Node runs the sources. */
   readonly output: string | undefined
   /**
-   * Compiles the sources. Resolves with false if they cannot be used. By default the compiler may compare the times of
+   * Compiles the sources, and removes the output of sources that are gone. Resolves with false if they cannot be used. By default the compiler may compare the times of
    * the files. That is not enough for a file that is saved while the compiler is at work: it looks older than its output.
    * A thorough build compares contents, which takes half a second more.
    */
   build(options?: BuildOptions): Promise<boolean>
   /**
-   * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build. To
-   * look at the files takes a tenth of the time.
+   * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build, or
+   * was removed. To look at the files takes a tenth of the time.
    */
   buildWhenStale(options?: BuildOptions): Promise<boolean>
   /** Compiles the tests, and the sources that they import. */
@@ -107,73 +100,6 @@ function createPlainSources(directory: string): Sources {
   }
 }
 
-/** How the compiler is called. */
-interface CompilerPlan {
-  /** The command lines of a build. Before one of them begins, all before it have succeeded. */
-  readonly quick: readonly (readonly string[])[]
-  readonly thorough: readonly (readonly string[])[]
-  readonly tests: readonly (readonly string[])[]
-  /** Writes the files that the command lines need. */
-  prepare(output: string): void
-}
-
-const packagePlan: CompilerPlan = {
-  quick: [['--build']],
-  thorough: [
-    ['--project', 'bundles/profiler/client'],
-    ['--project', '.'],
-  ],
-  tests: [['--build', '--stopBuildOnErrors', 'tests']],
-  prepare() {},
-}
-
-const applicationBuild = [['--project', 'dist']]
-
-/** The tests are compiled apart, so that a mistake in a test does not keep the server from starting. */
-const applicationPlan: CompilerPlan = {
-  quick: applicationBuild,
-  thorough: applicationBuild,
-  tests: [['--project', 'dist/tests']],
-  prepare(output) {
-    writeProject(output, '..', ['bundles'])
-    writeProject(path.join(output, 'tests'), '../..', ['bundles', 'tests'])
-  },
-}
-
-/**
- * Writes the project of a compiler, which is independent of `noEmit` and `include` of the application's own project.
- * `root` is the way from its folder to the application.
- */
-function writeProject(folder: string, root: string, include: readonly string[]): void {
-  const compilerOptions = {
-    rootDir: root,
-    outDir: `${root}/dist`,
-    noEmit: false,
-    noEmitOnError: true,
-    composite: false,
-    declaration: false,
-    isolatedDeclarations: false,
-    incremental: true,
-    tsBuildInfoFile: '.tsbuildinfo',
-    sourceMap: true,
-    rewriteRelativeImportExtensions: true,
-  }
-  const project = {
-    extends: `${root}/tsconfig.json`,
-    compilerOptions,
-    include: include.map(name => `${root}/${name}`),
-    exclude: [],
-    references: [],
-  }
-  writeWhenNew(path.join(folder, 'tsconfig.json'), JSON.stringify(project, undefined, 2))
-}
-
-function writeWhenNew(file: string, text: string): void {
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
-  mkdirSync(path.dirname(file), { recursive: true })
-  writeFileSync(file, text)
-}
-
 /** Sources that a compiler of the application writes into `dist/`. */
 class CompiledSources implements Sources {
   readonly bundles: string
@@ -203,6 +129,7 @@ class CompiledSources implements Sources {
     const begin = Date.now()
     if (!this.isBuilt() && !isQuiet) process.stderr.write('Compiling for the first time …\n')
     if (!(await this.#compile(this.#plan[isThorough ? 'thorough' : 'quick'], isQuiet))) return false
+    removeOrphans(this.#directory, this.output, this.#plan.folders)
     this.#writeStamp(begin)
     return true
   }
@@ -232,7 +159,9 @@ class CompiledSources implements Sources {
 
   #isStale(): boolean {
     const time = timeOf(this.#stamp)
-    return listSources(this.#directory).some(file => timeOf(file) >= time)
+    const isNewer = listSources(this.#directory).some(file => timeOf(file) >= time)
+    // A file that was moved keeps its time, but leaves its old output behind.
+    return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
   }
 
   async #compile(commands: CompilerPlan['quick'], isQuiet = false): Promise<boolean> {

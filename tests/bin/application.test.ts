@@ -4,10 +4,13 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +19,7 @@ import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
 import { importBundles } from '#bin/application.ts'
 import { describeFailure } from '#bin/describe-failure.ts'
+import { listOrphans } from '#bin/orphans.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
 import { createSources, runsTypeScript, toDirectory } from '#bin/sources.ts'
@@ -72,6 +76,31 @@ t.test('elsewhere the sources are compiled when they are stale, and tests apart 
   t.equal(await sources.buildTests(), true)
   t.ok(existsSync(sources.toProgram(inApplication('tests/home.test.ts'))))
   t.equal(sources.toProgram(inApplication('tests/home.test.ts')), inApplication('dist/tests/home.test.js'))
+})
+
+t.test('the output of a source that is gone is removed', async t => {
+  const sources = createSources(directory, false)
+  const home = inApplication('dist/bundles/home')
+  for (const name of ['old.js', 'old.js.map', 'old.d.ts', 'older.mjs', 'older.d.mts', 'notes.txt']) {
+    writeFileSync(path.join(home, name), '')
+  }
+  writeFileSync(inApplication('bundles/home/older.mts'), 'export {}\n')
+  t.equal(await sources.buildWhenStale(), true)
+  t.strictSame(readdirSync(home), [
+    ...['home-bundle.js', 'home-bundle.js.map', 'notes.txt', 'older.d.mts', 'older.mjs', 'older.mjs.map'],
+  ])
+
+  const [own, moved] = [inApplication('bundles/index.ts'), inApplication('bundles/moved.ts')]
+  renameSync(own, moved)
+  t.equal(await sources.buildWhenStale(), true, 'a file that was moved keeps its time')
+  t.equal(sources.isBuilt(), false)
+  t.ok(existsSync(sources.toProgram(moved)))
+  renameSync(moved, own)
+  t.equal(await sources.buildTests(), true)
+  t.equal(sources.isBuilt(), true, 'a source that comes back is compiled, also for tests')
+  t.equal(await sources.buildWhenStale(), true)
+  t.notOk(existsSync(sources.toProgram(moved)))
+  t.strictSame(listOrphans(directory, inApplication('dist'), ['no-folder']), [])
 })
 
 t.test('a stamp that cannot be written costs time only', async t => {
@@ -269,6 +298,10 @@ t.test('sources are not looked for in folders that may not be read', async t => 
   writeFileSync(path.join(folder, 'node_modules/typescript/package.json'), '{}')
   writeFileSync(compiler, 'process.exit(1)')
   mkdirSync(path.join(folder, 'dist/bundles'), { recursive: true })
+  const source = path.join(folder, 'bundles/index.ts')
+  mkdirSync(path.dirname(source))
+  writeFileSync(source, '')
+  utimesSync(source, 1, 1)
   for (const file of ['bundles/index.js', '.tsbuildinfo', '.built']) writeFileSync(path.join(folder, 'dist', file), '')
   const sources = createSources(folder, false)
   t.equal(await asOtherUser(() => sources.buildWhenStale()), true, 'nothing is stale')
