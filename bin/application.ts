@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs'
+import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
 import { type Config, readConfig } from '../lib/env/config.ts'
 import { readDotenv } from '../lib/env/dotenv.ts'
+import { CONFIG_INVALID } from '../lib/env/errors.ts'
 import { Settings, warnOfUnknownSettings } from '../lib/env/settings.ts'
 import { TrustedProxies } from '../lib/http/trusted-proxies.ts'
 import { createLogger } from '../lib/log/create-logger.ts'
@@ -61,13 +63,19 @@ export interface LoadOptions {
 export async function loadApplication(application: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
   const { isServed, logger, warns } = options
   const bundles = await loadBundles(application, options.load)
-  try {
-    return await Kernel[isServed ? 'boot' : 'assemble']({ ...application, bundles, logger })
-  } finally {
-    // Also after a failure: the unknown name may be the mistyped name of a setting that is missing.
+  const reportUnknown = async () => {
     await allowProfilerSettings(application.settings)
     if (warns) warnOfUnknownSettings(application.settings, logger)
   }
+  const kernel = await Kernel[isServed ? 'boot' : 'assemble']({ ...application, bundles, logger }).catch(
+    async error => {
+      // The unknown name may be the mistyped name of a missing setting. After another failure, its bundle may be missing.
+      if (error instanceof CONFIG_INVALID) await reportUnknown()
+      throw error
+    },
+  )
+  await reportUnknown()
+  return kernel
 }
 
 /** The settings of the profiler are known in each environment. Its file is loaded only if there are unknown names. */
@@ -122,9 +130,11 @@ export function createNodeServer(app: Application, options: Partial<NodeServerOp
  */
 export async function importBundles(directory: string, isDirect?: boolean): Promise<LoadBundles> {
   const { bundles } = createSources(directory, isDirect)
-  if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([bundles])
+  // An installed application may have compiled files only.
+  const source = path.join(directory, 'bundles/index.ts')
+  if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
   const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href)
-  if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([bundles])
+  if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([existsSync(source) ? source : bundles])
   // The application's own compiler checks the type.
   return loadBundles as LoadBundles
 }

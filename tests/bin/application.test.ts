@@ -17,12 +17,15 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, t } from 'tap'
-import { importBundles } from '#bin/application.ts'
+import { importBundles, loadApplication, readSettings } from '#bin/application.ts'
 import { describeFailure } from '#bin/describe-failure.ts'
 import { listOrphans } from '#bin/orphans.ts'
 import { bootApplication, createNodeServer } from '#bin/programs.ts'
 import { runApplicationTests } from '#bin/run-tests.ts'
 import { createSources, runsTypeScript, toDirectory } from '#bin/sources.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { silentLogger } from '#kernel/testing/event-factories.ts'
+import { defineSettings } from '#lib/env/define-settings.ts'
 import { packageDirectory } from '#lib/package.ts'
 import { asOtherUser } from '#tests/support/as-other-user.ts'
 import { createSmallApplication } from '#tests/support/create-small-application.ts'
@@ -118,18 +121,56 @@ t.test('the package itself is compiled in each version of Node', async t => {
 
 t.test('the list of bundles is a function of bundles/index.ts', async t => {
   t.type(await importBundles(packageDirectory), 'function')
-  const empty = t.testdir({ dist: { bundles: {} } })
-  await t.rejects(importBundles(empty, true), {
+  const empty = t.testdir({ bundles: {}, dist: { bundles: {} } })
+  const source = path.join(empty, 'bundles/index.ts')
+  const compiled = path.join(empty, 'dist/bundles/index.js')
+  const isMissing = (file: string) => ({
     code: 'APPLICATION_BUNDLES_MISSING',
-    message: `There is no list of bundles: the file ${empty}/bundles/index.ts does not exist. It must export a function "loadBundles".`,
+    message: `There is no list of bundles: the file ${file} does not exist. It must export a function "loadBundles".`,
   })
-  const file = path.join(empty, 'dist/bundles/index.js')
-  writeFileSync(file, 'export const bundles = []\n')
-  await t.rejects(importBundles(empty, false), {
+  const isInvalid = (file: string) => ({
     code: 'APPLICATION_BUNDLES_INVALID',
     message: `The file ${file} must export a function "loadBundles", which returns the list of bundles.`,
   })
+  // The source is named, also where Node runs the compiled file.
+  await t.rejects(importBundles(empty, true), isMissing(source))
+  await t.rejects(importBundles(empty, false), isMissing(source))
+  writeFileSync(compiled, 'export const bundles = []\n')
+  await t.rejects(importBundles(empty, false), isInvalid(compiled))
+  writeFileSync(source, 'export const bundles = []\n')
+  await t.rejects(importBundles(empty, false), isInvalid(source))
+  rmSync(compiled)
+  await t.rejects(importBundles(empty, false), isMissing(compiled))
 })
+
+t.test(
+  'unknown names of .env files are logged after a boot, or with wrong settings, but not before another error',
+  async t => {
+    const settings = defineSettings({ LIBRARY_PAGE_SIZE: { help: 'books on a page' } })
+    const wanted = defineSettings({ LIBRARY_NAME: { help: 'the name' } })
+    const library: Bundle = { name: 'library', settings, register: app => void app.settings.of(settings) }
+    const shop: Bundle = { name: 'shop', settings: wanted, register() {} }
+    const application = t.testdir({ '.env': 'LIBRARY_PAGE_SIZE=20\nLIBRARY_NAM=Ada\n' })
+    const load = async (...bundles: Bundle[]) => {
+      const warnings: unknown[] = []
+      const logger = { ...silentLogger, warning: (_: string, context: unknown) => void warnings.push(context) }
+      const read = readSettings(application, { APP_SECRET: 'long enough for each environment, and a secret' }, 'test')
+      const options = { logger, load: async () => bundles, isServed: false, warns: true }
+      const outcome = await loadApplication(read, options).then(
+        kernel => kernel.close(),
+        error => error.code,
+      )
+      return [outcome, ...warnings]
+    }
+    const unknown = { file: '.env', name: 'LIBRARY_NAM', suggestion: '' }
+    t.strictSame(await load(library), [undefined, unknown])
+    const nearest = { ...unknown, suggestion: '; the nearest is "LIBRARY_NAME"' }
+    t.strictSame(await load(library, shop), ['CONFIG_INVALID', nearest])
+    t.strictSame(await load(library, library), ['KERNEL_BUNDLE_REPEATED'])
+    const { name, register } = library
+    t.strictSame(await load({ name, register }), ['KERNEL_BUNDLE_FAILED'])
+  },
+)
 
 t.test('a program of one’s own boots an application and serves it', async t => {
   const kernel = await bootApplication(pathToFileURL(`${directory}/`), { environment: 'test' })
