@@ -5,6 +5,7 @@ import { type CommandInput, CommandUsageError, type ExitCode, exitCodes } from '
 import type { Output } from '../../lib/console/output.ts'
 import { packageDirectory } from '../../lib/package.ts'
 import type { Route } from '../../lib/routing/route.ts'
+import { findExportedBundle } from './exported-bundle.ts'
 import { createImport, orderImports } from './imports.ts'
 import { listBundle } from './list-edit.ts'
 import { createName, type Name, parseName } from './name.ts'
@@ -80,7 +81,8 @@ export function makeCollector(directory: string, input: CommandInput, output: Ou
   const { file, name: bundle, text } = chooseBundle(directory, input)
   const path = `bundles/${bundle.kebab}/${name.kebab}-collector`
   const test = `tests/${path}.test.ts`
-  const fill = (skeleton: string) => fillSkeleton(skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const replacements = { ...replaceBundle(bundle), ...replaceExport(text, bundle), ...replaceName(name) }
+  const fill = (skeleton: string) => fillSkeleton(skeleton, replacements)
   const files = [
     { path: `${path}.ts`, text: fill('collector.ts.txt') },
     { path: `templates/${bundle.kebab}/${name.kebab}-panel.hbs`, text: fill('collector.hbs') },
@@ -141,7 +143,8 @@ export function makePage(directory: string, routes: Iterable<Route>, input: Comm
   }
   const path = `bundles/${bundle.kebab}/${name.kebab}-page`
   const test = `tests/${path}.test.ts`
-  const fill = (skeleton: string) => fillSkeleton(skeleton, { ...replaceBundle(bundle), ...replaceName(name) })
+  const replacements = { ...replaceBundle(bundle), ...replaceExport(text, bundle), ...replaceName(name) }
+  const fill = (skeleton: string) => fillSkeleton(skeleton, replacements)
   const files = [
     { path: `${path}.ts`, text: fill('page.ts.txt') },
     { path: `templates/${bundle.kebab}/${name.kebab}.hbs`, text: fill('page.hbs') },
@@ -161,6 +164,12 @@ export function replaceBundle({ camel, kebab }: Pick<Name, 'camel' | 'kebab'>): 
   return { 'acme-shop': kebab, acmeShop: camel }
 }
 
+/** Tests import the bundle itself, however its file exports it. */
+function replaceExport(text: string | undefined, { camel }: Name): Replacements {
+  const { name, value } = findExportedBundle(text, `${camel}Bundle`)
+  return { '{ acmeShopBundle }': `{ ${name} }`, 'acmeShopBundle]': `${value}]` }
+}
+
 /** The replacements of the generated thing, which is called `sample-name` in skeletons. */
 export function replaceName({ camel, kebab, pascal, snake, title }: Name): Replacements {
   return { 'sample-name': kebab, sampleName: camel, SampleName: pascal, sample_name: snake, 'Sample name': title }
@@ -171,6 +180,6 @@ export function fillSkeleton(skeleton: string, replacements: Replacements): stri
   const text = readFileSync(path.join(packageDirectory, 'bundles/maker/skeletons', skeleton), 'utf8')
   // In one pass, so that nothing is replaced twice; `createSampleEvent()` before `createSampleEvent`.
   const known = Object.keys(replacements).sort((one, other) => other.length - one.length)
-  const pattern = new RegExp(known.map(word => word.replace(/[().]/g, '\\$&')).join('|'), 'g')
+  const pattern = new RegExp(known.map(word => word.replace(/[(){}\].]/g, '\\$&')).join('|'), 'g')
   return orderImports(text.replace(pattern, word => String(replacements[word])))
 }

@@ -66,7 +66,7 @@ import { GreetingListener } from './greeting-listener.ts'
 import { languageCollector } from './language-collector.ts'
 import { addPriceListPage } from './price-list-page.ts'
 
-/** The bundle "shop": its pages, listeners and collectors are registered here. */
+/** The bundle "shop": \`register\` creates its services, and passes them to its pages, listeners and collectors. */
 export const shopBundle: Bundle = {
   name: 'shop',
   register(app) {
@@ -83,6 +83,35 @@ export const shopBundle: Bundle = {
   t.match(read('templates/shop/price-list.hbs'), '<h1>{{title}}</h1>')
   t.match(read('templates/shop/price-list.hbs'), '<link rel="icon" href="data:,">')
   t.match(read('tests/bundles/shop/price-list-page.test.ts'), "t.match(response.text, '<h1>Price list</h1>')")
+})
+
+t.test('tests of a page and a collector use the bundle as its file exports it', async t => {
+  const { read, run, write } = createProject(t)
+  await run('make:bundle shop')
+  const list = async (text: string) => {
+    write('bundles/shop/shop-bundle.ts', text)
+    const { texts } = JSON.parse((await run('make:page price-list --bundle shop --dry-run --json')).stdout)
+    const test: string = texts['tests/bundles/shop/price-list-page.test.ts']
+    const [, name, value] = /import \{ (.+) \} from '.*shop-bundle\.ts'[\s\S]+Bundle\(\), (.+)\]\n/.exec(test) ?? []
+    return [name, value]
+  }
+  const member = "name = 'shop'\n  register() {}\n"
+  const cases: Readonly<Record<string, readonly string[]>> = {
+    "export const limit = 3, [a] = [], shop: Bundle = { name: 'shop' }\n": ['shopBundle', 'shopBundle'],
+    'export const limit = 3\nexport const bookShopBundle: Bundle = {}\n': ['bookShopBundle', 'bookShopBundle'],
+    'export let bookShopBundle: Bundle\n': ['bookShopBundle', 'bookShopBundle'],
+    [`export interface AnyBundle {}\nexport class ShopBundle {\n  ${member}}\n`]: ['ShopBundle', 'new ShopBundle()'],
+    'export function createShopBundle() {}\n': ['createShopBundle', 'createShopBundle()'],
+    'export const createShopBundle = () => ({})\n': ['createShopBundle', 'createShopBundle()'],
+    'const a = {}\nexport { a as theBundle }\n': ['shopBundle', 'shopBundle'],
+    'export const = no TypeScript': ['shopBundle', 'shopBundle'],
+  }
+  for (const [text, expected] of Object.entries(cases)) t.strictSame(await list(text), expected, text)
+  await run('make:bundle books')
+  await run('make:collector loans --bundle books')
+  const test = read('tests/bundles/books/loans-collector.test.ts')
+  t.match(test, "import { booksBundle } from '../../../bundles/books/books-bundle.ts'\nimport { loansCollector }")
+  t.match(test, '  const bundles = [createFrameworkBundle(), booksBundle]\n')
 })
 
 t.test('a bundle that has something keeps it', async t => {
