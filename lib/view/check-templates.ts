@@ -11,8 +11,8 @@ export interface TemplateEngine {
 
 /**
  * Parses all templates: Handlebars itself would compile them, and find their mistakes, at the first render. `sources` are
- * their texts by name. Messages show files below the directory relative to it. The callback returns the file of a template
- * that is not read, because its bundle is not in the list.
+ * their texts by name. Messages show files below the directory relative to it. The callback lists templates that are not
+ * used, because their bundles are not in the list: they may be the reason of a mistake.
  *
  * @throws VIEW_TEMPLATE_INVALID with every mistake
  */
@@ -21,7 +21,7 @@ export function checkTemplates(
   sources: ReadonlyMap<string, string>,
   { helpers, parse }: TemplateEngine,
   directory: string,
-  findUnlisted: (name: string) => string | undefined,
+  listUnlisted: () => readonly TemplateFile[],
 ): void {
   const mistakes: string[] = []
   const show = (file: string) => showPath(file, directory)
@@ -38,8 +38,12 @@ export function checkTemplates(
   const inline = parsed.flatMap(({ nodes, replaced }) => inlinePartials([...nodes, ...replaced]))
   const templates = new Set([...sources.keys(), ...inline])
   const explainMissing = (name: string) => {
-    const file = findUnlisted(name)
-    return file && `: the file ${show(file)} exists, but no bundle "${bundleOf(name)}" is in the list of bundles`
+    const unlisted = listUnlisted()
+    const file = unlisted.find(each => each.name === name)?.file
+    const reason = `no bundle "${bundleOf(name)}" is in the list of bundles`
+    if (file !== undefined) return `: the file ${show(file)} exists, but ${reason}`
+    // A page of a bundle that is not in the list fills this part of a layout.
+    return unlisted.some(each => definesInline(each, name, parse)) ? undefined : ''
   }
   const known = { templates, helpers, explainMissing }
   for (const { file, nodes, replaced, replaces } of parsed) {
@@ -74,7 +78,7 @@ interface Node {
 interface KnownNames {
   readonly templates: ReadonlySet<string>
   readonly helpers: ReadonlySet<string>
-  /** Returns the end of the message about a partial that is missing, if there is a reason. */
+  /** Returns the end of the message about a missing partial; `undefined` if it is no mistake. */
   readonly explainMissing: (name: string) => string | undefined
 }
 
@@ -104,6 +108,15 @@ function inlinePartials(nodes: readonly Node[]): string[] {
   return nodes.filter(({ type }) => type === 'DecoratorBlock').map(({ params }) => String(params?.[0]?.original))
 }
 
+/** Whether a template has an inline partial. Mistakes of its grammar do not matter: it is not used. */
+function definesInline({ file }: TemplateFile, name: string, parse: TemplateEngine['parse']): boolean {
+  try {
+    return inlinePartials(listNodes(parse(readTemplate(file)))).includes(name)
+  } catch {
+    return false
+  }
+}
+
 /**
  * Yields the mistakes that Handlebars would find only during a render: partials and helpers that do not exist, partials with
  * a computed name (no name may come from data), and unescaped output.
@@ -122,7 +135,8 @@ function mistakeOf(node: Node, { explainMissing, helpers, templates }: KnownName
       if (node.name?.type === 'SubExpression') return 'a partial must be named, not computed'
       const name = String(node.name?.original)
       if (name === '@partial-block' || templates.has(name)) return undefined
-      return `there is no partial "${name}"${explainMissing(name) ?? ''}`
+      const end = explainMissing(name)
+      return end === undefined ? undefined : `there is no partial "${name}"${end}`
     }
     case 'MustacheStatement':
       if ('escaped' in node && node.escaped === false) return 'output must be escaped: use two braces'

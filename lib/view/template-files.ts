@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { VIEW_FOLDER_UNREADABLE } from './errors.ts'
 
@@ -73,15 +73,13 @@ export function foldersFor(name: string, folders: readonly TemplateFolder[]): st
     .map(folder => folder.path)
 }
 
-/** Finds the application's file for the name of a template that is not read, because its bundle is not in the list. */
-export function findUnlisted(
-  name: string,
-  [own]: readonly TemplateFolder[],
+/** Lists the templates in the application's folder that are not used, because their bundles are not in the list. */
+export function listUnlisted(
+  folders: readonly TemplateFolder[],
   bundles: readonly string[] | undefined,
-): string | undefined {
-  if (own === undefined || bundles === undefined || bundles.includes(bundleOf(name))) return undefined
-  const file = path.join(own.path, name + suffix)
-  return existsSync(file) ? file : undefined
+): readonly TemplateFile[] {
+  const isUnlisted = (name: string) => name.includes('/') && bundles?.includes(bundleOf(name)) === false
+  return listTemplates(folders.slice(0, 1), undefined).filter(({ name }) => isUnlisted(name))
 }
 
 /** The first part of the name of a template, which is the name of its bundle. */

@@ -9,9 +9,9 @@ import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
 import {
-  findUnlisted,
   foldersFor,
   listTemplates,
+  listUnlisted,
   readTemplate,
   type TemplateFile,
   type TemplateFolder,
@@ -136,9 +136,8 @@ class HandlebarsView implements View {
     for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
-    checkTemplates(files, sources, toEngine(handlebars), this.#root, name =>
-      findUnlisted(name, this.#folders, this.#bundles),
-    )
+    const unlisted = () => listUnlisted(this.#folders, this.#bundles)
+    checkTemplates(files, sources, toEngine(handlebars), this.#root, unlisted)
 
     const knownHelpers = Object.fromEntries(Object.keys(handlebars.helpers).map(name => [name, true]))
     const options = { strict: true, knownHelpers, knownHelpersOnly: true, preventIndent: true }

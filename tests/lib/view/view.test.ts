@@ -257,6 +257,20 @@ t.test('a layout for all bundles is a file in the folder of the application itse
   }
 })
 
+t.test('a layout needs no page in the list that fills it', async t => {
+  const templates = {
+    'layout.hbs': '{{> content}}',
+    home: { 'home.hbs': 'home' },
+    idle: { 'broken.hbs': '{{#if' },
+    library: { 'books.hbs': '{{#> layout}}{{#*inline "content"}}{{/inline}}{{/layout}}' },
+  }
+  const load = (files: Files) => createView([{ path: t.testdir(files) }], ['home']).load()
+  t.doesNotThrow(() => load(templates))
+  t.throws(() => load({ ...templates, library: {} }), {
+    message: /layout\.hbs: line 1: there is no partial "content"$/,
+  })
+})
+
 t.test('a folder of a bundle must be readable', async t => {
   const directory = t.testdir({ file: '' })
   const viewIn = (name: string) =>
