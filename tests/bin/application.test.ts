@@ -367,13 +367,18 @@ t.test(
     mkdirSync(path.join(folder, 'gone'))
     writeFileSync(path.join(folder, 'old/file.ts'), '')
     await program.until(/^old\/file\.ts$/m)
-    for (const file of ['first.ts', 'second.ts']) {
-      rmSync(path.join(folder, 'new'), { recursive: true, force: true })
-      mkdirSync(path.join(folder, 'new'))
-      writeFileSync(path.join(folder, 'new', file), '')
-      await program.until(new RegExp(`^new/${file}$`, 'm'))
+    // Each folder appears with its content. What is written into it later could be found in two ways.
+    const appear = (file: string) => {
+      mkdirSync(path.dirname(path.join(`${folder}-new`, file)), { recursive: true })
+      writeFileSync(path.join(`${folder}-new`, file), '')
+      renameSync(`${folder}-new`, path.join(folder, 'new'))
     }
-    mkdirSync(path.join(folder, 'old/new/odd'), { recursive: true })
+    for (const file of ['first.ts', 'second.ts']) {
+      appear(file)
+      await program.until(new RegExp(`^new/${file}$`, 'm'))
+      rmSync(path.join(folder, 'new'), { recursive: true })
+    }
+    appear('odd/third.ts')
     t.equal(await program.end(), 1)
     t.match(program.stderr, 'Error: It is odd.')
   },
