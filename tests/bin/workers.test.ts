@@ -79,6 +79,8 @@ t.test('a worker that is still starting is replaced by a signal, because it rece
   const isNew = (pid: number) => pid !== first && pid !== second
   await until(() => childrenOf(site.child.pid).some(isNew))
   const [starting = 0] = childrenOf(site.child.pid).filter(isNew)
+  // Before it runs its own program, the main process waits for it and handles no signal.
+  await until(() => readFileSync(`/proc/${starting}/environ`, 'utf8').includes('NODE_UNIQUE_ID='))
   process.kill(starting, 'SIGSTOP')
   site.child.kill('SIGHUP')
   // SIGTERM (15) is pending for it.
