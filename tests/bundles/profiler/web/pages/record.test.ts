@@ -302,7 +302,7 @@ t.test('collectors of other bundles are shown with their own panel, or as a tabl
   t.match(table, /<li class="is-empty">\s*<a [^>]*>\s*<span>demo-nothing<\/span>\s*<\/a>/)
   t.match(await show('demo-silent'), 'No data for this panel.')
   // The template gets `data`, and none of the other values that it needs.
-  t.match(await show('demo-own'), /cannot be displayed[\s\S]*&quot;title&quot; not defined/)
+  t.match(await show('demo-own'), /cannot be displayed[\s\S]*&quot;title&quot; is not defined/)
 })
 
 t.test('the first of two panels with the same name is used', async t => {
