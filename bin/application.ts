@@ -67,15 +67,16 @@ export async function loadApplication(application: ApplicationSettings, options:
     await allowProfilerSettings(application.settings)
     if (warns) warnOfUnknownSettings(application.settings, logger)
   }
-  const kernel = await Kernel[isServed ? 'boot' : 'assemble']({ ...application, bundles, logger }).catch(
-    async error => {
-      // The unknown name may be the mistyped name of a missing setting. After another failure, its bundle may be missing.
-      if (error instanceof CONFIG_INVALID) await reportUnknown()
-      throw error
-    },
-  )
-  await reportUnknown()
-  return kernel
+  const kernelOptions = { ...application, bundles, logger }
+  try {
+    const kernel = await (isServed ? Kernel.boot(kernelOptions) : Kernel.assemble(kernelOptions))
+    await reportUnknown()
+    return kernel
+  } catch (error) {
+    // The unknown name may be the mistyped name of a missing setting. After another failure, its bundle may be missing.
+    if (error instanceof CONFIG_INVALID) await reportUnknown()
+    throw error
+  }
 }
 
 /** The settings of the profiler are known in each environment. Its file is loaded only if there are unknown names. */

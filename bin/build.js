@@ -6,22 +6,9 @@ import path from 'node:path'
 const root = path.join(import.meta.dirname, '..')
 const compiler = path.join(root, 'node_modules/typescript/bin/tsc')
 
-/**
- * Compiles the programs of the package if they are missing or stale. Resolves with false if there are none. Later
- * mistakes in sources are of no interest here: the programs compile once more, and report them.
- */
-export async function prepare() {
-  if (!existsSync(path.join(root, 'dist/bin/sources.js')) && !compileFirst()) return false
-  await (await loadSources()).buildWhenStale({ isQuiet: true })
-  return true
-}
-
-/** Compiles the package. Resolves with false after a mistake in a source. */
-export async function build() {
-  return (await prepare()) && (await loadSources()).build()
-}
-
-function compileFirst() {
+/** Compiles the programs of the package if there are none. Those of an old build begin with a build. */
+export function prepare() {
+  if (existsSync(path.join(root, 'dist/bin/sources.js'))) return true
   if (existsSync(compiler)) {
     console.error('Compiling for the first time …')
     return spawnSync(process.execPath, [compiler, '--build'], { stdio: ['ignore', 2, 2], cwd: root }).status === 0
@@ -30,12 +17,8 @@ function compileFirst() {
   return false
 }
 
-async function loadSources() {
-  const { createSources } = await import('../dist/bin/sources.js')
-  return createSources(root)
-}
-
 // `npm run build` runs this file itself.
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename) {
-  process.exitCode = (await build()) ? 0 : 1
+  const isBuilt = prepare() && (await (await import('../dist/bin/sources.js')).createSources(root).build())
+  process.exitCode = isBuilt ? 0 : 1
 }

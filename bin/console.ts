@@ -11,26 +11,12 @@ import { type LoadBundles, loadApplication, readSettings } from './application.t
 import { createCompletionCommand, suggestWords } from './console-completion.ts'
 import { type ConsoleTerminal, runCommandLine } from './console-program.ts'
 import { describeFailure } from './describe-failure.ts'
-import { createSources } from './sources.ts'
 
 /** The command by which the shell scripts ask for the words that can complete a command line. */
 const completionWord = '__complete'
 
 /** Runs a command of the application in a directory in this process, and ends the process. */
 export async function runConsoleProcess(directory: string, commandLine: readonly string[]): Promise<void> {
-  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(String(commandLine[0]))
-  const sources = createSources(directory)
-  if (!(await sources.buildWhenStale())) {
-    if (!readsProfiles || !sources.isBuilt()) {
-      process.stderr.write('The command was not run: the sources do not compile.\n')
-      process.exitCode = exitCodes.failure
-      return
-    }
-    // A profile may show the mistake because of which the sources do not compile.
-    process.stderr.write('The sources do not compile: the command runs from the last build.\n')
-  }
-  // Reading source maps takes a tenth of a second, and profiles hold the places in sources already.
-  process.setSourceMapsEnabled(!readsProfiles)
   const { env, stderr, stdin, stdout } = process
   const interrupted = new AbortController()
   // A reader that has closed the pipe (`| head`) has seen enough: that is no failure.

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { parseArgs } from 'node:util'
 import { CommandUsageError, type ExitCode, exitCodes } from '../kernel/console-command.ts'
 import type { OutputStream } from '../lib/console/output.ts'
-import { packageDirectory, version } from '../lib/package.ts'
+import { packageDirectory, packageName, version } from '../lib/package.ts'
 import { readProperty } from '../lib/stack/read-property.ts'
 
 /** Streams and working directory of the program `sinfonietta`: those of the process, or those of a test. */
@@ -73,8 +73,6 @@ function readManifest(directory: string): Manifest {
   return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')) as Manifest
 }
 
-const ownName = 'sinfonietta'
-
 /**
  * Finds what npm has to install as the package, for an application in a folder. A tarball is named by its path from the
  * folder, because npm copies no tarball. Outside of `node_modules` the package is a clone, which npm links.
@@ -89,7 +87,7 @@ export function findPackage(directory: string, folder: string): string {
   const { dependencies, devDependencies }: Partial<Manifest> = existsSync(path.join(project, 'package.json'))
     ? readManifest(project)
     : {}
-  const spec = dependencies?.[ownName] ?? devDependencies?.[ownName] ?? ''
+  const spec = dependencies?.[packageName] ?? devDependencies?.[packageName] ?? ''
   if (spec.startsWith('file:')) return toSpec(path.resolve(project, spec.slice('file:'.length)))
   return spec.includes(':') ? spec : `^${version}`
 }
@@ -136,7 +134,7 @@ function completeManifest(text: string, dependency: string): string {
   const manifest: object = {
     ...(JSON.parse(text) as object),
     engines,
-    dependencies: { [ownName]: dependency },
+    dependencies: { [packageName]: dependency },
     devDependencies: Object.fromEntries(versions),
   }
   return `${JSON.stringify(manifest, undefined, 2)}\n`
@@ -144,7 +142,7 @@ function completeManifest(text: string, dependency: string): string {
 
 /** The name of an application becomes the name of a package, which npm restricts. */
 function checkName(name: string): void {
-  if (/^[a-z\d][a-z\d._-]{0,99}$/.test(name) && ![ownName, 'node_modules', ...tools].includes(name)) return
+  if (/^[a-z\d][a-z\d._-]{0,99}$/.test(name) && ![packageName, 'node_modules', ...tools].includes(name)) return
   const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
   const right = plain.replace(/[^a-z\d]+/g, '-').replace(/^-|-$/g, '')
   const example = right === '' || right === name ? 'my-site' : right

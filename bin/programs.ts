@@ -30,8 +30,22 @@ export async function serve(directory: string | URL): Promise<void> {
 export async function runConsole(directory: string | URL): Promise<void> {
   const root = toDirectory(directory)
   enableCodeCache(root)
-  const { runConsoleProcess } = await import('./console.ts')
-  await runConsoleProcess(root, process.argv.slice(2))
+  const commandLine = process.argv.slice(2)
+  const readsProfiles = /^(?:profiler:|mcp$|__complete$)/.test(String(commandLine[0]))
+  // Before the console is loaded: in the repository of the package, it is one of the compiled sources.
+  const sources = createSources(root)
+  const isCurrent = await sources.buildWhenStale()
+  if (isCurrent || (readsProfiles && sources.isBuilt())) {
+    // A profile may show the mistake because of which the sources do not compile.
+    if (!isCurrent) process.stderr.write('The sources do not compile: the command runs from the last build.\n')
+    // Reading source maps takes a tenth of a second, and profiles hold the places in sources already.
+    process.setSourceMapsEnabled(!readsProfiles)
+    const { runConsoleProcess } = await import('./console.ts')
+    await runConsoleProcess(root, commandLine)
+  } else {
+    process.stderr.write('The command was not run: the sources do not compile.\n')
+    process.exitCode = 1
+  }
 }
 
 /**

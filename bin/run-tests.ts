@@ -4,6 +4,17 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { createSources } from './sources.ts'
 
+/** How tests are run. */
+export interface TestOptions {
+  /** Whether Node runs the sources; by default, if it can. */
+  readonly isDirect?: boolean
+  /**
+   * Makes programs of all tests, for a run in which no test is named; such a run demands complete coverage. By default each
+   * test is a program, and coverage is not measured.
+   */
+  readonly group?: (programs: readonly string[]) => readonly string[]
+}
+
 /**
  * Runs the tests of the application in a directory, all `*.test.ts` below `tests`, with the tap that the application has
  * installed. The command line names some of them by files or folders, relative to the working directory; the rest of it
@@ -13,7 +24,7 @@ import { createSources } from './sources.ts'
 export async function runApplicationTests(
   directory: string,
   commandLine: readonly string[],
-  isDirect?: boolean,
+  { group, isDirect }: TestOptions = {},
 ): Promise<number> {
   const sources = createSources(directory, isDirect)
   const tests = listTests(directory)
@@ -29,10 +40,16 @@ export async function runApplicationTests(
   const runner = findRunner(directory)
   if (runner === undefined) return fail('The tests need the package tap: run "npm install --save-dev tap".')
   if (!(await sources.buildTests())) return 1
+  const programs = chosen.map(file => sources.toProgram(file))
   const isCounted = options.some(option => option.startsWith('--coverage-'))
-  const defaults = [isCounted ? '--allow-incomplete-coverage' : '--disable-coverage', `--test-env=${withoutCompiler}`]
-  const programs = chosen.map(file => path.relative(directory, sources.toProgram(file)))
-  return runProgram([runner, ...defaults, ...options, ...programs], directory)
+  const isWhole = group !== undefined && named.length === 0
+  const parameters = [
+    ...(isWhole ? [] : [isCounted ? '--allow-incomplete-coverage' : '--disable-coverage']),
+    `--test-env=${withoutCompiler}`,
+    ...options,
+    ...(isWhole ? group(programs) : programs).map(file => path.relative(directory, file)),
+  ]
+  return runProgram([runner, ...parameters], directory)
 }
 
 function runProgram(command: readonly string[], directory: string): Promise<number> {

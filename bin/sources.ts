@@ -14,16 +14,17 @@ export interface Sources {
   /** The folder of compiled files; `undefined` if Node runs the sources. */
   readonly output: string | undefined
   /**
-   * Compiles the sources, and removes the output of sources that are gone. Resolves with false if they cannot be used. By default the compiler may compare the times of
-   * the files. That is not enough for a file that is saved while the compiler is at work: it looks older than its output.
-   * A thorough build compares contents, which takes half a second more.
+   * Compiles the sources, and removes the output of sources that are gone. Resolves with false if the sources cannot be
+   * used. By default the compiler may compare the times of the files. That is not enough for a file that is saved while
+   * the compiler is at work: it looks older than its output. A thorough build compares contents, which takes half a second
+   * more.
    */
-  build(options?: BuildOptions): Promise<boolean>
+  build(options?: { readonly isThorough?: boolean }): Promise<boolean>
   /**
    * Like `build`, but starts the compiler only if a source is newer than the beginning of the last successful build, or
    * was removed. To look at the files takes a tenth of the time.
    */
-  buildWhenStale(options?: BuildOptions): Promise<boolean>
+  buildWhenStale(): Promise<boolean>
   /** Compiles the tests, and the sources that they import. */
   buildTests(): Promise<boolean>
   /** The program of a source: the file that Node runs. Paths are absolute. */
@@ -32,13 +33,6 @@ export interface Sources {
   isBuilt(): boolean
   /** Whether a compiler has finished since a time in milliseconds. */
   isBuiltSince(time: number): boolean
-}
-
-/** The options of a build. */
-export interface BuildOptions {
-  readonly isThorough?: boolean
-  /** Whether the compiler prints nothing. */
-  readonly isQuiet?: boolean
 }
 
 /** Whether this Node runs TypeScript: 22.18 and later do, without a flag. The types of Node 20 do not have the feature. */
@@ -121,14 +115,14 @@ class CompiledSources implements Sources {
     this.#stamp = path.join(this.output, '.built')
   }
 
-  async build({ isQuiet = false, isThorough = false }: BuildOptions = {}): Promise<boolean> {
+  async build({ isThorough = false }: { readonly isThorough?: boolean } = {}): Promise<boolean> {
     if (this.#compiler === undefined) {
       if (!this.isBuilt()) process.stderr.write(noCompilerMessage)
       return this.isBuilt()
     }
     const begin = Date.now()
-    if (!this.isBuilt() && !isQuiet) process.stderr.write('Compiling for the first time …\n')
-    if (!(await this.#compile(this.#plan[isThorough ? 'thorough' : 'quick'], isQuiet))) return false
+    if (!this.isBuilt()) process.stderr.write('Compiling for the first time …\n')
+    if (!(await this.#compile(this.#plan[isThorough ? 'thorough' : 'quick']))) return false
     removeOrphans(this.#directory, this.output, this.#plan.folders)
     this.#writeStamp(begin)
     return true
@@ -144,8 +138,8 @@ class CompiledSources implements Sources {
     return path.join(this.output, path.relative(this.#directory, source).replace(/ts$/, 'js'))
   }
 
-  async buildWhenStale(options?: BuildOptions): Promise<boolean> {
-    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build(options)
+  async buildWhenStale(): Promise<boolean> {
+    return (this.#compiler !== undefined && this.isBuilt() && !this.#isStale()) || this.build()
   }
 
   isBuilt(): boolean {
@@ -164,10 +158,10 @@ class CompiledSources implements Sources {
     return isNewer || listOrphans(this.#directory, this.output, this.#plan.folders).length > 0
   }
 
-  async #compile(commands: CompilerPlan['quick'], isQuiet = false): Promise<boolean> {
+  async #compile(commands: CompilerPlan['quick']): Promise<boolean> {
     this.#plan.prepare(this.output)
     for (const options of commands) {
-      if (!(await compile([String(this.#compiler), ...options], this.#directory, isQuiet))) return false
+      if (!(await compile([String(this.#compiler), ...options], this.#directory))) return false
     }
     return true
   }
@@ -198,10 +192,10 @@ function findCompiler(directory: string): string | undefined {
 }
 
 /** The compiler prints its messages itself; on stderr, because stdout is for the results of commands. */
-function compile(command: readonly string[], directory: string, isQuiet: boolean): Promise<boolean> {
+function compile(command: readonly string[], directory: string): Promise<boolean> {
   // A debugger is for the main process: the compiler must not take its port, and needs no module of its preloads.
   const env = { ...process.env, NODE_OPTIONS: '' }
-  const child = spawn(process.execPath, command, { stdio: isQuiet ? 'ignore' : ['ignore', 2, 2], cwd: directory, env })
+  const child = spawn(process.execPath, command, { stdio: ['ignore', 2, 2], cwd: directory, env })
   return new Promise(resolve => child.on('close', code => resolve(code === 0)))
 }
 

@@ -26,16 +26,17 @@ export type RequestHandler = (request: Request) => unknown
  * `defineController('item', [routeParameter('id', asInteger), currentRequest], (id, request) => …)`.
  */
 export function defineController<
-  const sources extends readonly Argument[],
+  // With a narrower bound, TypeScript would not infer the sources before a function that is declared elsewhere.
+  const sources extends readonly unknown[],
   // A parameter of its own: the sources are inferred from their list alone.
   call extends (...values: ValuesOf<sources>) => unknown,
->(name: string, sources: sources, call: call): Controller {
+>(name: string, sources: sources & readonly Argument[], call: call): Controller {
   // The values are resolved from these very sources.
   return { name, arguments: sources, call: call as unknown as Controller['call'] }
 }
 
 /** The types of the values of argument sources. */
-export type ValuesOf<sources extends readonly Argument[]> = {
+export type ValuesOf<sources extends readonly unknown[]> = {
   -readonly [index in keyof sources]: sources[index] extends Argument<infer value> ? value : never
 }
 

@@ -8,6 +8,9 @@ import path from 'node:path'
  */
 export const packageDirectory: string = path.join(import.meta.dirname, '../..')
 
+/** The name by which applications depend on the package. */
+export const packageName = 'sinfonietta'
+
 /** The version of the package, as in its package.json. */
 export const version: string = readVersion()
 

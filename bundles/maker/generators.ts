@@ -66,16 +66,14 @@ export function makeBundle({ bundles, directory }: Application, input: CommandIn
   return carryOut({ files, test, changed: index, change, next }, directory, input, output)
 }
 
-/** The names of the profiler's own collectors. */
-const taken: readonly string[] = [
-  ...['config', 'cpu', 'events', 'exception', 'findings', 'http', 'late', 'logger', 'memory', 'redirects', 'request'],
-  ...['response', 'router', 'server', 'session', 'templates', 'time'],
-]
-
 /** Generates a collector and its panel. @throws CommandUsageError */
-export function makeCollector(directory: string, input: CommandInput, output: Output): ExitCode {
+export function makeCollector(
+  { directory, reservedCollectors }: Pick<Application, 'directory' | 'reservedCollectors'>,
+  input: CommandInput,
+  output: Output,
+): ExitCode {
   const name = parseName(String(input.arguments.name), 'collector')
-  if (taken.includes(name.kebab)) {
+  if (reservedCollectors.includes(name.kebab)) {
     throw new CommandUsageError(`The profiler has a collector "${name.kebab}" of its own: choose another name.`)
   }
   const { file, name: bundle, text } = chooseBundle(directory, input)

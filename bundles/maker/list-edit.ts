@@ -4,13 +4,14 @@ import type { FileChange } from './plan.ts'
 import {
   applyEdits,
   type Edit,
+  findValue,
   indentationAt,
   indentationUnit,
   isFunction,
   lineEnd,
   lineStart,
   listNodes,
-  memberName,
+  memberOf,
   parseSource,
   type Source,
   unwrap,
@@ -28,7 +29,9 @@ export function listBundle(text: string, bundle: string, file: string): FileChan
 
 function addToList(source: Source, bundle: string, added: string): string | undefined {
   const { program } = source
-  const [list, ...others] = new Set(returned(find(program, 'loadBundles')).flatMap(node => findArrays(program, node)))
+  const [list, ...others] = new Set(
+    returned(findValue(program, 'loadBundles')).flatMap(node => findArrays(program, node)),
+  )
   const imported = addImport(source, added)
   if (list === undefined || others.length > 0 || imported === undefined) return undefined
   return applyEdits(source, [...imported, ...editList(source, list, bundle)])
@@ -44,29 +47,6 @@ function returned(call: AnyNode | undefined): AnyNode[] {
   )
 }
 
-/** Finds a function, or the value of a variable. */
-function find(program: Program, name: string): AnyNode | undefined {
-  for (const node of listNodes(program)) {
-    if (node.type === 'FunctionDeclaration' && node.id?.name === name) return node
-    if (node.type !== 'VariableDeclarator' || !node.init) continue
-    if (node.id.type === 'Identifier' && node.id.name === name) return unwrap(node.init)
-    if (node.id.type === 'ObjectPattern') {
-      const property = node.id.properties.find(
-        each => each.type === 'Property' && each.value.type === 'Identifier' && each.value.name === name,
-      )
-      if (property?.type === 'Property') return memberOf(unwrap(node.init), memberName(property))
-    }
-  }
-  return undefined
-}
-
-/** The value of a property of an object. */
-function memberOf(object: AnyNode | undefined, name: string | undefined): AnyNode | undefined {
-  if (object?.type !== 'ObjectExpression') return undefined
-  const property = object.properties.find(each => each.type === 'Property' && memberName(each) === name)
-  return property?.type === 'Property' ? property.value : undefined
-}
-
 /** How far a value is followed from name to name: a name may lead to itself. */
 const deepest = 10
 
@@ -75,16 +55,16 @@ function findArrays(program: Program, expression: AnyNode | undefined, depth = 0
   if (expression === undefined || depth > deepest) return []
   const node = unwrap(expression)
   const follow = (next: AnyNode | undefined) => findArrays(program, next, depth + 1)
-  if (node.type === 'Identifier') return follow(find(program, node.name))
+  if (node.type === 'Identifier') return follow(findValue(program, node.name))
   if (node.type === 'ConditionalExpression') return [...follow(node.consequent), ...follow(node.alternate)]
   if (node.type === 'MemberExpression') {
     const { computed, object, property } = node
-    const value = object.type === 'Identifier' ? find(program, object.name) : undefined
+    const value = object.type === 'Identifier' ? findValue(program, object.name) : undefined
     return follow(memberOf(value, property.type === 'Identifier' && !computed ? property.name : undefined))
   }
   if (node.type === 'CallExpression') {
     const { arguments: values, callee } = node
-    const own = callee.type === 'Identifier' ? returned(find(program, callee.name)) : []
+    const own = callee.type === 'Identifier' ? returned(findValue(program, callee.name)) : []
     const object = callee.type === 'MemberExpression' ? [callee.object] : []
     const candidates = [own, ...[...object, ...values].map(each => [each])].map(nodes => nodes.flatMap(follow))
     return candidates.find(found => found.length > 0) ?? []
@@ -95,7 +75,7 @@ function findArrays(program: Program, expression: AnyNode | undefined, depth = 0
 /** In `[...bundles, ...(await loadDevelopment())]` the bundle is added to the list `bundles`. */
 function findSpread(program: Program, { elements }: ArrayExpression): ArrayExpression | undefined {
   if (!elements.every(each => each?.type === 'SpreadElement')) return undefined
-  const lists = elements.map(({ argument }) => argument.type === 'Identifier' && find(program, argument.name))
+  const lists = elements.map(({ argument }) => argument.type === 'Identifier' && findValue(program, argument.name))
   return lists.flatMap(node => (node && node.type === 'ArrayExpression' ? [node] : []))[0]
 }
 

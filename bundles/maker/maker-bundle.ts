@@ -41,7 +41,7 @@ function createCommands(app: Application): ConsoleCommand[] {
       examples: [
         { line: 'make:collector language --bundle home', purpose: 'makes a collector with the panel "Language"' },
       ],
-      run: async (...call) => (await import('./generators.ts')).makeCollector(directory, ...call),
+      run: async (...call) => (await import('./generators.ts')).makeCollector(app, ...call),
     },
     {
       name: 'make:listener',

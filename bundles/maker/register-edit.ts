@@ -1,10 +1,11 @@
-import type { AnyNode, BlockStatement, Program } from 'acorn'
+import type { BlockStatement, Program } from 'acorn'
 import { addImport, createImport } from './imports.ts'
 import type { FileChange } from './plan.ts'
 import {
   applyEdits,
   type Edit,
   type FunctionNode,
+  findValue,
   indentationAt,
   indentationUnit,
   isFunction,
@@ -56,20 +57,10 @@ function findRegisters(program: Program): Register[] {
     const isMember = node.type === 'Property' || node.type === 'MethodDefinition' || node.type === 'PropertyDefinition'
     if (!isMember || !node.value || memberName(node) !== 'register') return []
     const value = unwrap(node.value)
-    const call = value.type === 'Identifier' ? findFunction(program, value.name) : value
+    const call = value.type === 'Identifier' ? findValue(program, value.name) : value
     if (call === undefined || !isFunction(call)) return []
     return [{ call, isTyped: node.type === 'Property' && call === value }]
   })
-}
-
-function findFunction(program: Program, name: string): AnyNode | undefined {
-  for (const node of listNodes(program)) {
-    if (node.type === 'FunctionDeclaration' && node.id?.name === name) return node
-    if (node.type === 'VariableDeclarator' && node.id.type === 'Identifier' && node.id.name === name && node.init) {
-      return unwrap(node.init)
-    }
-  }
-  return undefined
 }
 
 /** How the function names the application. */

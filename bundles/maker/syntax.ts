@@ -81,6 +81,29 @@ export function memberName(node: Extract<AnyNode, { key: unknown; computed: bool
   return key.type === 'Literal' ? String(key.value) : undefined
 }
 
+/** Finds a function, or the value of a variable, also of one that is a property of an object. */
+export function findValue(program: Program, name: string): AnyNode | undefined {
+  for (const node of listNodes(program)) {
+    if (node.type === 'FunctionDeclaration' && node.id?.name === name) return node
+    if (node.type !== 'VariableDeclarator' || !node.init) continue
+    if (node.id.type === 'Identifier' && node.id.name === name) return unwrap(node.init)
+    if (node.id.type === 'ObjectPattern') {
+      const property = node.id.properties.find(
+        each => each.type === 'Property' && each.value.type === 'Identifier' && each.value.name === name,
+      )
+      if (property?.type === 'Property') return memberOf(unwrap(node.init), memberName(property))
+    }
+  }
+  return undefined
+}
+
+/** The value of a property of an object. */
+export function memberOf(object: AnyNode | undefined, name: string | undefined): AnyNode | undefined {
+  if (object?.type !== 'ObjectExpression') return undefined
+  const property = object.properties.find(each => each.type === 'Property' && memberName(each) === name)
+  return property?.type === 'Property' ? property.value : undefined
+}
+
 /** The indentation of the line of a position. */
 export function indentationAt(text: string, position: number): string {
   const start = lineStart(text, position)

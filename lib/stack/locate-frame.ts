@@ -1,12 +1,12 @@
 import path from 'node:path'
-import { packageDirectory } from '../package.ts'
+import { packageDirectory, packageName } from '../package.ts'
 import { showPath } from '../text/show-path.ts'
 import type { StackFrame } from './stack-frames.ts'
 
 /** The place of a call, seen from the application. */
 export interface FrameLocation {
   /**
-   * Relative to the application's directory for files below it. Files of the installed package begin with `sinfonietta/`.
+   * Relative to the application's directory for files below it. Files of the installed package begin with its name.
    * Other files have absolute paths, or V8's name where there is no file. Absent for functions built into the engine.
    */
   readonly file?: string
@@ -18,9 +18,6 @@ export interface FrameLocation {
   /** The npm package of a file in `node_modules`: `handlebars`, `@scope/name`. */
   readonly package?: string
 }
-
-/** The name of the package, with which the names of its files begin. */
-const packageName = 'sinfonietta'
 
 /** The folders of the package that it publishes. The rest of its repository is an application, with its tests. */
 const ownFolders: readonly string[] = [

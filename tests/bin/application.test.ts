@@ -73,7 +73,7 @@ t.test('elsewhere the sources are compiled when they are stale, and tests apart 
   t.equal(await sources.buildWhenStale(), true)
   t.equal(time(), before, 'nothing is stale')
   writeFileSync(inApplication('tests/wrong.test.ts'), 'export const wrong: number = ""\n')
-  t.equal(await sources.build({ isThorough: true, isQuiet: true }), true)
+  t.equal(await sources.build({ isThorough: true }), true)
   t.ok(time() > before)
   rmSync(inApplication('tests/wrong.test.ts'))
   t.equal(await sources.buildTests(), true)
@@ -109,14 +109,14 @@ t.test('the output of a source that is gone is removed', async t => {
 t.test('a stamp that cannot be written costs time only', async t => {
   rmSync(inApplication('dist/.built'))
   mkdirSync(inApplication('dist/.built'))
-  t.equal(await createSources(directory, false).build({ isQuiet: true }), true)
+  t.equal(await createSources(directory, false).build(), true)
   rmSync(inApplication('dist/.built'), { recursive: true })
 })
 
 t.test('the package itself is compiled in each version of Node', async t => {
   const sources = createSources(packageDirectory, true)
   t.equal(sources.bundles, path.join(packageDirectory, 'dist/bundles/index.js'))
-  t.equal(await sources.build({ isQuiet: true }), true)
+  t.equal(await sources.build(), true)
 })
 
 t.test('the list of bundles is a function of bundles/index.ts', async t => {
@@ -218,30 +218,38 @@ t.test('tests are given to tap by their programs, and its exit code is theirs', 
   const noted = () => JSON.parse(readFileSync(path.join(alone, 'noted.json'), 'utf8'))
   const defaults = ['--disable-coverage', '--test-env=TAP_TYPE_STRIP_ONLY=1']
 
-  t.equal(await runApplicationTests(alone, ['--reporter=tap'], true), 3)
+  t.equal(await runApplicationTests(alone, ['--reporter=tap'], { isDirect: true }), 3)
   t.strictSame(noted(), {
     parameters: [...defaults, '--reporter=tap', 'tests/deep/other.test.ts', 'tests/home.test.ts'],
     directory: alone,
     TAP_TYPE_STRIP_ONLY: '1',
   })
-  t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep'), '--coverage-report=text'], true), 3)
+  t.equal(
+    await runApplicationTests(alone, [path.join(alone, 'tests/deep'), '--coverage-report=text'], { isDirect: true }),
+    3,
+  )
   t.strictSame(noted().parameters, [
     '--allow-incomplete-coverage',
     '--test-env=TAP_TYPE_STRIP_ONLY=1',
     '--coverage-report=text',
     'tests/deep/other.test.ts',
   ])
-  t.strictSame(await capture(t, () => runApplicationTests(alone, [], false)), [
+  const group = (programs: readonly string[]) => [path.join(alone, `group-of-${programs.length}.js`)]
+  t.equal(await runApplicationTests(alone, ['--jobs=1'], { isDirect: true, group }), 3)
+  t.strictSame(noted().parameters, ['--test-env=TAP_TYPE_STRIP_ONLY=1', '--jobs=1', 'group-of-2.js'])
+  t.equal(await runApplicationTests(alone, [path.join(alone, 'tests/deep')], { isDirect: true, group }), 3)
+  t.strictSame(noted().parameters, [...defaults, 'tests/deep/other.test.ts'])
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: false })), [
     1,
     'The sources are not compiled, and there is no compiler: run "npm install", which installs the package typescript.\nNode 22.18 and later run the sources as they are.\n',
   ])
-  t.strictSame(await capture(t, () => runApplicationTests(alone, ['tests/nope.test.ts'], true)), [
+  t.strictSame(await capture(t, () => runApplicationTests(alone, ['tests/nope.test.ts'], { isDirect: true })), [
     1,
     `There is no test tests/nope.test.ts: tests are files tests/…/*.test.ts, and paths count from the current folder, ${process.cwd()}.\n`,
   ])
   rmSync(path.join(alone, 'tests'), { recursive: true })
   const none = 'There are no tests: tests are files tests/…/*.test.ts.\n'
-  t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, none])
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: true })), [1, none])
 })
 
 t.test('without a compiler, dist/ is used as it is', async t => {
@@ -253,7 +261,7 @@ t.test('without a compiler, dist/ is used as it is', async t => {
 
 t.test('if a signal ends tap, the tests have failed', async t => {
   const alone = createRunner(t, 'process.kill(process.pid, "SIGKILL")')
-  t.equal(await runApplicationTests(alone, [], true), 1)
+  t.equal(await runApplicationTests(alone, [], { isDirect: true }), 1)
 })
 
 t.test('a syntax error is described by its place and code, without calls of Node', async t => {
@@ -290,7 +298,7 @@ t.test('without tap, a message says how to install it', async t => {
   const alone = createRunner(t, '')
   rmSync(path.join(alone, 'node_modules/tap'), { recursive: true })
   const message = 'The tests need the package tap: run "npm install --save-dev tap".\n'
-  t.strictSame(await capture(t, () => runApplicationTests(alone, [], true)), [1, message])
+  t.strictSame(await capture(t, () => runApplicationTests(alone, [], { isDirect: true })), [1, message])
 })
 
 t.test('Ctrl-C leaves tap the time to report', { skip: runsTypeScript && 'dist/ is for Node 20' }, async t => {

@@ -32,8 +32,6 @@ export class GuideProject {
     this.#origin = path.join(folder, 'origin/my-site')
     createApplication(this.#origin, 'file:the-package')
     cpSync('biome.json', path.join(this.#origin, 'biome.json'))
-    // With other plugins than those of the repository, tap would build itself again, in packages that other tests use.
-    writeFileSync(path.join(this.#origin, '.taprc'), 'plugin:\n  - "!@tapjs/typescript"\n')
     mkdirSync(path.join(this.directory, 'node_modules'), { recursive: true })
     for (const name of packages) this.#link(name, path.join('node_modules', name))
     this.#link('sinfonietta', '.')

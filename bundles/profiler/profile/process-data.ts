@@ -52,8 +52,6 @@ export interface ConfigProcessData {
   readonly hosts: readonly string[]
   readonly trustedProxies: readonly string[]
   readonly debugAllowedIps: readonly string[]
-  /** The secret settings by the names of their variables: masked, or empty. */
-  readonly secrets: Readonly<Record<string, string>>
   /** All settings. */
   readonly settings: readonly StoredSetting[]
 }
@@ -102,7 +100,6 @@ export const configProcessSchema: Schema<ConfigProcessData> = v.object({
   hosts: texts,
   trustedProxies: texts,
   debugAllowedIps: texts,
-  secrets: textsByName,
   settings: list(v.object({ name: text, value: text, bundle: text, from: text })),
 })
 

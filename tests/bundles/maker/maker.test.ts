@@ -17,7 +17,10 @@ function createProject(t: Test) {
   for (const source of ['.env', 'bundles/index.ts', 'bundles/framework/assets', 'bundles/site']) {
     cpSync(source, path.join(directory, source), { recursive: true })
   }
-  const load = async () => [createFrameworkBundle(), siteBundle, makerBundle]
+  const load = async () => {
+    const profiler = createProfilerBundle({ storage: new MemoryProfileStorage() })
+    return [createFrameworkBundle(), siteBundle, makerBundle, profiler]
+  }
   return {
     run: (line: string | readonly string[]) => runInTerminal(line, { load, directory }),
     read: (file: string) => readFileSync(path.join(directory, file), 'utf8'),

@@ -111,16 +111,22 @@ t.test('a registered controller can be put in the place of another, which must b
 
 t.test('the types of the values come from the sources, for every way to write the function', async t => {
   const sources = [routeParameter('id', asInteger), queryValue('q'), currentRequest] as const
+  async function declared(id: number, { path }: Request): Promise<string> {
+    return id.toFixed(2) + path
+  }
+  const named = (q: string) => q.trim()
   const controllers = [
     defineController('none', [], () => 1),
     defineController('fewer', [routeParameter('id', asInteger), queryValue('q')], () => 1),
     defineController('first', [routeParameter('id', asInteger), queryValue('q')], id => id.toFixed(1)),
     defineController('async', [async () => 'text', currentRequest], async (text, { path }) => text.trim() + path),
     defineController('listed', sources, (id, q, { path }) => [id + 1, q.trim(), path]),
+    defineController('declared', [routeParameter('id', asInteger), currentRequest], declared),
+    defineController('named', [queryValue('q')], named),
   ]
   t.strictSame(
     controllers.map(({ arguments: { length } }) => length),
-    [0, 2, 2, 2, 3],
+    [0, 2, 2, 2, 3, 2, 1],
   )
   const request = requestWith({ id: '7' }, '/?q=%20x')
   t.equal(controllers[2]?.call(...(await resolveArguments(controllers[2], request))), '7.0')

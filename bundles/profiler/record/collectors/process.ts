@@ -21,13 +21,10 @@ export class ConfigCollector implements CollectorOf<'config'> {
     const { bundles, config, redactor } = this.#app
     const { debugAllowedIps, environment, hosts, isDebug, logLevel, trustedProxies } = config
     const listed = this.#app.settings.list()
-    const secrets = Object.fromEntries(
-      listed.filter(({ isSecret }) => isSecret).map(({ name, value }) => [name, value]),
-    )
     const settings = listed.map(({ bundle, from, name, value }) => {
       return { name, value: redactor.text(value), bundle, from }
     })
-    return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, secrets, settings }
+    return { environment, isDebug, logLevel, bundles, hosts, trustedProxies, debugAllowedIps, settings }
   }
 }
 

@@ -435,12 +435,6 @@ t.test('facts of the process', async t => {
       hosts: ['example.org'],
       trustedProxies: [],
       debugAllowedIps: [],
-      secrets: {
-        APP_SECRET: '******',
-        DEBUG_KEY: '',
-        DATABASE_URL: '******',
-        MAILER_DSN: '',
-      },
     })
   })
 })
