@@ -81,13 +81,15 @@ export class TraceableEventDispatcher extends EventDispatcher {
 /** Calls a function and ends its span: at once, or when the returned promise is settled. */
 function follow<event, result>(span: TraceSpan, call: (event: event) => result, event: event): result {
   let result: result
+  let isPending: boolean
   try {
     result = call(event)
+    isPending = isThenable(result)
   } catch (error) {
     span.end(true, error)
     throw error
   }
-  if (!isThenable(result)) {
+  if (!isPending) {
     span.end(false)
     return result
   }
