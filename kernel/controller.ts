@@ -1,3 +1,4 @@
+import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import { asText, type Conversion } from '../lib/text/conversion.ts'
@@ -9,7 +10,7 @@ import {
 } from './errors.ts'
 
 /** Computes the value of one argument from a request. */
-export type Argument<value = unknown> = (request: Request) => value | Promise<value>
+export type Argument<value = unknown> = (request: Request) => value | PromiseLike<value>
 
 /** Answers requests: a name for profiles, the sources of the arguments, and the function that takes them. */
 export interface Controller {
@@ -84,10 +85,17 @@ export function queryValue(name: string, conversion: Conversion<unknown> = asTex
   }
 }
 
-/** The values of a controller's arguments, in order; a promise only if one of them is a promise. */
+/** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
-  const values = controller.arguments.map(argument => argument(request))
-  return values.some(value => value instanceof Promise) ? Promise.all(values) : values
+  const values: unknown[] = []
+  try {
+    for (const argument of controller.arguments) values.push(argument(request))
+    return values.some(isThenable) ? Promise.all(values) : values
+  } catch (error) {
+    // No code waits for the earlier arguments any more. If one of them rejects, this must not end the process.
+    for (const value of values) Promise.resolve(value).catch(() => undefined)
+    throw error
+  }
 }
 
 /** Redirects a request whose path or scheme is nearly that of a route to the attribute `_location`. */

@@ -8,7 +8,6 @@ import { runApplication } from '#tests/support/run-application.ts'
 // are not generated, because they belong to the way of calling:
 // - Sub-requests that no code waits for: synchronously they end first, otherwise they overlap with their parent.
 // - Arguments after one that throws: they are computed only if it throws later. So only the last argument fails.
-// - Arguments with a `then` that are not promises: they are values, but an async function waits for them.
 // - An object whose `then` is another value at each read: an async function reads it once, the kernel twice.
 
 /** Parts of the log that show what the generated applications reach. */
@@ -31,6 +30,7 @@ const reached: readonly string[] = [
   'last resort of',
   'then of listener',
   'then of controller',
+  'then of argument',
   'then of spare',
   'caused by',
   'kernel.terminate failed',

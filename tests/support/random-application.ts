@@ -111,13 +111,16 @@ const failure: fc.Arbitrary<Ending> = fc.oneof(
   fc.record({ ends: fc.constant('rejects' as const), thrown }),
 )
 
+const thenable: fc.Arbitrary<Ending> = fc.record({
+  ends: fc.constant('thenable' as const),
+  form: fc.constantFrom(...thenableForms),
+  thrown,
+})
+
 const ending: fc.Arbitrary<Ending> = fc.oneof(
   { weight: 16, arbitrary: fc.constant({ ends: 'returns' } as const) },
   { weight: 2, arbitrary: failure },
-  {
-    weight: 2,
-    arbitrary: fc.record({ ends: fc.constant('thenable' as const), form: fc.constantFrom(...thenableForms), thrown }),
-  },
+  { weight: 2, arbitrary: thenable },
 )
 
 const index = fc.nat(7)
@@ -157,7 +160,7 @@ const listener: fc.Arbitrary<ListenerSpec> = fc.record({
 
 const controller: fc.Arbitrary<ControllerSpec> = fc.record({
   arguments: fc.array(fc.constantFrom('request', 'value', 'promise'), { maxLength: 3 }),
-  lastArgument: rarely(9, failure),
+  lastArgument: rarely(9, fc.oneof(failure, thenable)),
   result: fc.constantFrom(
     'response',
     'response',

@@ -132,6 +132,37 @@ t.test('the types of the values come from the sources, for every way to write th
   t.equal(controllers[2]?.call(...(await resolveArguments(controllers[2], request))), '7.0')
 })
 
+t.test('a promise among the arguments is awaited, and so is any other object with a `then`', async t => {
+  // biome-ignore lint/suspicious/noThenProperty: such as a query of a database library
+  const query = { then: (fulfil: (rows: string[]) => void) => fulfil(['row']) } as unknown as PromiseLike<string[]>
+  const rows = () => query
+  for (const sources of [[rows], [rows, () => 1], [rows, async () => 1]]) {
+    const controller = defineController('query', sources, () => 1)
+    t.strictSame(await resolveArguments(controller, createRequest()), [['row'], 1].slice(0, sources.length))
+  }
+  const plain = defineController('plain', [() => 1, currentRequest], () => 1)
+  const request = createRequest()
+  t.strictSame(resolveArguments(plain, request), [1, request], 'without a promise the values come at once')
+})
+
+t.test('an argument that throws is the error, and earlier arguments that reject do not end the process', async t => {
+  const unhandled: unknown[] = []
+  const note = (error: unknown) => unhandled.push(error)
+  process.on('unhandledRejection', note)
+  t.teardown(() => process.off('unhandledRejection', note))
+  const invalid = async () => {
+    throw new Error('The body is not valid.')
+  }
+  const controller = defineController('item', [invalid, routeParameter('id', asInteger), currentRequest], () => 1)
+  t.throws(() => resolveArguments(controller, requestWith({ id: 'x' })), { code: 'KERNEL_ROUTE_VALUE_INVALID' })
+  await t.rejects(resolveArguments(controller, requestWith({ id: '7' })) as Promise<unknown[]>, {
+    message: 'The body is not valid.',
+  })
+  // Node reports unhandled rejections before the next turn of the event loop.
+  await new Promise(setImmediate)
+  t.strictSame(unhandled, [])
+})
+
 type Declare<call> = (name: string, sources: typeof typedSources, call: call) => Controller
 type Accepts<call> = typeof defineController extends Declare<call> ? true : false
 const typedSources = [routeParameter('id', asInteger), async () => new Date(), currentRequest] as const
