@@ -2,16 +2,17 @@ import { existsSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
+import { peersLeftOut } from './http/peers.js'
 import { toMarkdown } from './report.js'
 
 const help = `Usage: npm run bench -- [options]
 
-  --only <claims>      some of: page, json, not-found, request-context, dispatcher, router, profiler, profiler-memory,
-                       cpu-profile, profile-search, profile-append, profile-bytes, page-weights, panel-times, worker-cost,
-                       worker-shares, gate, memory, console, start-up (comma-separated); http is the first three,
-                       pages the two about pages, workers the two about workers
-  --rounds <number>    default 20
-  --requests <number>  in a round; default 20000
+  --only <claims>      some of: page, json, not-found, page-busy, json-busy, post-json, request-context, dispatcher, router,
+                       profiler, profiler-memory, cpu-profile, profile-search, profile-append, profile-bytes, page-weights,
+                       panel-times, worker-cost, worker-shares, gate, memory, console, start-up (comma-separated);
+                       http is the first three, pages the two about pages, workers the two about workers
+  --rounds <number>    default 10
+  --requests <number>  in a round, for each server; default 25000
   --quick              3 rounds of 2000: shows that it works, and nothing else
 `
 
@@ -20,6 +21,9 @@ const claims = {
   page: async () => (await import('./claims/http.js')).page,
   json: async () => (await import('./claims/http.js')).json,
   'not-found': async () => (await import('./claims/http.js')).notFound,
+  'page-busy': async () => (await import('./claims/http.js')).pageBusy,
+  'json-busy': async () => (await import('./claims/http.js')).jsonBusy,
+  'post-json': async () => (await import('./claims/http.js')).postJson,
   'request-context': async () => (await import('./claims/http.js')).requestContext,
   dispatcher: async () => (await import('./claims/dispatcher.js')).dispatcher,
   router: async () => (await import('./claims/router.js')).router,
@@ -54,8 +58,10 @@ const names = values.only
   .replace(/\bworkers\b/, 'worker-cost,worker-shares')
   .split(',')
 const options = {
-  rounds: Number(values.rounds ?? (values.quick ? 3 : 20)),
-  requests: Number(values.requests ?? (values.quick ? 2_000 : 20_000)),
+  rounds: Number(values.rounds ?? (values.quick ? 3 : 10)),
+  requests: Number(values.requests ?? (values.quick ? 2_000 : 25_000)),
+  // After about 10,000 requests the JIT compiler has done its work.
+  warmUp: values.quick ? 1_000 : 15_000,
 }
 
 if (values.help) console.log(help)
@@ -66,9 +72,14 @@ else await run()
 
 async function run() {
   console.log(`${options.rounds} rounds of ${options.requests} requests; Node ${process.version}; ${describeLoad()}\n`)
+  for (const { name, fromNode } of peersLeftOut) console.log(`${name} is left out: it needs Node.js ${fromNode}.\n`)
   for (const name of names) {
     const claim = await claims[name]?.()
-    if (claim !== undefined) console.log(`${toMarkdown(claim, await claim.measure(options))}\n`)
+    if (claim === undefined) continue
+    const start = performance.now()
+    const measured = await claim.measure(options)
+    const seconds = ((performance.now() - start) / 1000).toFixed(0)
+    console.log(`${toMarkdown(claim, measured)}\n\nMeasured in ${seconds} s.\n`)
   }
   console.log(describeLoad())
 }

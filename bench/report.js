@@ -11,13 +11,14 @@ import { estimateMedian, relativeSpread } from './statistics.js'
  *
  * @typedef {object} Comparison
  * @property {string} name
- * @property {string} numerator a competitor
+ * @property {string | readonly string[]} numerator a competitor, or several, of which the one with the least median counts
  * @property {string} denominator a competitor
  * @property {{ readonly atLeast?: number, readonly atMost?: number }} [goal]
  *
  * @typedef {object} Options
  * @property {number} rounds
  * @property {number} requests in a round
+ * @property {number} warmUp requests to each process before it is measured
  */
 
 /**
@@ -46,9 +47,26 @@ export function toMarkdown({ title, unit, comparisons }, measured) {
  */
 function describeRatio({ name, numerator, denominator, goal }, measured) {
   const below = measured.get(denominator) ?? []
-  const ratios = (measured.get(numerator) ?? []).map((value, round) => value / Number(below[round]))
+  const above = typeof numerator === 'string' ? numerator : findLeast(numerator, measured)
+  const ratios = (measured.get(above) ?? []).map((value, round) => value / Number(below[round]))
   const { median, low, high } = estimateMedian(ratios)
-  return [name, median.toFixed(2), `${low.toFixed(2)} – ${high.toFixed(2)}`, describeGoal(median, goal)]
+  return [
+    above === numerator ? name : `${name} (${above})`,
+    median.toFixed(2),
+    `${low.toFixed(2)} – ${high.toFixed(2)}`,
+    describeGoal(median, goal),
+  ]
+}
+
+/**
+ * The competitor with the least median over all rounds. The least of each round would be the least of several errors, too.
+ *
+ * @param {readonly string[]} names
+ * @param {ReadonlyMap<string, number[]>} measured
+ */
+function findLeast(names, measured) {
+  const medianOf = (/** @type {string} */ name) => estimateMedian(measured.get(name) ?? []).median
+  return names.reduce((least, name) => (medianOf(name) < medianOf(least) ? name : least))
 }
 
 /**

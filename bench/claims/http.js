@@ -1,9 +1,10 @@
+import path from 'node:path'
+import { Child } from '../http/child.js'
 import { measureLanes } from '../http/measure-lanes.js'
-import { targets } from '../http/work.js'
+import { peers } from '../http/peers.js'
+import { message, targets } from '../http/work.js'
 
 /** @typedef {import('../report.js').Claim} Claim */
-
-const peers = { 'bare node:http': 'node', Fastify: 'fastify', Hono: 'hono', Express: 'express' }
 
 /**
  * A page of the site, rendered for each request.
@@ -13,8 +14,8 @@ const peers = { 'bare node:http': 'node', Fastify: 'fastify', Hono: 'hono', Expr
 export const page = {
   title: 'The star photo booth page, rendered for each request: the same bytes from all',
   unit: 'CPU µs/request',
-  comparisons: compareWithPeers({ 'bare node:http': 0.9, Fastify: 1 }),
-  measure: options => measureLanes(againstPeers(targets.page, 200), { ...options, hasSameBody: true }),
+  comparisons: compareWithPeers({ best: 1, 'bare node:http': 0.92 }),
+  measure: options => measureLanes(lanesOf({ target: targets.page, status: 200 }), { ...options, hasSameBody: true }),
 }
 
 /**
@@ -25,12 +26,49 @@ export const page = {
 export const json = {
   title: 'A JSON hello: the same bytes from all',
   unit: 'CPU µs/request',
-  comparisons: compareWithPeers({}),
-  measure: options => measureLanes(againstPeers(targets.json, 200), { ...options, hasSameBody: true }),
+  comparisons: compareWithPeers({ best: 1, 'bare node:http': 0.88 }),
+  measure: options => measureLanes(lanesOf({ target: targets.json, status: 200 }), { ...options, hasSameBody: true }),
 }
 
 /**
- * Ours is a whole error page, made by a sub-request; the peers answer with a constant text.
+ * A page beside a program that fights for the caches.
+ *
+ * @type {Claim}
+ */
+export const pageBusy = {
+  ...page,
+  title: 'The star photo booth page, beside a process that fights for the caches',
+  comparisons: compareWithPeers({ best: 0.95 }),
+  measure: options => besideBusyProcess(() => page.measure(options)),
+}
+
+/**
+ * A JSON hello beside a program that fights for the caches.
+ *
+ * @type {Claim}
+ */
+export const jsonBusy = {
+  ...json,
+  title: 'A JSON hello, beside a process that fights for the caches',
+  comparisons: compareWithPeers({ best: 0.95 }),
+  measure: options => besideBusyProcess(() => json.measure(options)),
+}
+
+/**
+ * A JSON body, read by the parser of each framework.
+ *
+ * @type {Claim}
+ */
+export const postJson = {
+  title: 'A JSON body of 1,000 bytes, parsed and sent back: the same bytes from all',
+  unit: 'CPU µs/request',
+  comparisons: compareWithPeers({}),
+  measure: options =>
+    measureLanes(lanesOf({ target: targets.echo, body: message, status: 200 }), { ...options, hasSameBody: true }),
+}
+
+/**
+ * Ours is a whole error page, made by a sub-request; the peers answer with a fixed text.
  *
  * @type {Claim}
  */
@@ -39,11 +77,11 @@ export const notFound = {
   unit: 'CPU µs/request',
   comparisons: [
     { name: 'our page / our 404', numerator: 'our page', denominator: 'Sinfonietta', goal: { atLeast: 0.5 } },
-    ...compareWithPeers({}),
+    ...compareWithPeers({ Fastify: 0.75 }),
   ],
   measure: options => {
     const ourPage = { name: 'our page', server: 'sinfonietta', target: targets.page, status: 200 }
-    return measureLanes([...againstPeers(targets.notFound, 404), ourPage], options)
+    return measureLanes([...lanesOf({ target: targets.notFound, status: 404 }), ourPage], options)
   },
 }
 
@@ -72,22 +110,38 @@ export const requestContext = {
   },
 }
 
-/**
- * @param {string} target
- * @param {number} status
- */
-function againstPeers(target, status) {
-  const servers = Object.entries({ Sinfonietta: 'sinfonietta', ...peers })
-  return servers.map(([name, server]) => ({ name, server, target, status }))
+/** @param {{ target: string, body?: string, status: number }} request */
+function lanesOf(request) {
+  return [{ name: 'Sinfonietta', server: 'sinfonietta' }, ...peers].map(server => ({ ...server, ...request }))
 }
 
 /**
- * @param {Readonly<Record<string, number>>} goals
+ * @param {Readonly<Record<string, number>>} goals by peer; `best` is the best framework
  * @returns {import('../report.js').Comparison[]}
  */
-function compareWithPeers(goals) {
-  return Object.keys(peers).map(name => {
-    const comparison = { name: `${name} / Sinfonietta`, numerator: name, denominator: 'Sinfonietta' }
-    return goals[name] === undefined ? comparison : { ...comparison, goal: { atLeast: goals[name] } }
-  })
+function compareWithPeers({ best, ...goals }) {
+  const rivals = peers.filter(({ isRival }) => isRival).map(({ name }) => name)
+  const comparisons = peers.map(({ name }) => compare(name, name, goals[name]))
+  return best === undefined ? comparisons : [compare('best framework', rivals, best), ...comparisons]
+}
+
+/**
+ * @param {string} name
+ * @param {string | readonly string[]} numerator
+ * @param {number} [atLeast]
+ */
+function compare(name, numerator, atLeast) {
+  const goal = atLeast === undefined ? {} : { goal: { atLeast } }
+  return { name: `${name} / Sinfonietta`, numerator, denominator: 'Sinfonietta', ...goal }
+}
+
+/** @param {() => Promise<Map<string, number[]>>} measure */
+async function besideBusyProcess(measure) {
+  const busy = new Child(path.join(import.meta.dirname, '../http/busy.js'))
+  await busy.receive()
+  try {
+    return await measure()
+  } finally {
+    await busy.end()
+  }
 }

@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { Child } from '../http/child.js'
+import { peers } from '../http/peers.js'
 import { targets } from '../http/work.js'
 
 const http = path.join(import.meta.dirname, '../http')
@@ -7,14 +8,7 @@ const http = path.join(import.meta.dirname, '../http')
 /** Each takes some seconds for each server, and memory varies little. */
 const mostRounds = 5
 
-/** By its name, the file in servers/. */
-const servers = {
-  Sinfonietta: 'sinfonietta',
-  'bare node:http': 'node',
-  Fastify: 'fastify',
-  Hono: 'hono',
-  Express: 'express',
-}
+const servers = [{ name: 'Sinfonietta', server: 'sinfonietta' }, ...peers]
 
 /**
  * What a server process holds, each round in a new one.
@@ -31,14 +25,15 @@ export const memory = {
   ],
   measure: async ({ requests, rounds }) => {
     const load = new Child(path.join(http, 'load.js'))
-    const measured = new Map(Object.keys(servers).map(name => [name, /** @type {number[]} */ ([])]))
+    const measured = new Map(servers.map(({ name }) => [name, /** @type {number[]} */ ([])]))
     for (let round = 0; round < Math.min(rounds, mostRounds); round++) {
-      for (const [name, file] of Object.entries(servers)) {
-        const server = new Child(path.join(http, 'serve.js'), [file], ['--expose-gc'])
-        const port = Number((await server.receive()).port)
+      for (const { name, server, feature } of servers) {
+        const parameters = feature === undefined ? [server] : [server, feature]
+        const child = new Child(path.join(http, 'serve.js'), parameters, ['--expose-gc'])
+        const port = Number((await child.receive()).port)
         await load.ask({ port, target: targets.page, status: 200, requests, connections: 24 })
-        measured.get(name)?.push(Number((await server.ask({ wantsMemory: true })).memory) / 1e6)
-        await server.end()
+        measured.get(name)?.push(Number((await child.ask({ wantsMemory: true })).memory) / 1e6)
+        await child.end()
       }
     }
     await load.end()

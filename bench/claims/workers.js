@@ -40,27 +40,31 @@ export const workerShares = {
   comparisons: [
     { name: 'the busier / both', numerator: 'the busier worker', denominator: 'both workers', goal: { atMost: 0.6 } },
   ],
-  measure: async ({ requests, rounds }) => {
+  measure: async ({ requests, rounds, warmUp }) => {
     const http = path.join(import.meta.dirname, '../http')
-    const load = new Child(path.join(http, 'load.js'))
-    const server = new Child(path.join(http, 'serve.js'), ['workers', '2'])
-    const port = Number((await server.receive()).port)
-    const readCounts = async () => /** @type {number[]} */ ((await server.ask({})).requests).toSorted((a, b) => a - b)
     /** @type {Map<string, number[]>} */
     const measured = new Map([
       ['the busier worker', []],
       ['both workers', []],
     ])
-    let before = [0, 0]
     for (let round = 0; round < rounds; round++) {
-      await load.ask({ port, target: targets.page, status: 200, requests, connections: 24 })
-      const counts = await readCounts()
-      const served = counts.map((count, worker) => count - Number(before[worker]))
+      const load = new Child(path.join(http, 'load.js'))
+      const server = new Child(path.join(http, 'serve.js'), ['workers', '2'])
+      const request = {
+        port: Number((await server.receive()).port),
+        target: targets.page,
+        status: 200,
+        connections: 24,
+      }
+      const readCounts = async () => /** @type {number[]} */ ((await server.ask({})).requests)
+      await load.ask({ ...request, requests: warmUp })
+      const before = await readCounts()
+      await load.ask({ ...request, requests })
+      const served = (await readCounts()).map((count, worker) => count - Number(before[worker]))
       measured.get('the busier worker')?.push(Math.max(...served))
       measured.get('both workers')?.push(served.reduce((sum, count) => sum + count))
-      before = counts
+      await Promise.all([load.end(), server.end()])
     }
-    await Promise.all([load.end(), server.end()])
     return measured
   },
 }

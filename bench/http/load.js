@@ -1,19 +1,27 @@
-// The load process: asks a server over keep-alive connections, each of which waits for its answer before it asks again.
+// The load process: sends requests over keep-alive connections. Each connection waits for its response before the next request.
 import { connect } from 'node:net'
 import { browserHeaders, host } from './work.js'
 
 /**
- * What to ask, and what to expect of each response; its length is that of the body in bytes, if it is always the same.
+ * The request to send, and the response to expect; its length is that of the body in bytes, if it is always the same.
  *
  * @typedef {object} Load
  * @property {number} port
  * @property {string} target
+ * @property {string} [body] the JSON text of a POST request; the default is a GET request
  * @property {string} [accept] the Accept header; the default is that of a browser
  * @property {number} requests
  * @property {number} connections
  * @property {number} status
  * @property {number} [length]
  */
+
+/**
+ * The connections of each port. They stay open between two messages, so that accepting them is part of the warm-up.
+ *
+ * @type {Map<number, Connection[]>}
+ */
+const opened = new Map()
 
 /** @type {NodeJS.MessageListener} */
 const onMessage = async message => {
@@ -34,45 +42,72 @@ async function send(load) {
   // process would have to pay for it.
   const stayAwake = () => void (left.requests > 0 && setImmediate(stayAwake))
   stayAwake()
-  await Promise.all(Array.from({ length: load.connections }, () => askRepeatedly(load, left)))
+  const connections = (opened.get(load.port) ?? []).filter(({ isOpen }) => isOpen)
+  while (connections.length < load.connections) connections.push(new Connection(load.port))
+  opened.set(load.port, connections)
+  const request = Buffer.from(toText(load))
+  await Promise.all(connections.map(connection => connection.send(request, load, left)))
 }
 
-/**
- * @param {Load} load
- * @param {{ requests: number }} left to be asked by all connections together
- * @returns {Promise<void>}
- */
-function askRepeatedly(load, left) {
-  const request = Buffer.from(toText(load))
-  const isComplete = createReader(load)
-  return new Promise((resolve, reject) => {
-    const ask = () => {
-      if (left.requests-- > 0) socket.write(request)
-      else socket.end(resolve)
-    }
-    const take = (/** @type {number} */ length, /** @type {Uint8Array} */ bytes) => {
-      try {
-        if (isComplete(/** @type {Buffer} */ (bytes.subarray(0, length)))) ask()
-        return true
-      } catch (error) {
-        socket.destroy(Error(String(error)))
-        return false
-      }
-    }
-    const socket = connect({
-      port: load.port,
+class Connection {
+  isOpen = true
+  #socket
+  #take = (/** @type {Buffer} */ _chunk) => {}
+  #fail = (/** @type {Error} */ _error) => {}
+
+  /** @param {number} port */
+  constructor(port) {
+    const buffer = Buffer.alloc(65_536)
+    this.#socket = connect({
+      port,
       host,
       noDelay: true,
-      onread: { buffer: Buffer.alloc(65_536), callback: take },
+      onread: {
+        buffer,
+        callback: length => {
+          this.#take(buffer.subarray(0, length))
+          return true
+        },
+      },
     })
-    socket.on('connect', ask)
-    socket.on('error', reject)
-    socket.on('close', () => reject(Error('The server has closed the connection.')))
-  })
+    this.#socket.on('error', error => this.#fail(error))
+    this.#socket.on('close', () => {
+      this.isOpen = false
+      this.#fail(Error('The server has closed the connection.'))
+    })
+  }
+
+  /**
+   * Sends a request again and again, until none is left.
+   *
+   * @param {Buffer} request
+   * @param {Load} load
+   * @param {{ requests: number }} left for all connections together
+   * @returns {Promise<void>}
+   */
+  send(request, load, left) {
+    const isComplete = createReader(load)
+    return new Promise((resolve, reject) => {
+      const next = () => {
+        if (left.requests-- > 0) this.#socket.write(request)
+        else resolve()
+      }
+      this.#fail = reject
+      this.#take = chunk => {
+        try {
+          if (isComplete(chunk)) next()
+        } catch (error) {
+          reject(error)
+          this.#socket.destroy()
+        }
+      }
+      next()
+    })
+  }
 }
 
 /**
- * Reads responses chunk by chunk and says when one is complete. A head is expected to come in one piece.
+ * Reads responses chunk by chunk and returns whether one is complete. A head is expected to come in one piece.
  *
  * @param {Load} load
  * @returns {(chunk: Buffer) => boolean}
@@ -96,7 +131,13 @@ function createReader({ status, length }) {
 }
 
 /** @param {Load} load */
-function toText({ port, target, accept = browserHeaders.accept }) {
-  const fields = Object.entries({ host: `${host}:${port}`, ...browserHeaders, accept })
-  return `GET ${target} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+function toText({ port, target, body, accept = browserHeaders.accept }) {
+  const fields = Object.entries({
+    host: `${host}:${port}`,
+    ...browserHeaders,
+    accept,
+    ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+  })
+  const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return `${body === undefined ? 'GET' : 'POST'} ${target} HTTP/1.1\r\n${head}\r\n${body ?? ''}`
 }

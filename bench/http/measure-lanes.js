@@ -3,51 +3,56 @@ import { Child } from './child.js'
 import { browserHeaders, host } from './work.js'
 
 /**
- * One of the competitors of a claim: a server in a process of its own, and what it is asked for.
+ * One of the servers that a claim compares, and the request that it gets.
  *
  * @typedef {object} Lane
  * @property {string} name
  * @property {string} server a file in servers/
- * @property {string} [feature] handed to the server
+ * @property {string} [feature] passed to the server
  * @property {string} target
+ * @property {string} [body] the JSON text of a POST request; the default is a GET request
  * @property {number} status expected
- * @property {boolean} [isVarying] whether the length of its answers is not always the same
+ * @property {boolean} [isVarying] whether the length of its responses is not always the same
  * @property {string} [accept] the Accept header; the default is that of a browser
+ * @property {number} [processes] that answer, for which warm-up, requests and connections are multiplied; the default is 1
  */
 
 /** More than the load process needs to keep a server busy, fewer than would make it wait for memory. */
 const connections = 24
 
-/** Rounds after which all processes are started anew, so that the luck of one (memory, JIT) is not taken for a result. */
-const roundsOfProcess = 10
-
-/** Requests before anything is measured, until the JIT compiler has done its work. */
-const warmUp = 10_000
+/** A turn is shorter than most changes of the machine's speed, which happen within seconds. */
+const requestsOfTurn = 1_250
 
 /**
- * Measures the CPU time that servers use for a request. Lanes take turns within each round, in an order that rotates.
+ * Measures the CPU time that servers use for a request. Each round starts a new process for each server, because processes of
+ * the same program differ from one another by up to 10 %. The processes of a round take short turns, in an order that rotates.
+ * The warm-up is taken in turns, too: V8 reduces the memory of a process that is idle for seconds, which its next turns pay for.
  *
  * @param {readonly Lane[]} lanes
- * @param {{ rounds: number, requests: number, hasSameBody?: boolean }} options
+ * @param {import('../report.js').Options & { hasSameBody?: boolean }} options
  * @returns {Promise<Map<string, number[]>>} microseconds per request, by lane and round
  */
-export async function measureLanes(lanes, { rounds, requests, hasSameBody = false }) {
+export async function measureLanes(lanes, { rounds, requests, warmUp, hasSameBody = false }) {
   const measured = new Map(lanes.map(({ name }) => [name, /** @type {number[]} */ ([])]))
-  for (let done = 0; done < rounds; done += roundsOfProcess) {
-    const load = new Child(path.join(import.meta.dirname, 'load.js'))
+  const turns = Math.ceil(requests / requestsOfTurn)
+  const perTurn = Math.ceil(requests / turns)
+  const warmUpTurns = Math.ceil(warmUp / perTurn)
+  const load = new Child(path.join(import.meta.dirname, 'load.js'))
+  for (let round = 0; round < rounds; round++) {
     const runs = await Promise.all(lanes.map(lane => start(lane, load)))
     if (hasSameBody) checkBodies(runs)
-    for (const run of runs) await run.send(warmUp)
-    for (let round = done; round < Math.min(rounds, done + roundsOfProcess); round++) {
+    const costs = runs.map(() => 0)
+    for (let turn = -warmUpTurns; turn < turns; turn++) {
       for (const index of runs.keys()) {
-        const run = /** @type {Run} */ (runs[(index + round) % runs.length])
-        const before = await run.cpu()
-        await run.send(requests)
-        measured.get(run.name)?.push(((await run.cpu()) - before) / requests)
+        const place = (index + turn + round + warmUpTurns) % runs.length
+        const cost = await /** @type {Run} */ (runs[place]).measure(perTurn)
+        if (turn >= 0) costs[place] = Number(costs[place]) + cost
       }
     }
-    await Promise.all([load, ...runs].map(child => child.end()))
+    for (const [place, { name }] of runs.entries()) measured.get(name)?.push(Number(costs[place]) / turns)
+    await Promise.all(runs.map(run => run.end()))
   }
+  await load.end()
   return measured
 }
 
@@ -57,22 +62,31 @@ export async function measureLanes(lanes, { rounds, requests, hasSameBody = fals
  * @param {Lane} lane
  * @param {Child} load
  */
-async function start({ name, server, feature, target, status, isVarying, accept = browserHeaders.accept }, load) {
+async function start(lane, load) {
+  const { name, server, feature, target, body, status, isVarying, accept = browserHeaders.accept, processes = 1 } = lane
   const child = new Child(
     path.join(import.meta.dirname, 'serve.js'),
     feature === undefined ? [server] : [server, feature],
   )
   const port = Number((await child.receive()).port)
   const { connection: _, ...headers } = browserHeaders
-  const response = await fetch(`http://${host}:${port}${target}`, { headers: { ...headers, accept } })
-  const body = Buffer.from(await response.arrayBuffer())
+  const response = await fetch(`http://${host}:${port}${target}`, {
+    headers: { ...headers, accept, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { method: 'POST', body }),
+  })
+  const expected = Buffer.from(await response.arrayBuffer())
   if (response.status !== status) throw new Error(`${name} answers ${target} with ${response.status}.`)
+  const readCpu = async () => Number((await child.ask({})).cpu)
+  const request = { port, target, body, status, accept, ...(!isVarying && { length: expected.length }) }
   return {
     name,
-    body,
-    cpu: async () => Number((await child.ask({})).cpu),
-    send: (/** @type {number} */ requests) =>
-      load.ask({ port, target, status, accept, requests, connections, ...(!isVarying && { length: body.length }) }),
+    body: expected,
+    /** Microseconds of CPU time for each of some requests. */
+    measure: async (/** @type {number} */ requests) => {
+      const before = await readCpu()
+      await load.ask({ ...request, requests: requests * processes, connections: connections * processes })
+      return ((await readCpu()) - before) / (requests * processes)
+    },
     end: () => child.end(),
   }
 }
@@ -80,5 +94,5 @@ async function start({ name, server, feature, target, status, isVarying, accept 
 /** @param {readonly Run[]} runs */
 function checkBodies(runs) {
   const differing = runs.find(({ body }) => !runs[0]?.body.equals(body))
-  if (differing !== undefined) throw new Error(`${differing.name} does not answer what ${runs[0]?.name} answers.`)
+  if (differing !== undefined) throw new Error(`${differing.name} does not answer the same as ${runs[0]?.name}.`)
 }

@@ -1,8 +1,22 @@
 /** What every server answers; anything else is its own 404. */
-export const targets = Object.freeze({ page: '/star-photo-booth', json: '/hello', notFound: '/blog/archive' })
+export const targets = Object.freeze({
+  page: '/star-photo-booth',
+  json: '/hello',
+  notFound: '/blog/archive',
+  echo: '/echo',
+})
 
 /** What the JSON target says. */
 export const greeting = Object.freeze({ hello: 'world' })
+
+/** The JSON that is sent to the echo target and comes back: 1,000 bytes. */
+export const message = JSON.stringify({
+  name: 'Ada Lovelace',
+  email: 'ada@example.org',
+  subject: 'A photo booth for the summer party',
+  tags: ['party', 'summer', 'outdoors'],
+  text: 'We are about eighty people, and the party is outdoors. '.repeat(16).slice(0, 833),
+})
 
 /** The header that our kernel gives to every page, and that the peers send as well. */
 export const cacheControl = 'no-cache, private'

@@ -12,6 +12,9 @@ export async function start() {
   app.get(targets.json, (_request, response) => {
     response.set('cache-control', cacheControl).json(greeting)
   })
+  app.post(targets.echo, express.json(), (request, response) => {
+    response.set('cache-control', cacheControl).json(request.body)
+  })
   return new Promise(resolve => {
     const server = app.listen(0, host, () => resolve(Number(Object(server.address()).port)))
   })

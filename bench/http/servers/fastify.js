@@ -1,18 +1,34 @@
-import { fastify } from 'fastify'
 import { createPage } from '../page.js'
 import { cacheControl, greeting, host, targets } from '../work.js'
 
-const schema = { response: { 200: { type: 'object', properties: { hello: { type: 'string' } } } } }
+const text = { type: 'string' }
+const greetingSchema = { response: { 200: { type: 'object', properties: { hello: text } } } }
+const messageSchema = {
+  response: {
+    200: {
+      type: 'object',
+      properties: { name: text, email: text, subject: text, tags: { type: 'array', items: text }, text },
+    },
+  },
+}
 
-/** Fastify as in production: it logs warnings, and its JSON has a schema. */
-export async function start() {
+/**
+ * Fastify in its fastest form: without a logger (its default), with the compiled router and with schemas of the JSON that it sends.
+ *
+ * @param {string} [feature] `next` is Fastify 6
+ */
+export async function start(feature) {
+  const { fastify } = feature === 'next' ? await import('fastify-6') : await import('fastify')
   const renderPage = createPage()
-  const app = fastify({ logger: { level: 'warn' } })
+  const app = fastify({ routerOptions: { compile: true } })
   app.get(targets.page, (_request, reply) => {
     reply.header('cache-control', cacheControl).type('text/html; charset=UTF-8').send(renderPage())
   })
-  app.get(targets.json, { schema }, (_request, reply) => {
+  app.get(targets.json, { schema: greetingSchema }, (_request, reply) => {
     reply.header('cache-control', cacheControl).send(greeting)
+  })
+  app.post(targets.echo, { schema: messageSchema }, (request, reply) => {
+    reply.header('cache-control', cacheControl).send(request.body)
   })
   await app.listen({ port: 0, host })
   return Number(Object(app.addresses()[0]).port)

@@ -8,10 +8,24 @@ export async function start() {
   const server = createServer((request, response) => {
     if (request.url === targets.page) send(response, 200, 'text/html; charset=UTF-8', renderPage())
     else if (request.url === targets.json) send(response, 200, 'application/json', JSON.stringify(greeting))
+    else if (request.url === targets.echo && request.method === 'POST') echo(request, response)
     else send(response, 404, 'text/plain; charset=UTF-8', 'Not Found')
   })
   await new Promise(resolve => server.listen(0, host, () => resolve(undefined)))
   return Number(Object(server.address()).port)
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:http').ServerResponse} response
+ */
+function echo(request, response) {
+  let text = ''
+  request.setEncoding('utf8')
+  request.on('data', chunk => {
+    text += chunk
+  })
+  request.on('end', () => send(response, 200, 'application/json', JSON.stringify(JSON.parse(text))))
 }
 
 /**

@@ -9,8 +9,18 @@ import { greeting, host, targets } from '../work.js'
 const benchBundle = {
   name: 'bench',
   register({ routes }) {
-    const controller = () => Response.json(greeting)
-    routes.add({ name: 'hello', path: targets.json, methods: ['GET'], controller })
+    routes.add({
+      name: 'hello',
+      path: targets.json,
+      methods: ['GET'],
+      controller: () => Response.json(greeting),
+    })
+    routes.add({
+      name: 'echo',
+      path: targets.echo,
+      methods: ['POST'],
+      controller: async request => Response.json(await request.json()),
+    })
   },
 }
 
