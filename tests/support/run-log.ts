@@ -1,5 +1,6 @@
 import type { KernelEvent } from '#kernel/events.ts'
 import { RequestContext } from '#kernel/request-context.ts'
+import { silentLogger } from '#kernel/testing/event-factories.ts'
 import type { Event, EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '#lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { LogContext, Logger } from '#lib/log/logger.ts'
@@ -62,13 +63,13 @@ export class RunLog {
         this.write(`${level}: ${message} ${this.describeAll(context)}`)
       }
     const logger: Logger = {
+      ...silentLogger,
       debug: log('debug'),
       info: log('info'),
       warning: log('warning'),
       error: log('error'),
       critical: log('critical'),
       channel: () => logger,
-      observe: () => () => undefined,
     }
     return logger
   }
