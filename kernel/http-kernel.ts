@@ -31,7 +31,7 @@ import { callLastResort, createConstantResponse, type LastResort } from './last-
 import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
 import { adviseOnResult, asResponse, describeResult } from './response-check.ts'
-import { runSteps, type Steps } from './steps.ts'
+import { after, attempt, type Eventual } from './steps.ts'
 
 /** The services of a kernel. */
 export interface HttpKernelServices {
@@ -84,16 +84,21 @@ export class HttpKernel implements RequestKernel {
    * Handles a request. A request that was made by `request.duplicate()` is a sub-request. By default the promise of a
    * main request always gives a response; that of a sub-request rejects if the error could not be answered.
    */
-  handle(request: Request, { catchErrors = true }: HandleOptions = {}): Promise<Response> {
-    return this.#context.run(request, async () => runSteps(this.#handle(request, catchErrors)))
+  async handle(request: Request, options?: HandleOptions): Promise<Response> {
+    return this.answer(request, options)
+  }
+
+  /** {@link handle} without a promise if no step was pending: an error is thrown then. */
+  answer(request: Request, options?: HandleOptions): Eventual<Response> {
+    return this.#context.run(request, options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught)
   }
 
   /**
    * Answers a main request again, after the stream of its response failed before anything was sent. The promise always
    * gives a response.
    */
-  answerError(request: Request, error: unknown): Promise<Response> {
-    return this.#context.run(request, async () => runSteps(this.#answerError(request, error)))
+  async answerError(request: Request, error: unknown): Promise<Response> {
+    return this.#context.run(request, () => this.#answerError(request, error))
   }
 
   /**
@@ -107,7 +112,11 @@ export class HttpKernel implements RequestKernel {
         if (streamError !== undefined) {
           this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
         }
-        return this.#dispatcher.dispatch(event, { ...this.#dispatchOptions.get(request), onFailure: this.#reportLate })
+        const options = this.#dispatchOptions.get(request)
+        return this.#dispatcher.dispatch(
+          event,
+          options === undefined ? this.#lateOptions : { ...options, ...this.#lateOptions },
+        )
       })
     } catch (error) {
       this.#logger.critical('The event kernel.terminate failed.', { exception: error })
@@ -132,38 +141,100 @@ export class HttpKernel implements RequestKernel {
     return this.#context.run(request, task)
   }
 
-  /** The lifecycle of every request. */
-  *#handle(request: Request, catchErrors: boolean): Steps<Response> {
-    try {
-      this.#prepare(request)
+  readonly #handleCaught = (request: Request): Eventual<Response> => attempt(request, this.#begin, this.#answerError)
 
-      // request
-      const requestEvent = new RequestEvent(this, request)
-      yield this.#dispatch(requestEvent)
-      if (requestEvent.response) return yield* this.#respond(request, requestEvent.response)
+  readonly #handleUncaught = (request: Request): Eventual<Response> => attempt(request, this.#begin, this.#fail)
 
-      // controller
-      const controllerEvent = new ControllerEvent(this, request, this.#controllers.resolve(request))
-      yield this.#dispatch(controllerEvent)
-      const { controller } = controllerEvent
+  /** The lifecycle of every request: each step ends with the next one. */
+  readonly #begin = (request: Request): Eventual<Response> => {
+    this.#prepare(request)
+    const event = new RequestEvent(this, request)
+    return after(this.#dispatch(event), event, this.#findController)
+  }
 
-      // arguments; `yield` gives back the values, also after a promise of them
-      const values = (yield resolveArguments(controller, request)) as unknown[]
-      const argumentsEvent = new ControllerArgumentsEvent(this, request, controller, values)
-      yield this.#dispatch(argumentsEvent)
-      const result = yield argumentsEvent.controller.call(...argumentsEvent.arguments)
+  readonly #findController = ({ request, response }: RequestEvent): Eventual<Response> => {
+    if (response !== undefined) return this.#respond(request, response)
+    const event = new ControllerEvent(this, request, this.#controllers.resolve(request))
+    return after(this.#dispatch(event), event, this.#findArguments)
+  }
 
-      // view
-      const response = result instanceof Response ? result : yield* this.#view(request, result)
+  readonly #findArguments = (event: ControllerEvent): Eventual<Response> =>
+    after(resolveArguments(event.controller, event.request), event, this.#changeArguments)
 
-      // response, finish
-      return yield* this.#respond(request, response)
-    } catch (error) {
-      // exception
-      if (catchErrors && !isEndless(request, error)) return yield* this.#answerError(request, error)
-      yield this.#finish(request)
-      throw error
+  readonly #changeArguments = ({ controller, request }: ControllerEvent, values: unknown[]): Eventual<Response> => {
+    const event = new ControllerArgumentsEvent(this, request, controller, values)
+    return after(this.#dispatch(event), event, this.#callController)
+  }
+
+  readonly #callController = (event: ControllerArgumentsEvent): Eventual<Response> =>
+    after(event.controller.call(...event.arguments), event.request, this.#view)
+
+  readonly #view = (request: Request, result: unknown): Eventual<Response> => {
+    if (result instanceof Response) return this.#respond(request, result)
+    const event = new ViewEvent(this, request, result)
+    return after(this.#dispatch(event), event, this.#useView)
+  }
+
+  readonly #useView = ({ request, response, result }: ViewEvent): Eventual<Response> => {
+    if (response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
+    return this.#respond(request, response)
+  }
+
+  #respond(request: Request, response: Response): Eventual<Response> {
+    const event = new ResponseEvent(this, request, response)
+    return after(this.#dispatch(event), event, this.#finish)
+  }
+
+  readonly #finish = (event: ResponseEvent): Eventual<Response> =>
+    after(this.#dispatch(new FinishRequestEvent(this, event.request)), event, responseOf)
+
+  /** Ends a request with its error. */
+  readonly #fail = (request: Request, error: unknown): Eventual<never> =>
+    after(this.#dispatch(new FinishRequestEvent(this, request)), error, rethrow)
+
+  /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
+  readonly #answerError = (request: Request, error: unknown): Eventual<Response> => {
+    if (isEndless(request, error)) return this.#fail(request, error)
+    const failures: unknown[] = []
+    // From here on the error of a listener only is logged: the error page must not fail with the listener.
+    const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
+      appendCause(failure, error)
+      failures.push(failure)
+      const { eventName } = event.constructor as unknown as EventClass
+      const message = 'The listener {listener} of {event} failed while an error was answered.'
+      this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
     }
+    this.#dispatchOptions.set(request, { ...this.#dispatchOptions.get(request), onFailure })
+    return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, thrown) => {
+      const unanswered = failures.length > 0 ? failures.at(-1) : thrown
+      appendCause(unanswered, error)
+      if (request.parent !== undefined) throw unanswered
+      this.#logger.critical('An error could not be answered.', { exception: unanswered })
+      const errors = unanswered === error ? [error] : [error, unanswered]
+      return callLastResort(this.#lastResort, request, errors, this.#logger)
+    })
+  }
+
+  readonly #dispatchException = (event: ExceptionEvent): Eventual<Response> =>
+    after(this.#dispatch(event), event, this.#useAnswer)
+
+  /** @throws the error, as listeners have left it, if no listener has answered it */
+  readonly #useAnswer = (event: ExceptionEvent): Eventual<Response> => {
+    const { error, keepsStatus, request } = event
+    if (event.response === undefined) return this.#fail(request, error)
+    const response = asResponse(event.response)
+    if (!keepsStatus && response.status < 300) copyStatusAndHeaders(error, response)
+    return attempt(
+      request,
+      () => this.#respond(request, response),
+      (_request, failure) => {
+        appendCause(failure, error)
+        this.#logger.critical('A listener replaced the response to an error by a value that is not a response.', {
+          exception: failure,
+        })
+        return response
+      },
+    )
   }
 
   /** Checks the nesting, and sets the dispatch options of a request. @throws KERNEL_TOO_DEEP */
@@ -179,77 +250,16 @@ export class HttpKernel implements RequestKernel {
     return isCore !== undefined && tests?.some(test => test(request)) ? { only: isCore } : undefined
   }
 
-  *#view(request: Request, result: unknown): Steps<Response> {
-    const event = new ViewEvent(this, request, result)
-    yield this.#dispatch(event)
-    if (event.response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
-    return event.response
-  }
-
-  *#respond(request: Request, response: Response): Steps<Response> {
-    const event = new ResponseEvent(this, request, response)
-    yield this.#dispatch(event)
-    yield this.#finish(request)
-    return asResponse(event.response)
-  }
-
-  #finish(request: Request): Promise<void> | undefined {
-    return this.#dispatch(new FinishRequestEvent(this, request))
-  }
-
-  /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
-  *#answerError(request: Request, error: unknown): Steps<Response> {
-    const failures: unknown[] = []
-    // From here on the error of a listener only is logged: the error page must not fail with the listener.
-    const onFailure: DispatchOptions['onFailure'] = (failure, { name }, event) => {
-      appendCause(failure, error)
-      failures.push(failure)
-      const { eventName } = event.constructor as unknown as EventClass
-      const message = 'The listener {listener} of {event} failed while an error was answered.'
-      this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
-    }
-    this.#dispatchOptions.set(request, { ...this.#dispatchOptions.get(request), onFailure })
-    try {
-      return yield* this.#dispatchException(request, error)
-    } catch (thrown) {
-      const unanswered = failures.length > 0 ? failures.at(-1) : thrown
-      appendCause(unanswered, error)
-      if (request.parent !== undefined) throw unanswered
-      this.#logger.critical('An error could not be answered.', { exception: unanswered })
-      const errors = unanswered === error ? [error] : [error, unanswered]
-      return callLastResort(this.#lastResort, request, errors, this.#logger)
-    }
-  }
-
-  /** @throws the error, as listeners have left it, if no listener has answered it */
-  *#dispatchException(request: Request, thrown: unknown): Steps<Response> {
-    const event = new ExceptionEvent(this, request, thrown)
-    yield this.#dispatch(event)
-    if (event.response === undefined) {
-      yield this.#finish(request)
-      throw event.error
-    }
-    const response = asResponse(event.response)
-    if (!event.keepsStatus && response.status < 300) copyStatusAndHeaders(event.error, response)
-    try {
-      return yield* this.#respond(request, response)
-    } catch (failure) {
-      appendCause(failure, event.error)
-      this.#logger.critical('A listener replaced the response to an error by a value that is not a response.', {
-        exception: failure,
-      })
-      return response
-    }
-  }
-
   #dispatch(event: KernelEvent): Promise<void> | undefined {
     return this.#dispatcher.dispatch(event, this.#dispatchOptions.get(event.request))
   }
 
   /** A failure after the response is independent of any error before it. Later listeners are still called. */
-  readonly #reportLate = (failure: unknown, { name }: RegisteredListener): void => {
-    const message = 'The listener {listener} of kernel.terminate failed.'
-    this.#logger.critical(message, { listener: name, exception: failure })
+  readonly #lateOptions: DispatchOptions = {
+    onFailure: (failure, { name }) => {
+      const message = 'The listener {listener} of kernel.terminate failed.'
+      this.#logger.critical(message, { listener: name, exception: failure })
+    },
   }
 }
 
@@ -272,4 +282,12 @@ function copyStatusAndHeaders(error: unknown, response: Response): void {
   response.status = error instanceof HttpError ? error.status : 500
   if (!(error instanceof HttpError)) return
   for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
+}
+
+function responseOf({ response }: ResponseEvent): Response {
+  return asResponse(response)
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }

@@ -19,7 +19,7 @@ export class RequestContext {
   }
 
   /** Runs a task with this request as the current one. */
-  run<result>(request: Request, task: () => result): result {
-    return this.#storage === undefined ? task() : this.#storage.run(request, task)
+  run<result>(request: Request, task: (request: Request) => result): result {
+    return this.#storage === undefined ? task(request) : this.#storage.run(request, task, request)
   }
 }

@@ -2,71 +2,110 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Request } from '../../lib/http/request.ts'
+import type { Response } from '../../lib/http/response.ts'
 
-/** A request and the target of its response. */
-export interface Exchange {
+/** A request, its response, and the target to which the response is sent. */
+export class Exchange {
   readonly request: Request
   readonly target: ServerResponse
-}
+  /** The response that is being sent; `undefined` until the request is answered. */
+  response: Response | undefined
+  /** Whether the response is the error page in place of a stream that failed. */
+  isErrorPage: boolean
+  /** The error of the response's stream, after the head was sent. */
+  streamError: unknown
+  /** The time of the first check for overdue exchanges that has found this one, by `performance.now()`. */
+  firstCheck: number | undefined
+  /** Whether the exchange is in the list of open exchanges; the neighbours in this list. */
+  isOpen: boolean
+  previous: Exchange | undefined
+  next: Exchange | undefined
 
-/** An exchange that has not ended. */
-interface OpenExchange extends Exchange {
-  /** The time of its arrival, by `performance.now()`. */
-  readonly start: number
-  isAnswered: boolean
+  constructor(request: Request, target: ServerResponse) {
+    this.request = request
+    this.target = target
+    this.response = undefined
+    this.isErrorPage = false
+    this.isOpen = true
+    this.streamError = undefined
+    this.firstCheck = undefined
+    this.previous = undefined
+    this.next = undefined
+  }
 }
 
 /**
- * The requests whose responses are not sent yet. A client may send several requests over one connection (pipelining).
+ * The exchanges whose responses are not sent yet, in the order of their arrival. A client may send several requests over
+ * one connection (pipelining). A linked list: a map of keys that live for a moment keeps the garbage collector busy.
  */
 export class Exchanges {
-  readonly #open = new Map<ServerResponse, OpenExchange>()
+  #first: Exchange | undefined
+  #last: Exchange | undefined
 
   /** Adds a request. */
-  begin(request: Request, target: ServerResponse): void {
-    this.#open.set(target, { request, target, start: performance.now(), isAnswered: false })
+  begin(request: Request, target: ServerResponse): Exchange {
+    const exchange = new Exchange(request, target)
+    exchange.previous = this.#last
+    if (this.#last === undefined) this.#first = exchange
+    else this.#last.next = exchange
+    this.#last = exchange
+    return exchange
   }
 
-  /** Marks an exchange as answered. Returns `false` if it was answered before: the caller must not answer it then. */
-  claim(target: ServerResponse): boolean {
-    const exchange = this.#open.get(target)
-    if (exchange === undefined || exchange.isAnswered) return false
-    exchange.isAnswered = true
+  /** Removes an exchange: its response was sent, or never will be. Returns `false` if it was removed before. */
+  end(exchange: Exchange): boolean {
+    if (!exchange.isOpen) return false
+    const { next, previous } = exchange
+    exchange.isOpen = false
+    // An old exchange must not keep later ones from the garbage collector.
+    exchange.next = undefined
+    exchange.previous = undefined
+    if (previous === undefined) this.#first = next
+    else previous.next = next
+    if (next === undefined) this.#last = previous
+    else next.previous = previous
     return true
   }
 
-  /** Removes an exchange: its response was sent, or never will be. */
-  end(target: ServerResponse): void {
-    this.#open.delete(target)
-  }
-
   /** Whether no later request has arrived over the same connection. */
-  isLast(target: ServerResponse): boolean {
-    return [...this.#open.keys()].findLast(({ req }) => req.socket === target.req.socket) === target
+  isLast({ next, target }: Exchange): boolean {
+    for (let later = next; later !== undefined; later = later.next) {
+      if (later.target.req.socket === target.req.socket) return false
+    }
+    return true
   }
 
   /** Whether a response is written but not completely sent. */
   get isSending(): boolean {
-    return [...this.#open.keys()].some(target => target.writableEnded && !target.writableFinished)
+    return this.#list().some(({ target }) => target.writableEnded && !target.writableFinished)
   }
 
-  /** The targets whose connection is closed. Node itself emits `close` only for the response that was being sent. */
-  abandoned(): ServerResponse[] {
-    return [...this.#open.keys()].filter(({ req }) => req.socket.destroyed)
+  /** The exchanges whose connection is closed. Node itself emits `close` only for the response that was being sent. */
+  abandoned(): Exchange[] {
+    return this.#list().filter(({ target }) => target.req.socket.destroyed)
   }
 
-  /** The exchanges that have waited for an answer for longer than `age` milliseconds. */
+  /** The exchanges that have waited for an answer for longer than `age` milliseconds, counted from their first check. */
   overdue(age: number): Exchange[] {
-    const limit = performance.now() - age
-    return [...this.#open.values()].filter(({ isAnswered, start }) => !isAnswered && start <= limit)
+    const now = performance.now()
+    return this.#list().filter(exchange => {
+      exchange.firstCheck ??= now
+      return exchange.response === undefined && exchange.firstCheck <= now - age
+    })
   }
 
-  /** Waits until all complete requests of a connection are answered. Returns the targets of the incomplete ones. */
-  async whenAnswered(socket: Socket): Promise<readonly ServerResponse[]> {
-    const open = [...this.#open.keys()].filter(({ req }) => req.socket === socket)
-    const complete = open.find(({ req }) => req.complete)
+  /** Waits until all complete requests of a connection are answered. Returns the exchanges of the incomplete ones. */
+  async whenAnswered(socket: Socket): Promise<readonly Exchange[]> {
+    const open = this.#list().filter(({ target }) => target.req.socket === socket)
+    const complete = open.find(({ target }) => target.req.complete)
     if (complete === undefined) return open
-    await once(complete, 'close')
+    await once(complete.target, 'close')
     return this.whenAnswered(socket)
+  }
+
+  #list(): Exchange[] {
+    const list: Exchange[] = []
+    for (let exchange = this.#first; exchange !== undefined; exchange = exchange.next) list.push(exchange)
+    return list
   }
 }

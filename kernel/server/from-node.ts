@@ -8,7 +8,7 @@ import { statusText } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
 
 /** Creates a request from a message of Node. `onBodyRead` is called before the first byte of the body is read. */
-export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead: () => void): Request {
+export function fromNode(message: IncomingMessage, trustedProxies: TrustedProxies, onBodyRead?: () => void): Request {
   const headers = Headers.fromRaw(message.rawHeaders)
   return new Request({
     // A message that a server receives has a method and a URL.
@@ -28,14 +28,14 @@ function hasBody(headers: Headers): boolean {
   return headers.has('content-length') || headers.has('transfer-encoding')
 }
 
-function createBody(message: IncomingMessage, headers: Headers, onRead: () => void): RequestBody {
+function createBody(message: IncomingMessage, headers: Headers, onRead: (() => void) | undefined): RequestBody {
   const length = headers.get('content-length')
   return new RequestBody({
     stream: message,
     length: length === null ? undefined : Number(length),
     contentType: headers.get('content-type') ?? undefined,
     contentEncoding: headers.get('content-encoding') ?? undefined,
-    onRead,
+    ...(onRead && { onRead }),
   })
 }
 

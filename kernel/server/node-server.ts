@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
-import type { Request } from '../../lib/http/request.ts'
 import { hasUnclearLength } from '../../lib/http/request-checks.ts'
 import { discard, type Response } from '../../lib/http/response.ts'
 import type { TrustedProxies } from '../../lib/http/trusted-proxies.ts'
@@ -10,11 +9,12 @@ import type { Signals } from '../../lib/signals.ts'
 import type { DebugGate } from '../debug-gate.ts'
 import type { HttpKernel } from '../http-kernel.ts'
 import { createConstantResponse } from '../last-resort.ts'
+import { after } from '../steps.ts'
 import { SERVER_LISTEN_FAILED, SERVER_PORT_TAKEN } from './errors.ts'
-import { Exchanges } from './exchanges.ts'
+import { type Exchange, Exchanges } from './exchanges.ts'
 import { fromNode, isTooLongToSkip, refuseBytes, skipBody } from './from-node.ts'
 import { type ClosingTimes, closeServer, createServer, type TlsIdentity } from './http-server.ts'
-import { type OnStreamFailure, toNode } from './to-node.ts'
+import { toNode } from './to-node.ts'
 
 /** The services of an application that a server uses. */
 export interface ServedApplication {
@@ -67,11 +67,11 @@ export class NodeServer {
    */
   async listen(host: string, port: number): Promise<string> {
     const { identity, idleTimeout = 120_000 } = this.#options
-    const server = await createServer((message, target) => void this.#answer(message, target), identity)
+    const server = await createServer((message, target) => this.#answer(message, target), identity)
     // A client that does not read a response keeps the rest of it in memory.
     server.setTimeout(idleTimeout)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
-    server.on('checkContinue', (message, target) => void this.#answer(message, target, true))
+    server.on('checkContinue', (message, target) => this.#answer(message, target, true))
     // Node removes its error listener from this connection; an error without a listener would end the process.
     server.on('connect', (_message, socket) => {
       socket.on('error', () => undefined).resume()
@@ -110,24 +110,33 @@ export class NodeServer {
     signals.emit('server.closed', undefined)
   }
 
-  /** Handles one request and sends its response. Never rejects. */
-  async #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): Promise<void> {
+  /** Handles one request and sends its response: at once, unless the kernel has to wait. */
+  #answer(message: IncomingMessage, target: ServerResponse, asksToContinue = false): void {
     // An earlier response had `Connection: close`: the client has to send this request again (RFC 9112, section 9.6).
     if (this.#ending.has(message.socket)) return
-    let isContinued = !asksToContinue
-    const request = fromNode(message, this.#options.trustedProxies, () => {
-      if (!isContinued) target.writeContinue()
-      isContinued = true
-    })
+    const onBodyRead = asksToContinue ? () => target.writeContinue() : undefined
+    const request = fromNode(message, this.#options.trustedProxies, onBodyRead)
     // The next bytes of the connection may be a part of this body: they must not be parsed as a request.
     if (hasUnclearLength(request)) this.#endAfter(target)
-    this.#exchanges.begin(request, target)
+    const exchange = this.#exchanges.begin(request, target)
     this.#app.debugGate.identify(request)
-    const response = await this.#app.kernel.handle(request)
-    if (isTooLongToSkip(message)) this.#endAfter(target)
-    this.#send(request, response, target)
+    const { kernel } = this.#app
+    // While draining, the parser first has to read a later request that came with this one: see `isLast`.
+    const answer = this.#isDraining ? kernel.handle(request) : kernel.answer(request)
+    // The promise of a main request never rejects.
+    void after(answer, exchange, this.#respond)
+  }
+
+  readonly #respond = (exchange: Exchange, response: Response): void => {
+    const { request, target } = exchange
+    if (!request.hasBody) {
+      this.#send(exchange, response)
+      return
+    }
+    if (isTooLongToSkip(target.req)) this.#endAfter(target)
+    this.#send(exchange, response)
     // If the client still waits for `100 Continue`, Node closes the connection itself: the body may or may not follow.
-    skipBody(message)
+    skipBody(target.req)
   }
 
   /** Ends the connection after this response, with `Connection: close`. */
@@ -136,67 +145,73 @@ export class NodeServer {
     this.#ending.add(target.req.socket)
   }
 
-  /** Sends a response, and dispatches `kernel.terminate` at its end. Never throws. */
-  #send(request: Request, response: Response, target: ServerResponse): void {
-    const { kernel, logger } = this.#app
+  /** Sends the response of an exchange, and dispatches `kernel.terminate` at its end. Never throws. */
+  #send(exchange: Exchange, response: Response): void {
+    const { request, target } = exchange
     // The request was overdue: a 503 is already sent.
-    if (!this.#exchanges.claim(target)) {
+    if (exchange.response !== undefined) {
       discard(response.body)
       return
     }
-    const { socket } = target.req
-    let sent = response
-    let streamError: unknown
-    const terminate = () => {
-      this.#exchanges.end(target)
-      void kernel.terminate(request, sent, wasSent(target, socket), streamError)
-    }
+    exchange.response = response
     // The client has left: 'close' was emitted before, or never is.
-    if (target.destroyed || socket.destroyed) {
+    if (target.destroyed || target.req.socket.destroyed) {
       discard(response.body)
-      terminate()
+      this.#end(exchange)
       return
     }
     // 'close' is emitted once: after the response, or when the client leaves.
-    target.on('close', terminate)
-    // During a shutdown the last response closes the connection: earlier pipelined requests are still answered.
-    const isFinal = this.#isDraining && this.#exchanges.isLast(target)
-    if (isFinal) this.#ending.add(socket)
-    let hasFailed = false
-    const fail: OnStreamFailure = async error => {
-      if (target.headersSent) {
-        streamError = error
-        target.destroy()
-        return
-      }
-      if (hasFailed) logger.critical('A response could not be sent.', { exception: error })
-      // The error page may be a stream as well.
-      const answer = hasFailed ? createConstantResponse() : await kernel.answerError(request, error)
-      hasFailed = true
-      if (target.destroyed) {
-        discard(answer.body)
-        return
-      }
-      sent = answer
-      this.#write(answer, target, isFinal, fail)
-    }
-    const write = () => this.#write(response, target, isFinal, fail)
+    target.on('close', () => this.#end(exchange))
     // Code that runs while the stream is read belongs to this request.
-    if (response.body instanceof Readable) kernel.run(request, write)
-    else write()
+    if (response.body instanceof Readable) this.#app.kernel.run(request, () => this.#write(exchange, response))
+    else this.#write(exchange, response)
   }
 
   /** Writes a response. If its head cannot be written, a constant response takes its place. Never throws. */
-  #write(response: Response, target: ServerResponse, isFinal: boolean, onFailure: OnStreamFailure): void {
+  #write(exchange: Exchange, response: Response): void {
+    const { target } = exchange
     try {
-      if (isFinal) response.headers.set('connection', 'close')
-      toNode(response, target, onFailure)
+      if (this.#isDraining) this.#announceEnd(exchange, response)
+      toNode(response, target, error => void this.#onStreamFailure(exchange, error))
     } catch (error) {
       this.#app.logger.critical('A response could not be sent.', { exception: error })
       // A response that has begun cannot be replaced.
       if (target.headersSent) target.destroy()
-      else this.#write(createConstantResponse(), target, isFinal, onFailure)
+      else this.#write(exchange, createConstantResponse())
     }
+  }
+
+  /** During a shutdown the last response closes the connection: earlier pipelined requests are still answered. */
+  #announceEnd(exchange: Exchange, { headers }: Response): void {
+    if (!this.#exchanges.isLast(exchange)) return
+    this.#ending.add(exchange.target.req.socket)
+    headers.set('connection', 'close')
+  }
+
+  /** A stream that fails before its head was sent becomes an error page, which may be a stream as well. */
+  async #onStreamFailure(exchange: Exchange, error: unknown): Promise<void> {
+    const { isErrorPage, request, target } = exchange
+    if (target.headersSent) {
+      exchange.streamError = error
+      target.destroy()
+      return
+    }
+    if (isErrorPage) this.#app.logger.critical('A response could not be sent.', { exception: error })
+    const answer = isErrorPage ? createConstantResponse() : await this.#app.kernel.answerError(request, error)
+    if (target.destroyed) {
+      discard(answer.body)
+      return
+    }
+    exchange.isErrorPage = true
+    exchange.response = answer
+    this.#write(exchange, answer)
+  }
+
+  /** Ends an exchange: its response was sent, or never will be. */
+  #end(exchange: Exchange): void {
+    const { request, response, streamError, target } = exchange
+    if (response === undefined || !this.#exchanges.end(exchange)) return
+    void this.#app.kernel.terminate(request, response, wasSent(target), streamError)
   }
 
   /**
@@ -209,7 +224,7 @@ export class NodeServer {
     const cutShort = await this.#exchanges.whenAnswered(socket)
     this.#app.logger.debug('A client sent bytes that are not a request: {code}.', { code })
     // After the head of a response there is no place for another.
-    if (socket.writable && !cutShort.some(({ headersSent }) => headersSent)) refuseBytes(socket, String(code))
+    if (socket.writable && !cutShort.some(({ target }) => target.headersSent)) refuseBytes(socket, String(code))
     else socket.destroy()
   }
 
@@ -217,13 +232,13 @@ export class NodeServer {
   #checkExchanges(): void {
     const { logger } = this.#app
     const { answerTimeout = 60_000 } = this.#options
-    for (const target of this.#exchanges.abandoned()) target.emit('close')
-    for (const { request, target } of this.#exchanges.overdue(answerTimeout)) {
-      const { method, url } = request
+    for (const { target } of this.#exchanges.abandoned()) target.emit('close')
+    for (const exchange of this.#exchanges.overdue(answerTimeout)) {
+      const { method, url } = exchange.request
       logger.critical('A request was not answered in time: {method} {url}.', { method, url })
       const response = createConstantResponse(503)
       response.headers.set('connection', 'close')
-      this.#send(request, response, target)
+      this.#send(exchange, response)
     }
   }
 }
@@ -231,8 +246,8 @@ export class NodeServer {
 /**
  * Before version 24, `writableFinished` is also true if the connection was destroyed before the end of the response.
  */
-function wasSent(target: ServerResponse, socket: Socket): boolean {
-  return target.writableFinished && (!socket.destroyed || socket.writableFinished)
+function wasSent({ req: { socket }, writableFinished }: ServerResponse): boolean {
+  return writableFinished && (!socket.destroyed || socket.writableFinished)
 }
 
 function toListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

@@ -169,6 +169,7 @@ export const silentLogger: Logger = {
   warning: ignore,
   error: ignore,
   critical: ignore,
+  isLevelEnabled: () => false,
   channel: () => silentLogger,
   observe: () => ignore,
 }

@@ -141,14 +141,14 @@ function callWithOptions(
   options: DispatchOptions,
 ): Promise<void> | undefined {
   const { onFailure, only } = options
-  for (const [index, entry] of listeners.entries()) {
-    if (event.isPropagationStopped) break
-    if (index < start || only?.(entry) === false) continue
-    const goOn = () => callWithOptions(index + 1, listeners, event, options)
+  for (let index = start; index < listeners.length && !event.isPropagationStopped; index++) {
+    const entry = listeners[index]
+    if (entry === undefined || only?.(entry) === false) continue
     try {
       const pending = entry.listener(event)
       if (!isThenable(pending)) continue
       const settled = Promise.resolve(pending)
+      const goOn = () => callWithOptions(index + 1, listeners, event, options)
       if (onFailure === undefined) return settled.then(goOn)
       return settled.catch(error => onFailure(error, entry, event)).then(goOn)
     } catch (error) {

@@ -12,10 +12,10 @@ export class Headers implements Iterable<[string, string]> {
   #fields: string[]
   #revision = 0
 
-  constructor(init: HeadersInit = []) {
+  constructor(init?: HeadersInit) {
     // Fields of another Headers were already checked.
     this.#fields = init instanceof Headers ? [...init.#fields] : []
-    if (init instanceof Headers) return
+    if (init === undefined || init instanceof Headers) return
     for (const [name, value] of isIterable(init) ? init : Object.entries(init)) this.append(name, value)
   }
 

@@ -46,10 +46,11 @@ export function readHost(
   forwarded: string | undefined,
   authority: Authority | undefined,
 ): Host | undefined {
-  const sent = headers.getAll('host')
-  if (sent.length > 1) throw new HTTP_HOST_REPEATED([])
-  if (authority !== undefined) checkAuthority(authority, sent[0])
-  const value = forwarded ?? authority?.host ?? sent[0]
+  const sent = headers.get('host') ?? undefined
+  // Several values are joined by a comma, which no host contains.
+  if (sent?.includes(',') && headers.getAll('host').length > 1) throw new HTTP_HOST_REPEATED([])
+  if (authority !== undefined) checkAuthority(authority, sent)
+  const value = forwarded ?? authority?.host ?? sent
   return value === undefined ? undefined : checkHost(value)
 }
 

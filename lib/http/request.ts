@@ -45,63 +45,56 @@ export class Request {
   readonly httpVersion: string
   // The type of Map does not have the types of the known attributes.
   readonly attributes: Attributes = new Map<string, unknown>() as Attributes
-  /** The first error in the request line, the Host or the forwarding headers. */
-  readonly problem: HttpError | undefined
-  readonly body: RequestBody
-  /** The facts that trusted proxies have added. */
-  readonly forwarded: Forwarded
-  readonly #init: RequestInit
-  readonly #target: Target
-  readonly #host: Host | undefined
+  /** The connection. Absent for a request that was created in this process. */
+  readonly connection: Connection | undefined
+  readonly #trustedProxies: TrustedProxies
+  readonly #parsed: Parsed
+  #body: RequestBody | undefined
   #query: URLSearchParams | undefined
   #cookies: ReadonlyMap<string, string> | undefined
   readonly #parent: Request | undefined
-  #createSession: (() => Session) | undefined
+  #createSession: ((request: Request) => Session) | undefined
   #session: Session | undefined
   #stopwatch: Stopwatch | undefined
 
   constructor(init: RequestInit, parent?: Request) {
-    this.#init = init
     this.#parent = parent
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
     this.httpVersion = init.httpVersion ?? '1.1'
-    this.body = init.body ?? new RequestBody(null)
+    this.connection = init.connection
+    this.#trustedProxies = init.trustedProxies ?? noProxies
+    this.#body = init.body
 
-    let problem: HttpError | undefined
-    // Each error is kept for later: the constructor does not throw it.
-    const attempt = <value>(read: () => value, fallback: value): value => {
-      try {
-        return read()
-      } catch (error) {
-        if (!(error instanceof HttpError)) throw error
-        problem ??= error
-        return fallback
-      }
-    }
-    const asSent = { rawPath: this.target, path: this.target, queryString: '' }
-    this.#target = attempt(() => parseTarget(this.target, this.method), asSent)
-    this.forwarded = attempt(() => (init.trustedProxies ?? noProxies).read(this.headers, this.peerAddress), {})
-    const host = attempt(() => readHost(this.headers, this.forwarded.host, this.#target.authority), undefined)
-    // A sub-request has the host of its parent, also where only the parent's target has it.
-    this.#host = host === undefined && parent !== undefined ? parent.#host : host
-    this.problem = problem
+    const inherited = parent === undefined ? undefined : parent.#parsed
+    const isSame = inherited !== undefined && parent?.target === init.target
+    this.#parsed = isSame ? inherited : parse(this, this.#trustedProxies, inherited)
+  }
+
+  /** The first error in the request line, the Host or the forwarding headers. */
+  get problem(): HttpError | undefined {
+    return this.#parsed.problem
+  }
+
+  /** The facts that trusted proxies have added. */
+  get forwarded(): Forwarded {
+    return this.#parsed.forwarded
   }
 
   /** The percent-decoded path, which is matched against routes. */
   get path(): string {
-    return this.#target.path
+    return this.#parsed.target.path
   }
 
   /** The path as it was sent. */
   get rawPath(): string {
-    return this.#target.rawPath
+    return this.#parsed.target.rawPath
   }
 
   /** The part behind the `?`, as it was sent. */
   get queryString(): string {
-    return this.#target.queryString
+    return this.#parsed.target.queryString
   }
 
   get query(): URLSearchParams {
@@ -115,26 +108,26 @@ export class Request {
   }
 
   get scheme(): 'http' | 'https' {
-    return this.forwarded.scheme ?? (this.#init.connection?.encrypted ? 'https' : 'http')
+    return this.forwarded.scheme ?? (this.connection?.encrypted ? 'https' : 'http')
   }
 
   /** The name of the host, in lower case and without a port. Empty without a host. */
   get hostname(): string {
-    return this.#host?.name ?? ''
+    return this.#parsed.host?.name ?? ''
   }
 
   /**
    * The port that the client has used: that of a trusted proxy, else that of the host, else the default of the scheme.
    */
   get port(): number {
-    return this.forwarded.port ?? this.#host?.port ?? defaultPorts[this.scheme]
+    return this.forwarded.port ?? this.#parsed.host?.port ?? defaultPorts[this.scheme]
   }
 
   /** `https://host:port`, without the default port of the scheme. Empty without a host. */
   get origin(): string {
-    if (this.#host === undefined) return ''
+    if (this.#parsed.host === undefined) return ''
     const { port, scheme } = this
-    return `${scheme}://${this.#host.name}${port === defaultPorts[scheme] ? '' : `:${port}`}`
+    return `${scheme}://${this.#parsed.host.name}${port === defaultPorts[scheme] ? '' : `:${port}`}`
   }
 
   /** The beginning of the path that a trusted proxy has removed (`/shop`); mostly empty. Each link begins with it. */
@@ -147,19 +140,27 @@ export class Request {
     return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
   }
 
-  /** The connection. Absent for a request that was created in this process. */
-  get connection(): Connection | undefined {
-    return this.#init.connection
-  }
-
   /** The address of the other end of the connection. */
   get peerAddress(): string {
-    return this.#init.connection?.remoteAddress ?? 'unknown'
+    return this.connection?.remoteAddress ?? 'unknown'
   }
 
   /** The address of the client: that of trusted proxies, else that of the peer. */
   get clientIp(): string {
     return this.forwarded.clientIp ?? this.peerAddress
+  }
+
+  /** The body, which sub-requests share. */
+  get body(): RequestBody {
+    if (this.#parent !== undefined) return this.#parent.body
+    this.#body ??= new RequestBody(null)
+    return this.#body
+  }
+
+  /** Whether the request has a body; see `RequestBody.isPresent`. */
+  get hasBody(): boolean {
+    if (this.#parent !== undefined) return this.#parent.hasBody
+    return this.#body?.isPresent === true
   }
 
   /** The body as JSON. @throws BODY_TYPE_UNSUPPORTED (415) BODY_JSON_INVALID (400) BODY_TOO_LARGE (413) */
@@ -187,7 +188,7 @@ export class Request {
    */
   get session(): Session {
     if (this.#parent !== undefined) return this.#parent.session
-    this.#session ??= this.#createSession?.()
+    this.#session ??= this.#createSession?.(this)
     if (this.#session === undefined) throw new TypeError(noSessionMessage)
     return this.#session
   }
@@ -198,7 +199,7 @@ export class Request {
   }
 
   /** Sets the function that creates the session with the first access. */
-  provideSession(create: () => Session): void {
+  provideSession(create: (request: Request) => Session): void {
     this.#createSession = create
   }
 
@@ -215,10 +216,8 @@ export class Request {
 
   /** A sub-request: this request with another method or target and new attributes. Session and body are shared. */
   duplicate({ method = this.method, target = this.target }: Partial<Pick<Request, 'method' | 'target'>> = {}): Request {
-    const { body, headers, httpVersion } = this
-    const { connection, trustedProxies } = this.#init
-    // Listed by hand: spreading the parts takes five times as long as all the rest.
-    return new Request({ method, target, headers, body, httpVersion, connection, trustedProxies }, this)
+    const { connection, headers, httpVersion } = this
+    return new Request({ method, target, headers, httpVersion, connection, trustedProxies: this.#trustedProxies }, this)
   }
 }
 
@@ -228,3 +227,42 @@ const noSessionMessage =
   'This request has no session. In an application createFrameworkBundle() gives it one, in a test createRequest(path, { session: {} }).'
 
 const noProxies = new TrustedProxies()
+
+/** What is read from the request line and the headers. */
+interface Parsed {
+  readonly target: Target
+  readonly forwarded: Forwarded
+  readonly host: Host | undefined
+  readonly problem: HttpError | undefined
+}
+
+/** Parses a request. The first error is kept for later. A sub-request has the host of its parent if its own has none. */
+function parse(request: Request, trustedProxies: TrustedProxies, parent: Parsed | undefined): Parsed {
+  const { headers, method, peerAddress, target: sent } = request
+  let target: Target = { rawPath: sent, path: sent, queryString: '' }
+  let forwarded: Forwarded = {}
+  let host = parent?.host
+  let problem: HttpError | undefined
+  try {
+    target = parseTarget(sent, method)
+  } catch (error) {
+    problem = asProblem(error)
+  }
+  try {
+    forwarded = trustedProxies.read(headers, peerAddress)
+  } catch (error) {
+    problem ??= asProblem(error)
+  }
+  try {
+    host = readHost(headers, forwarded.host, target.authority) ?? host
+  } catch (error) {
+    problem ??= asProblem(error)
+  }
+  return { target, forwarded, host, problem }
+}
+
+/** An error that refuses a request. Any other error is thrown. */
+function asProblem(error: unknown): HttpError {
+  if (!(error instanceof HttpError)) throw error
+  return error
+}

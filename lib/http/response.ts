@@ -24,10 +24,10 @@ export class Response {
   #status = 200
 
   /** @throws HTTP_STATUS_INVALID HTTP_HEADER_INVALID */
-  constructor(body: Body = null, init: ResponseInit = {}) {
+  constructor(body: Body = null, init?: ResponseInit) {
     this.body = body
-    this.headers = new Headers(init.headers)
-    this.status = init.status ?? 200
+    this.headers = new Headers(init?.headers)
+    this.status = init?.status ?? 200
   }
 
   /** HTML in UTF-8. */

@@ -40,6 +40,8 @@ const privateRanges: readonly string[] = [
   ...['::1', 'fe80::/10', 'fc00::/7'],
 ]
 
+const nothingForwarded: Forwarded = Object.freeze({})
+
 /** The trusted proxies, and the headers that are trusted in their requests. Without a proxy no header is trusted. */
 export class TrustedProxies {
   /** Absent without trusted proxies: a look-up in an empty list costs more than all other reading of a request. */
@@ -73,7 +75,7 @@ export class TrustedProxies {
    * @throws HTTP_FORWARDING_INVALID (400) for a malformed header
    */
   read(headers: Headers, peer: string): Forwarded {
-    if (this.#addresses === undefined || !this.#isTrustedPeer(peer)) return {}
+    if (this.#addresses === undefined || !this.#isTrustedPeer(peer)) return nothingForwarded
     const elements = this.#readElements(headers)
     const list = (name: TrustableHeader) => (this.#headers.has(name) ? toList(headers.get(name)) : [])
 

@@ -71,6 +71,14 @@ class ChannelLogger implements Logger {
     return new ChannelLogger(name, this.#parts)
   }
 
+  isLevelEnabled(level: LogLevel): boolean {
+    return this.#isWritten(level) || this.#parts.observers.size > 0
+  }
+
+  #isWritten(level: LogLevel): boolean {
+    return logLevels.indexOf(level) >= logLevels.indexOf(this.#parts.level)
+  }
+
   observe(observer: LogObserver): () => void {
     const { observers } = this.#parts
     observers.add(observer)
@@ -79,7 +87,7 @@ class ChannelLogger implements Logger {
 
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
     const { write, clock, redactor, observers } = this.#parts
-    const isWritten = logLevels.indexOf(level) >= logLevels.indexOf(this.#parts.level)
+    const isWritten = this.#isWritten(level)
     if (!isWritten && observers.size === 0) return
     try {
       const record = createRecord(clock(), level, this.#name, message, context, redactor)

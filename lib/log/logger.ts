@@ -11,6 +11,8 @@ export interface Logger {
   warning(message: string, context?: LogContext): void
   error(message: string, context?: LogContext): void
   critical(message: string, context?: LogContext): void
+  /** Whether messages of a level are written or observed: asked before the context of a frequent message is made. */
+  isLevelEnabled(level: LogLevel): boolean
   /** Creates a logger of another channel. */
   channel(name: string): Logger
   /** Passes the records of all channels and levels to an observer. Returns a function that removes it. */

@@ -62,17 +62,19 @@ export class RouteMatcher {
   }
 
   #lookUp(request: Request, path: string, scheme: RouteScheme): Matched | Missed {
-    const allow: string[] = []
+    let allow: readonly string[] = noMethods
     let wantsOtherScheme = false
     for (const route of this.#index.candidates(path)) {
       const evaluation = route.evaluate(request, path, scheme)
       if (evaluation.outcome === 'match') return { outcome: 'match', route, parameters: evaluation.parameters }
       if (evaluation.outcome === 'scheme') wantsOtherScheme = true
-      if (evaluation.outcome === 'method') allow.push(...route.methods)
+      if (evaluation.outcome === 'method') allow = [...allow, ...route.methods]
     }
     return { outcome: 'missed', allow, wantsOtherScheme }
   }
 }
+
+const noMethods: readonly string[] = []
 
 type Matched = Extract<RouteMatch, { outcome: 'match' }>
 

@@ -18,13 +18,13 @@ export class BodyListener {
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): Promise<void> | undefined {
-    if (!isMainRequest || !request.body.isPresent) return undefined
+    if (!isMainRequest || !request.hasBody) return undefined
     const limit = request.attributes.get('_body_limit')
     if (typeof limit === 'number') request.body.limit = limit
     return request.body.read()
   }
 
   onTerminate({ request }: TerminateEvent): Promise<void> | undefined {
-    return request.body.isPresent ? request.body.dispose() : undefined
+    return request.hasBody ? request.body.dispose() : undefined
   }
 }

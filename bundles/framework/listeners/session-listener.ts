@@ -41,7 +41,7 @@ export class SessionListener {
   }
 
   onRequest({ isMainRequest, request }: RequestEvent): void {
-    if (isMainRequest) request.provideSession(() => this.#createSession(request))
+    if (isMainRequest) request.provideSession(this.#createSession)
   }
 
   onResponse({ isMainRequest, request, response }: ResponseEvent): Promise<void> | undefined {
@@ -51,7 +51,7 @@ export class SessionListener {
       : undefined
   }
 
-  #createSession(request: Request): Session {
+  readonly #createSession = (request: Request): Session => {
     const { cookie, isDebug, logger, signals, store, times } = this.#services
     const check = createStatelessCheck({
       isDebug,
