@@ -69,6 +69,7 @@ export class RunLog {
       warning: log('warning'),
       error: log('error'),
       critical: log('critical'),
+      isLevelEnabled: () => true,
       channel: () => logger,
     }
     return logger
