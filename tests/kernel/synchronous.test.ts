@@ -1,6 +1,15 @@
 import assert from 'node:assert'
 import fc from 'fast-check'
 import { t } from 'tap'
+import {
+  ControllerArgumentsEvent,
+  ControllerEvent,
+  FinishRequestEvent,
+  RequestEvent,
+  ResponseEvent,
+} from '#kernel/events.ts'
+import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
+import { Response } from '#lib/http/response.ts'
 import { type ApplicationSpec, applications, type ListenerSpec } from '#tests/support/random-application.ts'
 import { runApplication } from '#tests/support/run-application.ts'
 
@@ -111,3 +120,22 @@ t.test(
     await t.resolves(fc.assert(property, { numRuns: 200, seed: 16 }))
   },
 )
+
+t.test('an answer is a promise only if something was pending; without a promise an error is thrown', async t => {
+  const types = [RequestEvent, ControllerEvent, ControllerArgumentsEvent, ResponseEvent, FinishRequestEvent]
+  for (const waiting of [undefined, ...types]) {
+    const { dispatcher, kernel, request } = createBareKernel()
+    for (const type of types) dispatcher.on(type, () => (type === waiting ? Promise.resolve() : undefined))
+    const answer = kernel.answer(request)
+    t.equal(answer instanceof Promise, waiting !== undefined, waiting?.eventName ?? 'no listener waits')
+    t.equal((await answer).body, 'done')
+  }
+  const failing = () => {
+    throw new Error('on purpose')
+  }
+  const { kernel, request } = createBareKernel(failing)
+  t.throws(() => kernel.answer(request, { catchErrors: false }), { message: 'on purpose' })
+  const page = kernel.answer(request)
+  t.ok(page instanceof Response, 'the page of an error needs no promise, either')
+  t.equal((await page).body, 'Internal Server Error\n')
+})

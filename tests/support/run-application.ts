@@ -88,7 +88,8 @@ class Run {
       attributes: { _controller: this.#controller(controller) },
       ...(isIsolated && { headers: { 'x-isolated': 'yes' } }),
     })
-    const pending = this.#kernel.handle(request, { catchErrors })
+    const pending =
+      this.#way === 'mixed' ? this.#answer(request, catchErrors) : this.#kernel.handle(request, { catchErrors })
     if (this.log.context.current !== undefined) this.log.write('handle() leaves its context')
     let response = await this.#settle('handle()', pending)
     if (streamError !== undefined) {
@@ -101,6 +102,11 @@ class Run {
     const error = streamError === undefined || isSent ? undefined : this.#values.throwable(streamError)
     await this.#kernel.terminate(request, response, isSent, error)
     this.log.write('terminate() ends')
+  }
+
+  /** As the server calls the kernel: without a promise if nothing is pending. */
+  async #answer(request: Request, catchErrors: boolean): Promise<Response> {
+    return this.#kernel.answer(request, { catchErrors })
   }
 
   async #settle(name: string, pending: Promise<Response>): Promise<Response | undefined> {
