@@ -79,7 +79,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
         loaded ??= import('./insight/findings/inspector.ts').then(({ Inspector }) => new Inspector(app.findingRules))
         return loaded
       }
-      const panels = createPanelLoader(app)
+      const panels = createPanelLoader(app, inspector)
       const replayer = new Replayer({ ...app, profiler })
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
 

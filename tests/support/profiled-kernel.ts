@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import type { Test } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
@@ -57,7 +58,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
   })
   const { storage } = kernel
   t.teardown(() => kernel.close())
-  const panels = createPanels(kernel.app)
+  const panels = createPanels(kernel.app, new Inspector(kernel.app.findingRules))
 
   function panel(name: string): ProfilePanel {
     const found = panels.find(panel => panel.name === name)

@@ -1,3 +1,4 @@
+import { oncePerProfile } from './once-per-profile.ts'
 import { joinPeriods, totalOf } from './periods.ts'
 import type { Profile } from './profile.ts'
 import type { CallerData, HttpCall } from './work-data.ts'
@@ -17,10 +18,7 @@ export interface StoredCall extends HttpCall {
 }
 
 /** Reads the HTTP client calls of a profile: none where there is nothing. */
-export function readCalls({ collectors }: Profile): {
-  readonly calls: readonly StoredCall[]
-  readonly omitted: number
-} {
+export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(collectors => {
   const { calls = [], omitted = 0 } = collectors.http ?? {}
   const firsts = new Map<string, number>()
   return {
@@ -34,6 +32,13 @@ export function readCalls({ collectors }: Profile): {
     }),
     omitted,
   }
+})
+
+/** The HTTP client calls of a profile. */
+interface StoredCalls {
+  readonly calls: readonly StoredCall[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
 }
 
 function outcomeOf({ end, error = '', status = 0 }: HttpCall): StoredCall['outcome'] {

@@ -1,4 +1,5 @@
 import { SpanFlag, type SpanRow } from './event-data.ts'
+import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 
 /** A dispatch, the call of a listener, or a sub-request. Times are microseconds since the request began. */
@@ -38,7 +39,7 @@ export interface EventTree {
 const rowLimit = 5000
 
 /** Reads the event tree of a profile; an empty tree if there is none. Damaged rows are left out. */
-export function readEventTree({ collectors }: Profile): EventTree {
+export const readEventTree: (profile: Profile) => EventTree = oncePerProfile(collectors => {
   const { dropped = 0, spans = [] } = collectors.events ?? {}
   const byIndex: (GrowingNode | undefined)[] = []
   let lastDispatch: GrowingNode | undefined
@@ -49,7 +50,7 @@ export function readEventTree({ collectors }: Profile): EventTree {
   }
   const nodes = byIndex.filter(node => node !== undefined)
   return { roots: nodes.filter(({ parent }) => parent === undefined), nodes, dropped }
-}
+})
 
 /** The time of a span outside of its children, in microseconds. */
 export function ownTime({ children, duration = 0, start }: EventNode): number {

@@ -1,4 +1,5 @@
 import type { RecordedException, RecordedFrame } from './code-data.ts'
+import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { Excerpt } from './schema.ts'
 
@@ -20,12 +21,12 @@ export interface StoredException extends Pick<RecordedException, 'name' | 'messa
 const countLimit = 100
 
 /** Reads what was thrown: each exception followed by those that it gathers and by its causes; none where there is nothing. */
-export function readExceptions({ collectors }: Profile): StoredException[] {
+export const readExceptions: (profile: Profile) => readonly StoredException[] = oncePerProfile(collectors => {
   const [first, ...later] = collectors.exception?.exceptions ?? []
   if (first === undefined) return []
   const all = [...readChain(first, ''), ...later.flatMap(error => readChain(error, 'Thrown later'))]
   return all.slice(0, countLimit)
-}
+})
 
 function readChain(
   {

@@ -1,5 +1,6 @@
 import type { LogLevel } from '../../../lib/log/logger.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
+import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { JsonObject } from './schema.ts'
 import type { LogMessage } from './work-data.ts'
@@ -19,9 +20,15 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
 }
 
 /** Reads the log messages of a profile: none where there is nothing. */
-export function readLogs({ collectors }: Profile): { readonly logs: readonly StoredLog[]; readonly dropped: number } {
+export const readLogs: (profile: Profile) => StoredLogs = oncePerProfile(collectors => {
   const { dropped = 0, records = [] } = collectors.logger ?? {}
   return { logs: records.map(toLog), dropped }
+})
+
+/** The log messages of a profile. */
+interface StoredLogs {
+  readonly logs: readonly StoredLog[]
+  readonly dropped: number
 }
 
 /** Whether a level means an error or a warning. */

@@ -99,32 +99,66 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
  */
 export function parseProfile(text: string, processText = ''): Profile | undefined {
   const document = parse(documentSchema, parseBounded(text))
-  return document && toProfile(document, parseBounded(processText))
+  return document && createProfile(document, () => parseBounded(processText) ?? {})
 }
 
 /** Makes a profile of its stored document, and of the stored data of its process. */
 export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
-  const collectors = parseOnDemand(collectorSchemas, document.data)
-  return { ...document, collectors, process: parseOnDemand(processSchemas, processData), processData }
+  return createProfile(document, () => processData)
 }
 
-/** Parses each part when it is read for the first time: most pages read a few parts. */
-function parseOnDemand<Types extends object>(
-  schemas: Schemas<Types>,
-  stored: JsonObject,
-): { readonly [Name in keyof Types]: Types[Name] | undefined } {
-  const parts: object = {}
-  for (const [name, schema] of Object.entries<Schema<unknown>>(schemas)) {
-    const get = () => {
-      const value = parse(schema, stored[name])
-      Object.defineProperty(parts, name, { value, enumerable: true })
-      return value
-    }
-    Object.defineProperty(parts, name, { get, enumerable: true, configurable: true })
+/** The data of the process is read with its first part: many pages need none. */
+function createProfile(document: ProfileDocument, readProcess: () => JsonObject): Profile {
+  let known: JsonObject | undefined
+  const processData = () => {
+    known ??= readProcess()
+    return known
   }
-  // Each name of the schemas was defined.
-  return parts as { readonly [Name in keyof Types]: Types[Name] | undefined }
+  return {
+    ...document,
+    collectors: readCollectors(() => document.data),
+    process: readProcessParts(processData),
+    get processData() {
+      return processData()
+    },
+  }
 }
+
+type Parts<Types> = { readonly [Name in keyof Types]: Types[Name] | undefined }
+
+/** Stored data whose parts are parsed when they are read for the first time: most pages read a few parts. */
+class StoredParts {
+  readonly #stored: () => JsonObject
+  readonly #parsed = new Map<string, unknown>()
+
+  constructor(stored: () => JsonObject) {
+    this.#stored = stored
+  }
+
+  /**
+   * Creates the function that makes such parts. Their getters are those of a prototype: with getters of its own, each
+   * object would have a hidden class of its own, which is slow and keeps its data alive in minor garbage collections.
+   */
+  static reader<Types extends object>(schemas: Schemas<Types>): (stored: () => JsonObject) => Parts<Types> {
+    class Reader extends StoredParts {}
+    for (const [name, schema] of Object.entries<Schema<unknown>>(schemas)) {
+      const get = function (this: Reader) {
+        return this.#read(name, schema)
+      }
+      Object.defineProperty(Reader.prototype, name, { get, enumerable: true })
+    }
+    // The prototype has a getter for each name of the schemas.
+    return stored => new Reader(stored) as object as Parts<Types>
+  }
+
+  #read(name: string, schema: Schema<unknown>): unknown {
+    if (!this.#parsed.has(name)) this.#parsed.set(name, parse(schema, this.#stored()[name]))
+    return this.#parsed.get(name)
+  }
+}
+
+const readCollectors = StoredParts.reader(collectorSchemas)
+const readProcessParts = StoredParts.reader(processSchemas)
 
 function parse<Data>(schema: Schema<Data>, value: unknown): Data | undefined {
   if (value === undefined) return undefined

@@ -1,3 +1,4 @@
+import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 
 /** One call of a template. Times are in milliseconds, its start from that of the pass. */
@@ -31,7 +32,7 @@ export interface StoredRenders {
 const renderLimit = 1000
 
 /** Reads which templates were rendered: none where there is nothing. */
-export function readRenders({ collectors }: Profile): StoredRenders {
+export const readRenders: (profile: Profile) => StoredRenders = oncePerProfile(collectors => {
   const { renders = [], omitted = 0, waited = 0 } = collectors.templates ?? {}
   const all: Render[] = []
   const pages: Render[] = []
@@ -43,7 +44,7 @@ export function readRenders({ collectors }: Profile): StoredRenders {
     all.push(render)
   }
   return { all, pages, calls: all.length + omitted, omitted, waited }
-}
+})
 
 /** What a template took itself, without its partials. */
 export function renderOwnTime({ duration, partials }: Render): number {

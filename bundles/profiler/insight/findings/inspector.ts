@@ -13,6 +13,7 @@ import { needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
  */
 export class Inspector {
   readonly #added: readonly FindingRule[]
+  readonly #known = new WeakMap<Profile, readonly Finding[]>()
 
   /** `added` is read at each inspection, because bundles may add rules at any time. */
   constructor(added: readonly FindingRule[]) {
@@ -24,9 +25,14 @@ export class Inspector {
     return [...profilerRules, ...this.#added]
   }
 
-  /** Returns the findings of a profile, the most severe first. */
+  /** Returns the findings of a profile, the most severe first. The rules run once per profile. */
   inspect(profile: Profile): readonly Finding[] {
-    return findFindings(profile, this.rules)
+    let findings = this.#known.get(profile)
+    if (findings === undefined) {
+      findings = findFindings(profile, this.rules)
+      this.#known.set(profile, findings)
+    }
+    return findings
   }
 }
 

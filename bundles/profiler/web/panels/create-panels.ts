@@ -1,5 +1,5 @@
 import type { Application } from '../../../../kernel/bundle.ts'
-import { Inspector } from '../../insight/findings/inspector.ts'
+import type { Inspector } from '../../insight/findings/inspector.ts'
 import { createEditorLinks } from '../editor-links.ts'
 import { configPanel } from './config.ts'
 import { createCpuPanel } from './cpu.ts'
@@ -16,14 +16,14 @@ import { createTemplatesPanel } from './templates.ts'
 import { timePanel } from './time.ts'
 
 /** Creates the profiler's own panels, in the order of the menu. */
-export function createPanels(app: Application): ProfilePanel[] {
+export function createPanels(app: Application, inspector: Inspector): ProfilePanel[] {
   const editor = createEditorLinks(app)
   const labelOf = (name: string) => panels.find(panel => panel.name === name)?.label
   const panels: ProfilePanel[] = [
     requestPanel,
     timePanel,
     createExceptionPanel(editor),
-    createFindingsPanel(new Inspector(app.findingRules), labelOf),
+    createFindingsPanel(inspector, labelOf),
     loggerPanel,
     eventsPanel,
     createRouterPanel(app),

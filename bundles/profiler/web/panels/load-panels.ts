@@ -1,13 +1,21 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import type { Collector } from '../../../../kernel/profiler-contract.ts'
+import type { Inspector } from '../../insight/findings/inspector.ts'
 import { formatValue, toRows, toValueRow } from '../../profile/format-value.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the function that gives the panels in the order of the menu. Their code is loaded with its first call. */
-export function createPanelLoader(app: Application): () => Promise<readonly ProfilePanel[]> {
+export function createPanelLoader(
+  app: Application,
+  inspector: () => Promise<Inspector>,
+): () => Promise<readonly ProfilePanel[]> {
   let own: Promise<readonly ProfilePanel[]> | undefined
+  const load = async () => {
+    const [{ createPanels }, rules] = await Promise.all([import('./create-panels.ts'), inspector()])
+    return createPanels(app, rules)
+  }
   return async () => {
-    own ??= import('./create-panels.ts').then(({ createPanels }) => createPanels(app))
+    own ??= load()
     return createPanelList(await own, app.collectors)
   }
 }

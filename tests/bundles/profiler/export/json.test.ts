@@ -35,7 +35,12 @@ function close(schema: Json): Json {
 
 const validate = new Ajv2020({ allErrors: true, strict: false }).compile(close(schema as unknown as Json) as object)
 
-const present = (parts: object) => JSON.parse(JSON.stringify(parts))
+/** The parts that are present, as JSON. Their getters are those of a prototype. */
+function present(parts: Readonly<Record<string, unknown>>): Json {
+  const all: Record<string, unknown> = {}
+  for (const name in parts) all[name] = parts[name]
+  return JSON.parse(JSON.stringify(all))
+}
 
 const mistakesOf = (value: unknown) =>
   validate(value)

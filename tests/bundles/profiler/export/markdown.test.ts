@@ -63,7 +63,8 @@ async function createRichSubject(t: Test): Promise<ShownProfile> {
   assert(first)
   const merged = stored.map(({ profile }) => JSON.parse(JSON.stringify(profile)) as Json).reduce(mergeTrees)
   const { summary } = first.profile
-  const profile = { ...(merged as unknown as ShownProfile['profile']), children: ['abcdef', summary.token] }
+  const document = merged as unknown as ShownProfile['profile']
+  const profile = toProfile({ ...document, children: ['abcdef', summary.token] }, document.processData)
   return { ...first, profile, parent: summary, children: [summary], findings: [] }
 }
 

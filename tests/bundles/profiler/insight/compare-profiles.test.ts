@@ -9,6 +9,7 @@ import {
   type DifferenceKind,
 } from '#bundles/profiler/insight/compare/comparison.ts'
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
+import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { createProfile } from '#tests/support/create-profile.ts'
 
@@ -62,7 +63,7 @@ function mirror(comparison: Comparison): unknown {
 t.test('a profile has no difference from itself, with any data', async t => {
   fc.assert(
     fc.property(profileOf, profile => {
-      const comparison = compareProfiles(profile, JSON.parse(JSON.stringify(profile)))
+      const comparison = compareProfiles(profile, toProfile(JSON.parse(JSON.stringify(profile))))
       const changes = Object.values(comparison).flatMap((part: readonly Compared<unknown>[]) =>
         part.map(each => each.change),
       )

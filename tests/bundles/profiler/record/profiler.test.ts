@@ -3,6 +3,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import { type Test, t } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
 import { readHandledTime } from '#bundles/profiler/profile/event-outline.ts'
 import { readEventTree } from '#bundles/profiler/profile/event-tree.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
@@ -619,6 +620,6 @@ t.test('a collector of a bundle cannot take the name of one of the profiler, or 
     const message = `The bundle "own" has a collector "${name}", but the profiler itself has one of that name: give it another name.`
     await t.rejects(createProfiledKernel(t, { register }), { code: 'KERNEL_COLLECTOR_TAKEN', message })
   }
-  const panels = createPanels(app)
+  const panels = createPanels(app, new Inspector([]))
   t.ok(panels.every(({ name }) => app.reservedCollectors.includes(name)))
 })

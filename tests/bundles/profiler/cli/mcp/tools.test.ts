@@ -54,7 +54,8 @@ async function createToolset(t: Test, init: readonly RecordInit[] = records, mor
   await close()
   const awaited: string[] = []
   const profiler = { whenWritten: async (token: string) => void awaited.push(token) }
-  const services = { storage, inspector: new Inspector([]), profiler, panels: createPanels(app), ...more }
+  const inspector = new Inspector([])
+  const services = { storage, inspector, profiler, panels: createPanels(app, inspector), ...more }
   const { server } = openServer(await loadSdk(), services, app.logger)
   const [near, far] = InMemoryTransport.createLinkedPair()
   await server.connect(far)
