@@ -8,7 +8,7 @@ const layers = ['lib', 'kernel', 'bundles', 'bin']
 const places: Readonly<Record<string, string>> = {
   'path-to-regexp': 'lib/routing/',
   mitt: 'lib/signals.ts',
-  handlebars: 'lib/view/view.ts',
+  handlebars: 'lib/view/handlebars.ts',
   cookie: 'lib/http/',
   negotiator: 'lib/http/negotiation.ts',
   mime: 'lib/http/file-response.ts',

@@ -151,6 +151,8 @@ function startOf(route: Route, host: string | undefined, options: UrlOptions): s
 }
 
 function originOf(route: Route, host: string | undefined, { absolute = false, request }: UrlOptions): string {
+  // Most URLs: a route of any scheme and host never differs from its page.
+  if (!absolute && host === undefined && route.schemes.length === 0) return ''
   const scheme =
     request && !route.schemes.includes(request.scheme) ? (route.schemes[0] ?? request.scheme) : request?.scheme
   if (!absolute && host === undefined && scheme === request?.scheme) return ''

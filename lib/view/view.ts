@@ -1,13 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { createRequire } from 'node:module'
 import path from 'node:path'
-import type Handlebars from 'handlebars'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
 import { checkTemplates, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
+import {
+  capturePartialOptions,
+  createHandlebars,
+  type HandlebarsHelper,
+  type HandlebarsPackage,
+  type PartialOptions,
+} from './handlebars.ts'
 import {
   foldersFor,
   listTemplates,
@@ -16,17 +21,6 @@ import {
   type TemplateFile,
   type TemplateFolder,
 } from './template-files.ts'
-
-/** Loaded with the first template, because most console commands need none. */
-function loadHandlebars(): typeof Handlebars {
-  // The package as one file loads three times as fast as its fifty files.
-  return createRequire(import.meta.url)('handlebars/dist/handlebars.js')
-}
-
-/** Returns the version of the template engine. */
-export function readHandlebarsVersion(): string {
-  return loadHandlebars().VERSION
-}
 
 /** The data of a template, as a plain object. Handlebars reads own properties only: no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
@@ -89,12 +83,6 @@ const builtIn: ReadonlySet<string> = new Set(
 /** The function of a page or partial. */
 export type Template = (model: unknown, options?: PartialOptions) => string
 
-/**
- * The options that Handlebars passes from a template to its partials: helpers and others that are the same for all
- * pages.
- */
-type PartialOptions = Handlebars.RuntimeOptions
-
 /** The fragments of a page that are not complete, by the marker in their place. */
 type Pending = Map<string, Promise<string>>
 
@@ -130,10 +118,11 @@ class HandlebarsView implements View {
   }
 
   #read(): ReadonlyMap<string, Template> {
-    const handlebars = loadHandlebars().create()
+    const handlebars = createHandlebars()
     const { parse } = handlebars
     handlebars.parse = (source, options) => locateNodes(parse(source, options), String(options?.srcName))
-    for (const [name, helper] of this.#helpers) handlebars.registerHelper(name, toHandlebars(helper, handlebars))
+    const helpers = Object.fromEntries([...this.#helpers].map(each => [each[0], toHandlebars(each[1], handlebars)]))
+    handlebars.registerHelper(helpers)
     const files = listTemplates(this.#folders, this.#bundles)
     const sources = new Map(files.map(each => [each.name, readTemplate(each.file)]))
     const unlisted = () => listUnlisted(this.#folders, this.#bundles)
@@ -150,7 +139,7 @@ class HandlebarsView implements View {
     for (const [name, template] of templates) handlebars.registerPartial(name, template)
     this.#files = files
     this.#templates = templates
-    this.#partialOptions = capturePartialOptions(handlebars)
+    this.#partialOptions = capturePartialOptions(handlebars, helpers)
     return templates
   }
 
@@ -177,23 +166,7 @@ class HandlebarsView implements View {
   }
 }
 
-/**
- * Gets the options with which Handlebars renders a partial. With them each page is rendered as a partial of one root
- * template. Without them Handlebars wraps all helpers for each page, which costs 9 µs and keeps the garbage collector
- * busy. No option of Handlebars avoids that, so a function partial of a root template keeps the options that it gets.
- */
-function capturePartialOptions(handlebars: typeof Handlebars): PartialOptions {
-  let captured: PartialOptions = {}
-  handlebars.registerPartial('page', (_model: unknown, options: PartialOptions = {}) => {
-    captured = options
-    return ''
-  })
-  handlebars.compile('{{> page}}')({})
-  handlebars.unregisterPartial('page')
-  return captured
-}
-
-function toEngine(handlebars: typeof Handlebars): TemplateEngine {
+function toEngine(handlebars: HandlebarsPackage): TemplateEngine {
   return {
     // The handling of white space does not matter for the check.
     parse: source => handlebars.parseWithoutProcessing(source),
@@ -202,7 +175,7 @@ function toEngine(handlebars: typeof Handlebars): TemplateEngine {
 }
 
 /** Converts a helper to one of Handlebars. No other code uses SafeString. */
-function toHandlebars(helper: Helper, Handlebars: typeof import('handlebars')): Handlebars.HelperDelegate {
+function toHandlebars(helper: Helper, Handlebars: HandlebarsPackage): HandlebarsHelper {
   return (...parameters: unknown[]) => {
     // The options of Handlebars are the last argument.
     const { hash, data, loc } = parameters.at(-1) as HelperOptions

@@ -98,6 +98,61 @@ t.test('a URL that cannot be absolute is an error', async t => {
   t.throws(() => probes.generate('hosted'), { code: 'ROUTE_ORIGIN_UNKNOWN' })
 })
 
+t.test('a URL does not depend on the URLs that the generator has made before', t => {
+  const collection = new RouteCollection()
+  for (const path of ['/', '/a b', '/c/:x', '/d{/:x}']) {
+    for (const scheme of [undefined, 'https', 'http'] as const) {
+      for (const host of [undefined, 'b.test']) {
+        const more = { ...(scheme && { schemes: [scheme] }), ...(host && { host }) }
+        collection.add({
+          name: `${path} ${scheme} ${host}`,
+          path,
+          controller: undefined,
+          defaults: { x: '1' },
+          ...more,
+        })
+      }
+    }
+  }
+  const connection = fc.record({ remoteAddress: fc.constantFrom('10.0.0.1', '10.0.0.2'), encrypted: fc.boolean() })
+  const headers = fc.record(
+    {
+      host: fc.constantFrom('a.test', 'a.test:8000', 'b.test', 'b.test:443'),
+      'x-forwarded-prefix': fc.constantFrom('/shop', '/blog'),
+      'x-forwarded-proto': fc.constantFrom('http', 'https'),
+    },
+    { requiredKeys: [] },
+  )
+  const trustedProxies = new TrustedProxies(['10.0.0.1'])
+  const request = fc
+    .record({ connection, headers })
+    .map(parts => new Request({ target: '/', ...parts, trustedProxies }))
+  const parameters = fc.record(
+    { x: fc.constantFrom('1', '2', 'é'), q: fc.constantFrom('1', 'a b') },
+    { requiredKeys: [] },
+  )
+  const options = fc.record({ absolute: fc.boolean(), request }, { requiredKeys: [] })
+  const warm = new UrlGenerator(collection)
+  const attempt = (generator: UrlGenerator, call: Parameters<UrlGenerator['generate']>) => {
+    try {
+      return generator.generate(...call)
+    } catch (error) {
+      return String(error)
+    }
+  }
+  const seen = new Set<string>()
+  fc.assert(
+    fc.property(fc.constantFrom(...collection.names), parameters, options, (...call) => {
+      const url = attempt(warm, call)
+      seen.add(url)
+      return url === attempt(new UrlGenerator(collection), call)
+    }),
+    { numRuns: 2000 },
+  )
+  t.ok(seen.size > 50, `${seen.size} different URLs`)
+  t.end()
+})
+
 t.test('an unknown route is an error with the nearest names', async t => {
   const message = (name: string) => {
     try {

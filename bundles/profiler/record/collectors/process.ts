@@ -1,7 +1,7 @@
 import path from 'node:path'
 import type { Foundation } from '../../../../kernel/bundle.ts'
 import { version } from '../../../../lib/package.ts'
-import { readHandlebarsVersion } from '../../../../lib/view/view.ts'
+import { readHandlebarsVersion } from '../../../../lib/view/handlebars.ts'
 import { roundTime } from '../../profile/format.ts'
 import type { ConfigProcessData, ServerProcessData } from '../../profile/process-data.ts'
 import type { CollectorOf } from '../collect.ts'
