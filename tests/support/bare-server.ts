@@ -37,7 +37,11 @@ export async function startBareServer(
   dispatcher.on(RequestEvent, ({ request }) => void request.attributes.set('_controller', handler))
   dispatcher.on(TerminateEvent, ({ isSent, request }) => void terminated.push(`${request.path} ${isSent}`))
   const signals = createSignals(error => t.fail(String(error)))
-  const app = { kernel, logger, signals, debugGate: { identify: () => undefined } }
+  // Called before each request.
+  const identify = () => {
+    if (context.current !== undefined) t.fail('a request has left its context')
+  }
+  const app = { kernel, logger, signals, debugGate: { identify } }
   const server = new NodeServer(app, { trustedProxies: new TrustedProxies(), ...options })
   const url = await server.listen('127.0.0.1', 0)
   t.teardown(() => server.close({ deadline: 100 }))

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Test, t } from 'tap'
 import {
@@ -129,13 +130,37 @@ async function waitAtEachStep(t: Test) {
   t.strictSame([...terminated].sort(), handled.map(path => `${path} true`).sort())
 }
 
+/** A response comes after its 503, which waits behind a stream. */
+async function answerAfterTimeout(t: Test) {
+  const stream = new PassThrough()
+  let release = (_response: Response) => {}
+  const hang = () => new Promise<Response>(resolve => (release = resolve))
+  const handler = ({ path }: Request) => (path === '/stream' ? Response.stream(stream) : hang())
+  const { port, records, terminated } = await startBareServer(t, handler, { answerTimeout: 100 })
+  const { received, socket } = openConnection(port)
+  stream.write('begin ')
+  socket.write(get('/stream') + get('/hang'))
+  await until(() => records.some(({ message }) => message.startsWith('A request was not answered in time: ')))
+  release(Response.text('too late'))
+  await nextTurn()
+  t.notOk(socket.destroyed)
+  stream.end('end')
+  await closed(socket)
+  t.match(received(), /begin [\s\S]*end\r\n0\r\n\r\nHTTP\/1\.1 503 [\s\S]*\r\n\r\nService Unavailable\n$/)
+  t.strictSame(terminated, ['/stream true', '/hang true'])
+}
+
 t.test('at each step: requests whose client leaves, or that wait too long, are terminated once', async t => {
   // Together, because the server checks its requests once in a second.
-  t.jobs = 4
+  t.jobs = 5
   const tests = Object.entries(departures).map(([name, leave]) =>
     t.test(`the client leaves ${name}`, { buffered: true }, t => leaveAtEachStep(t, leave)),
   )
-  await Promise.all([...tests, t.test('a 503 after a time-out', { buffered: true }, waitAtEachStep)])
+  await Promise.all([
+    ...tests,
+    t.test('the time is over', { buffered: true }, waitAtEachStep),
+    t.test('a response comes after its 503', { buffered: true }, answerAfterTimeout),
+  ])
 })
 
 /** Sends 100 requests over 10 connections; each of them waits at one of the steps until it is released. */
