@@ -57,7 +57,9 @@ interface RegisteredListener {
 }
 
 function findCalled(dispatches: readonly EventNode[], sites: ListenerTables['sites']): CalledListener[] {
-  const calls = dispatches.flatMap(({ children, name }) => children.map(call => ({ ...call, event: name })))
+  const calls = dispatches.flatMap(({ children, name: event }) =>
+    children.map(({ duration, name, priority }) => ({ event, name, priority, duration })),
+  )
   return [...groupBy(calls, keyOfListener).values()].flatMap(group => {
     const duration = group.reduce((sum, { duration = 0 }) => sum + duration, 0)
     return group.slice(0, 1).map(({ event, name, priority }) => ({
@@ -75,7 +77,7 @@ function findUncalled(dispatches: readonly EventNode[], listeners: readonly Regi
   // Functions may have the same name: one call of `anonymous` is not a call of two listeners.
   const called = new Map<string, number>()
   for (const { children, name } of dispatches) {
-    for (const [key, { length }] of groupBy(children, call => keyOfListener({ ...call, event: name }))) {
+    for (const [key, { length }] of groupBy(children, call => keyOf(name, call))) {
       called.set(key, Math.max(length, called.get(key) ?? 0))
     }
   }
@@ -95,7 +97,11 @@ function explain({ event, name }: RegisteredListener, dispatches: readonly Event
   return own.length === 0 ? 'the event was not dispatched' : ''
 }
 
+function keyOf(event: string, { name, priority }: EventNode): string {
+  return keyOfListener({ event, name, priority })
+}
+
 /** Identifies a listener. Functions may have the same name, so this is not always unique. */
 export function keyOfListener({ event, name, priority }: Omit<RegisteredListener, 'site'>): string {
-  return JSON.stringify([event, name, priority])
+  return `${event}\n${priority}\n${name}`
 }
