@@ -30,7 +30,7 @@ function createProfiler(isArmed) {
   const directory = mkdtempSync(path.join(tmpdir(), 'profiles-'))
   process.on('exit', () => rmSync(directory, { recursive: true }))
   // Load without a pause is no use of a development server: nothing may be dropped here, or the cost would look smaller.
-  const storage = new FileProfileStorage({ directory, onProblem: console.error, queueBytes: 1e9 })
+  const storage = new FileProfileStorage({ directory, onProblem: console.error, queueLength: 1e9 })
   const armFile = path.join(directory, 'armed.json')
   // Longer than any benchmark: it is not to be disarmed on the way.
   if (isArmed) new ArmFile(armFile).write({ target: { route: 'partnership' }, until: Date.now() + 86_400_000 })
