@@ -3,6 +3,7 @@ import type { Request } from '../lib/http/request.ts'
 import type { Response } from '../lib/http/response.ts'
 import type { Controller } from './controller.ts'
 import { asResponse } from './response-check.ts'
+import type { Eventual } from './steps.ts'
 
 /** How a kernel handles a request. */
 export interface HandleOptions {
@@ -14,6 +15,9 @@ export interface HandleOptions {
 export interface RequestKernel {
   /** Handles a request; see `HttpKernel.handle`. */
   handle(request: Request, options?: HandleOptions): Promise<Response>
+
+  /** Handles a request without a promise if nothing is pending; see `HttpKernel.answer`. */
+  answer(request: Request, options?: HandleOptions): Eventual<Response>
 }
 
 /** The base class of the eight events of a request. */

@@ -68,8 +68,6 @@ export class HttpKernel implements RequestKernel {
   readonly #logger: Logger
   readonly #lastResort: LastResort
   readonly #isolation: Isolation | undefined
-  /** The dispatch options of a request, which its sub-requests inherit. Most requests have none. */
-  readonly #dispatchOptions = new WeakMap<Request, DispatchOptions>()
 
   constructor(services: HttpKernelServices) {
     this.#dispatcher = services.dispatcher
@@ -112,7 +110,7 @@ export class HttpKernel implements RequestKernel {
         if (streamError !== undefined) {
           this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
         }
-        const options = this.#dispatchOptions.get(request)
+        const options = request.dispatchOptions
         return this.#dispatcher.dispatch(
           event,
           options === undefined ? this.#lateOptions : { ...options, ...this.#lateOptions },
@@ -204,7 +202,7 @@ export class HttpKernel implements RequestKernel {
       const message = 'The listener {listener} of {event} failed while an error was answered.'
       this.#logger.critical(message, { listener: name, event: eventName, exception: failure })
     }
-    this.#dispatchOptions.set(request, { ...this.#dispatchOptions.get(request), onFailure })
+    request.dispatchOptions = { ...request.dispatchOptions, onFailure }
     return attempt(new ExceptionEvent(this, request, error), this.#dispatchException, (_event, thrown) => {
       const unanswered = failures.length > 0 ? failures.at(-1) : thrown
       appendCause(unanswered, error)
@@ -241,8 +239,8 @@ export class HttpKernel implements RequestKernel {
   #prepare(request: Request): void {
     const { parent } = request
     if (depthOf(request) > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
-    const options = parent === undefined ? this.#isolate(request) : this.#dispatchOptions.get(parent)
-    if (options !== undefined) this.#dispatchOptions.set(request, options)
+    const options = parent === undefined ? this.#isolate(request) : parent.dispatchOptions
+    request.dispatchOptions = options
   }
 
   #isolate(request: Request): DispatchOptions | undefined {
@@ -251,7 +249,7 @@ export class HttpKernel implements RequestKernel {
   }
 
   #dispatch(event: KernelEvent): Promise<void> | undefined {
-    return this.#dispatcher.dispatch(event, this.#dispatchOptions.get(event.request))
+    return this.#dispatcher.dispatch(event, event.request.dispatchOptions)
   }
 
   /** A failure after the response is independent of any error before it. Later listeners are still called. */

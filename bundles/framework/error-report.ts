@@ -11,9 +11,9 @@ export interface ErrorReport {
   readonly status: number
   readonly statusText: string
   /** The message, if every client may see it: that of an error below 500. */
-  readonly publicMessage?: string
+  readonly publicMessage?: string | undefined
   /** Only for clients that may see debug output. */
-  readonly details?: ErrorDetails
+  readonly details?: ErrorDetails | undefined
 }
 
 /** The details of an error, masked. */
@@ -58,8 +58,11 @@ export function createErrorReport(error: unknown, options: ErrorReportOptions): 
   return {
     status,
     statusText: statusText(status),
-    ...(error instanceof HttpError && status < 500 && { publicMessage: options.redactor.text(error.message) }),
-    ...(options.isDebug && { details: createDetails(error, options) }),
+    // Most pages do not show it.
+    get publicMessage(): string | undefined {
+      return error instanceof HttpError && status < 500 ? options.redactor.text(error.message) : undefined
+    },
+    details: options.isDebug ? createDetails(error, options) : undefined,
   }
 }
 

@@ -14,7 +14,7 @@ export class Exchange {
   isErrorPage: boolean
   /** The error of the response's stream, after the head was sent. */
   streamError: unknown
-  /** The time of the first check for overdue exchanges that has found this one, by `performance.now()`. */
+  /** The time of the first check that has found this exchange open, by `performance.now()`. */
   firstCheck: number | undefined
   /** Whether the exchange is in the list of open exchanges; the neighbours in this list. */
   isOpen: boolean
@@ -38,7 +38,7 @@ export class Exchange {
  * The exchanges whose responses are not sent yet, in the order of their arrival. A client may send several requests over
  * one connection (pipelining). A linked list: a map of keys that live for a moment keeps the garbage collector busy.
  */
-export class Exchanges {
+export class Exchanges implements Iterable<Exchange> {
   #first: Exchange | undefined
   #last: Exchange | undefined
 
@@ -77,35 +77,19 @@ export class Exchanges {
 
   /** Whether a response is written but not completely sent. */
   get isSending(): boolean {
-    return this.#list().some(({ target }) => target.writableEnded && !target.writableFinished)
-  }
-
-  /** The exchanges whose connection is closed. Node itself emits `close` only for the response that was being sent. */
-  abandoned(): Exchange[] {
-    return this.#list().filter(({ target }) => target.req.socket.destroyed)
-  }
-
-  /** The exchanges that have waited for an answer for longer than `age` milliseconds, counted from their first check. */
-  overdue(age: number): Exchange[] {
-    const now = performance.now()
-    return this.#list().filter(exchange => {
-      exchange.firstCheck ??= now
-      return exchange.response === undefined && exchange.firstCheck <= now - age
-    })
+    return [...this].some(({ target }) => target.writableEnded && !target.writableFinished)
   }
 
   /** Waits until all complete requests of a connection are answered. Returns the exchanges of the incomplete ones. */
   async whenAnswered(socket: Socket): Promise<readonly Exchange[]> {
-    const open = this.#list().filter(({ target }) => target.req.socket === socket)
+    const open = [...this].filter(({ target }) => target.req.socket === socket)
     const complete = open.find(({ target }) => target.req.complete)
     if (complete === undefined) return open
     await once(complete.target, 'close')
     return this.whenAnswered(socket)
   }
 
-  #list(): Exchange[] {
-    const list: Exchange[] = []
-    for (let exchange = this.#first; exchange !== undefined; exchange = exchange.next) list.push(exchange)
-    return list
+  *[Symbol.iterator](): Iterator<Exchange> {
+    for (let exchange = this.#first; exchange !== undefined; exchange = exchange.next) yield exchange
   }
 }

@@ -57,7 +57,7 @@ export function skipBody(message: IncomingMessage): void {
   const { socket } = message
   let left = byteLimit
   const cutOff = () => socket.destroy()
-  const timer = setTimeout(cutOff, timeLimit)
+  const timer = setTimeout(cutOff, timeLimit).unref()
   // Node calls `destroySoon` after a response with `Connection: close`. Closing a connection on which the client still
   // sends causes a reset, and many clients then lose the response (RFC 9112, section 9.6).
   socket.destroySoon = () => {

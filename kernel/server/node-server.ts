@@ -39,7 +39,7 @@ export interface NodeServerOptions {
   readonly idleTimeout?: number
 }
 
-/** Milliseconds between two checks for unanswered requests. */
+/** Milliseconds between two checks of the open exchanges. */
 const checkInterval = 1_000
 
 /** Serves a kernel over HTTP. */
@@ -66,10 +66,8 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number): Promise<string> {
-    const { identity, idleTimeout = 120_000 } = this.#options
+    const { identity } = this.#options
     const server = await createServer((message, target) => this.#answer(message, target), identity)
-    // A client that does not read a response keeps the rest of it in memory.
-    server.setTimeout(idleTimeout)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#answer(message, target, true))
     // Node removes its error listener from this connection; an error without a listener would end the process.
@@ -87,7 +85,9 @@ export class NodeServer {
       server.listen(port, host, resolve)
     })
     this.#server = server
-    const checker = setInterval(() => this.#checkExchanges(), checkInterval).unref()
+    const checker = setInterval(() => {
+      for (const exchange of [...this.#exchanges]) this.#check(exchange)
+    }, checkInterval).unref()
     server.on('close', () => clearInterval(checker))
     const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
     this.#app.signals.emit('server.listening', { url })
@@ -228,18 +228,28 @@ export class NodeServer {
     else socket.destroy()
   }
 
-  /** Ends the exchanges of closed connections. Answers overdue requests with 503, and drops their own responses. */
-  #checkExchanges(): void {
-    const { logger } = this.#app
-    const { answerTimeout = 60_000 } = this.#options
-    for (const { target } of this.#exchanges.abandoned()) target.emit('close')
-    for (const exchange of this.#exchanges.overdue(answerTimeout)) {
-      const { method, url } = exchange.request
-      logger.critical('A request was not answered in time: {method} {url}.', { method, url })
-      const response = createConstantResponse(503)
-      response.headers.set('connection', 'close')
-      this.#send(exchange, response)
+  /** Ends the exchange of a closed connection. Answers an overdue request with 503, and drops its own response. */
+  #check(exchange: Exchange): void {
+    const { request, response, target } = exchange
+    const { answerTimeout = 60_000, idleTimeout = 120_000 } = this.#options
+    // Node itself emits `close` only for the response that was being sent.
+    if (target.req.socket.destroyed) {
+      target.emit('close')
+      return
     }
+    const now = performance.now()
+    if (exchange.firstCheck === undefined) {
+      exchange.firstCheck = now
+      // A client that does not read a response keeps the rest of it in memory. Most exchanges end before their first
+      // check: a timer for each of them would cost more.
+      target.req.socket.setTimeout(idleTimeout)
+    }
+    if (response !== undefined || now - exchange.firstCheck < answerTimeout) return
+    const { method, url } = request
+    this.#app.logger.critical('A request was not answered in time: {method} {url}.', { method, url })
+    const overdue = createConstantResponse(503)
+    overdue.headers.set('connection', 'close')
+    this.#send(exchange, overdue)
   }
 }
 

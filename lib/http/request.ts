@@ -1,6 +1,7 @@
 import type { FormData } from '../body/form-data.ts'
 import { RequestBody } from '../body/request-body.ts'
 import { HttpError } from '../errors/http-error.ts'
+import type { DispatchOptions } from '../event-dispatcher/event-dispatcher.ts'
 import type { Session } from '../session/session.ts'
 import { Stopwatch } from '../stopwatch/stopwatch.ts'
 import type { Attributes } from './attributes.ts'
@@ -45,6 +46,8 @@ export class Request {
   readonly httpVersion: string
   // The type of Map does not have the types of the known attributes.
   readonly attributes: Attributes = new Map<string, unknown>() as Attributes
+  /** The options with which the kernel dispatches events of this request. Only the kernel sets them. */
+  dispatchOptions: DispatchOptions | undefined
   /** The connection. Absent for a request that was created in this process. */
   readonly connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
@@ -59,6 +62,7 @@ export class Request {
 
   constructor(init: RequestInit, parent?: Request) {
     this.#parent = parent
+    this.dispatchOptions = undefined
     this.method = init.method ?? 'GET'
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)

@@ -1,9 +1,11 @@
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { ExceptionEvent } from '../../../kernel/events.ts'
+import { after, type Eventual } from '../../../kernel/steps.ts'
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { HttpError, isClientError } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
+import type { Response } from '../../../lib/http/response.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
 
 /** Before other listeners change the error. */
@@ -47,18 +49,21 @@ export class ErrorListener {
     this.#logger.critical('Uncaught {name}: "{message}" at {place}', context)
   }
 
-  async onException(event: ExceptionEvent): Promise<void> {
+  onException(event: ExceptionEvent): Eventual<void> {
     const request = event.request.duplicate({ method: 'GET' })
     request.attributes.set('_controller', 'error_controller')
     request.attributes.set('exception', event.error)
     request.attributes.set('logger', this.#logger)
     const format = findFormat(event.request)
     if (format !== undefined) request.attributes.set('_format', format)
-    const response = await event.kernel.handle(request, { catchErrors: false })
-    // The RemoveCspListener reads this attribute.
-    event.request.attributes.set('_remove_csp_headers', true)
-    event.respond(response)
+    return after(event.kernel.answer(request, { catchErrors: false }), event, respond)
   }
+}
+
+function respond(event: ExceptionEvent, response: Response): void {
+  // The RemoveCspListener reads this attribute.
+  event.request.attributes.set('_remove_csp_headers', true)
+  event.respond(response)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { redirectController } from '../../../kernel/controller.ts'
 import { KERNEL_METHOD_NOT_ALLOWED, KERNEL_NO_ROUTE } from '../../../kernel/errors.ts'
 import { RequestEvent } from '../../../kernel/events.ts'
-import { withoutStack } from '../../../lib/errors/http-error.ts'
+import { type HttpErrorOptions, withoutStack } from '../../../lib/errors/http-error.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../../../lib/http/attributes.ts'
 import type { Request } from '../../../lib/http/request.ts'
@@ -25,7 +25,7 @@ export class RouterListener {
   readonly #isDebug: boolean
   #matcher: RouteMatcher | undefined
 
-  /** Outside of debug mode, errors have no stack: it would always be the same, and scanners cause many. */
+  /** Outside of debug mode, errors have no stack and no cause: both are always the same, and scanners cause many. */
   constructor(routes: RouteCollection, logger: Logger, isDebug = true) {
     this.#routes = routes
     this.#logger = logger.channel('request')
@@ -42,12 +42,12 @@ export class RouterListener {
     // Not earlier: at the first request all bundles have added their routes.
     this.#matcher ??= new RouteMatcher(this.#routes)
     const match = this.#matcher.match(request)
-    if (match.outcome === 'method-not-allowed') throw this.#miss(() => createMethodNotAllowed(request, match.allow))
+    if (match.outcome === 'method-not-allowed') throw this.#refuse(request, match.allow)
     if (match.outcome === 'not-found' && request.rawPath === '*') {
       event.respond(new Response(null, { status: 204, headers: { allow: knownMethods.join(', ') } }))
       return
     }
-    if (match.outcome === 'not-found') throw this.#miss(() => createNotFound(request, match.path))
+    if (match.outcome === 'not-found') throw this.#miss(request, match.path)
 
     const { parameters, route } = match
     const { attributes } = request
@@ -67,23 +67,30 @@ export class RouterListener {
     })
   }
 
-  #miss(create: () => Error): Error {
-    return this.#isDebug ? create() : withoutStack(create)
+  #miss(request: Request, path: string): Error {
+    const referer = request.headers.get('referer')
+    const origin = referer ? ` (from "${referer}")` : ''
+    return this.#createError(
+      () => new ROUTE_NOT_FOUND([path]),
+      options => new KERNEL_NO_ROUTE([request.method, urlWithoutQuery(request), origin], options),
+    )
   }
-}
 
-function createNotFound(request: Request, path: string): Error {
-  const referer = request.headers.get('referer')
-  const origin = referer ? ` (from "${referer}")` : ''
-  return new KERNEL_NO_ROUTE([request.method, urlWithoutQuery(request), origin], { cause: new ROUTE_NOT_FOUND([path]) })
-}
+  #refuse(request: Request, methods: readonly string[]): Error {
+    const allow = methods.join(', ')
+    return this.#createError(
+      () => new ROUTE_METHOD_NOT_ALLOWED([]),
+      options =>
+        new KERNEL_METHOD_NOT_ALLOWED([request.method, urlWithoutQuery(request), allow], {
+          ...options,
+          headers: { allow },
+        }),
+    )
+  }
 
-function createMethodNotAllowed(request: Request, methods: readonly string[]): Error {
-  const allow = methods.join(', ')
-  return new KERNEL_METHOD_NOT_ALLOWED([request.method, urlWithoutQuery(request), allow], {
-    headers: { allow },
-    cause: new ROUTE_METHOD_NOT_ALLOWED([]),
-  })
+  #createError(createCause: () => Error, create: (options: HttpErrorOptions) => Error): Error {
+    return this.#isDebug ? create({ cause: createCause() }) : withoutStack(() => create({}))
+  }
 }
 
 function urlWithoutQuery({ basePath, origin, rawPath }: Request): string {

@@ -52,7 +52,7 @@ t.test('an error inside the error controller is thrown on', async t => {
     }),
   )
   const event = createExceptionEvent(new Error(), { kernel: createBareKernel(undefined, { controllers }).kernel })
-  await t.rejects(createListener().listener.onException(event), worse)
+  t.throws(() => createListener().listener.onException(event), worse)
   t.equal(event.response, undefined)
 })
 
