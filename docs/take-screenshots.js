@@ -46,7 +46,7 @@ const shop = {
         await fetch(`http://${request.headers.get('host')}/stock/star?size=l`, { headers: { 'x-profiler': 'off' } })
         await kernel.handle(request.duplicate({ target: '/stock/photo' }), { catchErrors: false })
         log.warning('Only {left} of {article} are left.', { left: 3, article: 'photo' })
-        return Response.html(await view.render('site/star-photo-booth', {}, request))
+        return Response.html(view.render('site/star-photo-booth', {}, request))
       },
     })
     routes.add({

@@ -8,8 +8,7 @@ export function renderErrorHtml(report: ErrorReport, view: View): Response | Pro
   const title =
     details === undefined ? `An Error Occurred: ${statusText}` : `${details.message} (${status} ${statusText})`
   const text = details === undefined ? '' : toErrorText(report)
-  const page = view.render('framework/error', { title, status, statusText, report: text })
-  return typeof page === 'string' ? Response.html(page) : page.then(html => Response.html(html))
+  return Response.html(view.render('framework/error', { title, status, statusText, report: text }))
 }
 
 /** Renders an error as plain text. */

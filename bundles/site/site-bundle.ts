@@ -22,7 +22,5 @@ export const siteBundle: Bundle = {
 }
 
 function createPage({ view }: Application, name: string, template: string): Controller {
-  return defineController(name, [currentRequest], async request =>
-    Response.html(await view.render(template, {}, request)),
-  )
+  return defineController(name, [currentRequest], request => Response.html(view.render(template, {}, request)))
 }

@@ -10,7 +10,7 @@ import { SERVER_STREAM_INVALID } from './errors.ts'
 /** Sends a response. Returns before a stream has ended, and maybe before its head is sent. @throws HTTP_STREAM_USED */
 export function toNode(response: Response, target: ServerResponse, onFailure: OnStreamFailure): void {
   const { body, status } = response
-  setContentLength(response)
+  const length = setContentLength(response)
   if (body instanceof Readable && !isBodiless(status)) {
     if (body.destroyed) throw new HTTP_STREAM_USED([])
     if (target.req.method !== 'HEAD') {
@@ -23,19 +23,21 @@ export function toNode(response: Response, target: ServerResponse, onFailure: On
     discard(body)
     target.end()
   }
-  // Node itself drops the body of a response to HEAD.
-  else target.end(body ?? undefined)
+  // Node itself drops the body of a response to HEAD. A text of ASCII characters is the same in Latin-1, which Node
+  // writes faster than UTF-8.
+  else target.end(body ?? undefined, length === body?.length ? 'latin1' : 'utf8')
 }
 
 /**
- * Sets the Content-Length of texts and bytes; no other code does. The application sets that of a stream, if it is
+ * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application sets that of a stream, if it is
  * known. HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
  */
-export function setContentLength({ body, headers, status }: Response): void {
+export function setContentLength({ body, headers, status }: Response): number | undefined {
   if (isBodiless(status)) headers.delete('content-length')
-  else if (!(body instanceof Readable)) {
-    headers.set('content-length', String(body === null ? 0 : Buffer.byteLength(body)))
-  }
+  if (isBodiless(status) || body instanceof Readable) return undefined
+  const length = body === null ? 0 : Buffer.byteLength(body)
+  headers.set('content-length', String(length))
+  return length
 }
 
 /** Writes the status and the headers of a response; they are sent with its first bytes. */

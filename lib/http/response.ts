@@ -30,8 +30,11 @@ export class Response {
     this.status = init?.status ?? 200
   }
 
-  /** HTML in UTF-8. */
-  static html(body: string, init?: ResponseInit): Response {
+  /** HTML in UTF-8, also that of a page that has to wait: `Response.html(view.render(…))`. */
+  static html(body: string, init?: ResponseInit): Response
+  static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response>
+  static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response> {
+    if (typeof body !== 'string') return body.then(text => Response.html(text, init))
     return withDefaultType(new Response(body, init), 'text/html; charset=UTF-8')
   }
 
