@@ -87,9 +87,10 @@ export function queryValue(name: string, conversion: Conversion<unknown> = asTex
 
 /** The values of a controller's arguments, in order; a promise only if one of them is a promise or has a `then` like one. */
 export function resolveArguments(controller: Controller, request: Request): unknown[] | Promise<unknown[]> {
-  const values: unknown[] = []
+  const { length } = controller.arguments
+  const values = new Array<unknown>(length)
   try {
-    for (const argument of controller.arguments) values.push(argument(request))
+    for (let index = 0; index < length; index++) values[index] = controller.arguments[index]?.(request)
     return values.some(isThenable) ? Promise.all(values) : values
   } catch (error) {
     // No code waits for the earlier arguments any more. If one of them rejects, this must not end the process.

@@ -16,8 +16,6 @@ const timeouts = {
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 1_000,
-  // For requests without a body, Node 24 and later emit no events of a stream: no code waits for them.
-  optimizeEmptyRequests: true,
 }
 
 /** Milliseconds until an idle connection is closed: Node adds a second to the time that it announces to clients. */

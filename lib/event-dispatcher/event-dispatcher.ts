@@ -1,13 +1,16 @@
 /** The base class of events. Listeners are called one after another until one of them stops the event. */
 export abstract class Event {
-  /** Whether the remaining listeners are skipped. A plain field, because several events are created per request. */
-  isPropagationStopped: boolean = false
+  /** Whether the remaining listeners are skipped. */
+  declare isPropagationStopped: boolean
 
   /** Skips the listeners that were not called yet. */
   stopPropagation(): void {
     this.isPropagationStopped = true
   }
 }
+
+// On the prototype, because several events are created per request, and few are stopped.
+Event.prototype.isPropagationStopped = false
 
 /** The class of an event. Listeners are registered for a class. */
 export interface EventClass<event extends Event = Event> {

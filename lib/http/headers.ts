@@ -114,19 +114,23 @@ export class Headers implements Iterable<[string, string]> {
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** Nearly all fields of responses have one of these names: a look-up is faster than a regular expression. */
-const usualNames: ReadonlySet<string> = new Set(
-  'cache-control content-encoding content-length content-type etag expires last-modified location set-cookie vary x-content-type-options'.split(
-    ' ',
-  ),
+/** The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns. */
+const lastValues = new Map<string, string | null>(
+  'cache-control content-encoding content-length content-type etag expires last-modified vary x-content-type-options'
+    .split(' ')
+    .map(name => [name, null]),
 )
 
 function check(name: string, value: string): string {
-  if (!usualNames.has(name) && !token.test(name))
+  if (lastValues.get(name) === value) return value
+  const isUsual = lastValues.has(name)
+  if (!isUsual && !token.test(name)) {
     throw new HTTP_HEADER_INVALID([name, 'its name is not a token (RFC 9110, section 5.6.2)'])
+  }
   if (!fieldValue.test(value)) {
     throw new HTTP_HEADER_INVALID([name, 'its value has a control character or one above U+00FF; encode it'])
   }
+  if (isUsual) lastValues.set(name, value)
   return value
 }
 

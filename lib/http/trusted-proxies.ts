@@ -75,7 +75,10 @@ export class TrustedProxies {
    * @throws HTTP_FORWARDING_INVALID (400) for a malformed header
    */
   read(headers: Headers, peer: string): Forwarded {
-    if (this.#addresses === undefined || !this.#isTrustedPeer(peer)) return nothingForwarded
+    return this.#addresses === undefined || !this.#isTrustedPeer(peer) ? nothingForwarded : this.#readTrusted(headers)
+  }
+
+  #readTrusted(headers: Headers): Forwarded {
     const elements = this.#readElements(headers)
     const list = (name: TrustableHeader) => (this.#headers.has(name) ? toList(headers.get(name)) : [])
 
