@@ -54,15 +54,29 @@ export interface ErrorReportOptions {
 
 /** Creates the report of an error. */
 export function createErrorReport(error: unknown, options: ErrorReportOptions): ErrorReport {
-  const status = error instanceof HttpError ? error.status : 500
-  return {
-    status,
-    statusText: statusText(status),
-    // Most pages do not show it.
-    get publicMessage(): string | undefined {
-      return error instanceof HttpError && status < 500 ? options.redactor.text(error.message) : undefined
-    },
-    details: options.isDebug ? createDetails(error, options) : undefined,
+  return new Report(error, options)
+}
+
+class Report implements ErrorReport {
+  readonly status: number
+  readonly details: ErrorDetails | undefined
+  readonly #error: unknown
+  readonly #redactor: Redactor
+
+  constructor(error: unknown, options: ErrorReportOptions) {
+    this.status = error instanceof HttpError ? error.status : 500
+    this.details = options.isDebug ? createDetails(error, options) : undefined
+    this.#error = error
+    this.#redactor = options.redactor
+  }
+
+  get statusText(): string {
+    return statusText(this.status)
+  }
+
+  /** Masked when it is read: most error pages do not show it. */
+  get publicMessage(): string | undefined {
+    return this.#error instanceof HttpError && this.status < 500 ? this.#redactor.text(this.#error.message) : undefined
   }
 }
 

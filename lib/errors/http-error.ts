@@ -6,6 +6,9 @@ export interface HttpErrorOptions {
   readonly cause?: unknown
 }
 
+const noOptions: HttpErrorOptions = Object.freeze({})
+const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
+
 /** An error with the status and headers of its response. Outside of debug, clients get only the messages of statuses below 500. */
 export class HttpError extends Error {
   /** Identifies the condition for programs. It is never renamed. */
@@ -13,14 +16,14 @@ export class HttpError extends Error {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, message: string, options: HttpErrorOptions = {}) {
+  constructor(status: number, message: string, options: HttpErrorOptions = noOptions) {
     // Error takes only the cause of these options.
-    super(message, options)
+    super(message, 'cause' in options ? options : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`The status of an HttpError must be an integer from 400 to 599, not ${status}.`)
     }
     this.status = status
-    this.headers = options.headers ?? {}
+    this.headers = options.headers ?? noHeaders
   }
 
   override get name(): string {
