@@ -28,7 +28,7 @@ export const readCalls: (profile: Profile) => StoredCalls = oncePerProfile(colle
       const twin = firsts.get(name)
       // Two calls that write may differ in their bodies.
       if (method === 'GET' || method === 'HEAD') firsts.set(name, twin ?? index)
-      return { ...call, index, status, error, caller, outcome: outcomeOf(call), twin }
+      return { index, outcome: outcomeOf(call), twin, ...call, status, error, caller }
     }),
     omitted,
   }

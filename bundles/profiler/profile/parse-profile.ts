@@ -12,7 +12,9 @@ import {
 } from './exchange-data.ts'
 import { configProcessSchema, memorySchema, serverProcessSchema } from './process-data.ts'
 import {
+  type CollectorData,
   type CollectorTypes,
+  type ProcessData,
   type ProcessTypes,
   type Profile,
   type ProfileDocument,
@@ -99,28 +101,40 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
  */
 export function parseProfile(text: string, processText = ''): Profile | undefined {
   const document = parse(documentSchema, parseBounded(text))
-  return document && createProfile(document, () => parseBounded(processText) ?? {})
+  return document && new ParsedProfile(document, () => parseBounded(processText) ?? {})
 }
 
 /** Makes a profile of its stored document, and of the stored data of its process. */
 export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
-  return createProfile(document, () => processData)
+  return new ParsedProfile(document, () => processData)
 }
 
-/** The data of the process is read with its first part: many pages need none. */
-function createProfile(document: ProfileDocument, readProcess: () => JsonObject): Profile {
-  let known: JsonObject | undefined
-  const processData = () => {
-    known ??= readProcess()
-    return known
+/** A profile. The data of its process is read with its first part: many pages need none. */
+class ParsedProfile implements Profile {
+  readonly schemaVersion: Profile['schemaVersion']
+  readonly summary: ProfileSummary
+  readonly children: readonly string[]
+  readonly data: JsonObject
+  readonly failures: Profile['failures']
+  readonly collectors: CollectorData
+  readonly process: ProcessData
+  readonly #readProcess: () => JsonObject
+  #processData: JsonObject | undefined
+
+  constructor({ children, data, failures, schemaVersion, summary }: ProfileDocument, readProcess: () => JsonObject) {
+    this.schemaVersion = schemaVersion
+    this.summary = summary
+    this.children = children
+    this.data = data
+    this.failures = failures
+    this.collectors = readCollectors(() => data)
+    this.process = readProcessParts(() => this.processData)
+    this.#readProcess = readProcess
   }
-  return {
-    ...document,
-    collectors: readCollectors(() => document.data),
-    process: readProcessParts(processData),
-    get processData() {
-      return processData()
-    },
+
+  get processData(): JsonObject {
+    this.#processData ??= this.#readProcess()
+    return this.#processData
   }
 }
 

@@ -40,7 +40,6 @@ export class ErrorPage {
     const preview = createPreview(request, this.#services)
     const report = createReport(preview, status, this.#services)
     const model = {
-      ...report,
       request: viewRequest(preview.profile, findOrigins(preview.profile)),
       parameters: viewParameters(preview.profile),
       title: `${report.message} (${status} ${report.statusText})`,
@@ -55,6 +54,7 @@ export class ErrorPage {
       stylesheet: assets.link('profiler.css'),
       script: assets.link('profiler.js'),
       icon: assets.link('icon.svg'),
+      ...report,
     }
     return view.render('profiler/error-page', model, request)
   }
@@ -70,7 +70,7 @@ function viewParameters({ collectors: { router } }: Profile) {
 }
 
 function viewSteps({ way }: DebugReport) {
-  return way.map((step, index) => ({ ...step, hasThrown: index === way.length - 1 }))
+  return way.map((step, index) => ({ hasThrown: index === way.length - 1, ...step }))
 }
 
 /** Writes a report as Markdown, for terminals, issues and chats. */

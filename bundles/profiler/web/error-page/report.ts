@@ -88,7 +88,6 @@ export function createReport(
   const frames = view.exceptions.flatMap(({ groups }) => groups).flatMap(({ frames }) => frames)
   const { logs } = readLogs(profile)
   return {
-    ...view,
     status,
     statusText: statusText(status),
     name,
@@ -98,8 +97,9 @@ export function createReport(
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
     routing: createRouting(profile.collectors.router, services.routes),
-    logs: logs.slice(-logLimit).map(log => ({ ...log, offset: `+${formatMicroseconds(log.at)}` })),
+    logs: logs.slice(-logLimit).map(log => ({ offset: `+${formatMicroseconds(log.at)}`, ...log })),
     earlier: Math.max(0, logs.length - logLimit),
+    ...view,
   }
 }
 

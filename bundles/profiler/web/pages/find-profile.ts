@@ -22,7 +22,8 @@ export async function findProfile(
   if (found === undefined) return undefined
   const { profile } = found
   const findings = (await inspector()).inspect(profile)
-  return { ...found, findings, ...(await findRelatives(storage, profile)) }
+  const relatives = await findRelatives(storage, profile)
+  return { findings, ...found, ...relatives }
 }
 
 const latestLimit = 5

@@ -151,10 +151,10 @@ export function createRows(
   return listed.map(({ summary, isBelowParent }) => {
     const { duration, token } = summary
     return {
-      ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
       isBelowParent,
       share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
       actions: list !== undefined && createActions(token, list),
+      ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
     }
   })
 }

@@ -43,9 +43,9 @@ export async function renderProfile(
   const panels = await app.panels()
   const panel = choosePanel(panels, profile, request)
   const subject = {
-    ...found,
     query: request.query,
     findChildren: (of: Profile) => findChildren(app.storage, of),
+    ...found,
   }
   const rendered = panel && (await renderPanel(panel, subject, request, app))
   const summary = withBadge(toSummaryView(profile.summary), toBadge(findings))
@@ -144,6 +144,6 @@ const exportEntries: Readonly<Record<ExportKind, Omit<ExportEntry, 'link'>>> = {
 function listExports(token: string): ExportEntry[] {
   return [
     { label: 'Markdown', note: 'Report as text', link: profileDataLink(token, 'md') },
-    ...exportKinds.map(kind => ({ ...exportEntries[kind], link: exportLink(token, kind) })),
+    ...exportKinds.map(kind => ({ link: exportLink(token, kind), ...exportEntries[kind] })),
   ]
 }

@@ -18,9 +18,9 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
       return { text: length === 0 ? '' : String(length), level: 'error' }
     },
     toView: ({ profile }) => ({
-      ...viewExceptions(profile, editor),
       isCrash: profile.summary.outcome === 'crashed',
       trace: readExceptions(profile).map(toTrace).join('\n\n'),
+      ...viewExceptions(profile, editor),
     }),
   }
 }

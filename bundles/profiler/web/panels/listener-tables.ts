@@ -36,7 +36,7 @@ interface UncalledListener extends Omit<CalledListener, 'calls' | 'duration'> {
 export function summarizeListeners({ nodes }: EventTree, { events }: Profile['process']): ListenerTables {
   const dispatches = nodes.filter(({ kind }) => kind === 'dispatch')
   const orphaned = dispatches.filter(({ children, details }) => children.length === 0 && details.length === 0)
-  const listeners = (events?.listeners ?? []).map(({ site = '', ...listener }) => ({ ...listener, site }))
+  const listeners = (events?.listeners ?? []).map(({ site = '', ...listener }) => ({ site, ...listener }))
   const sites = new Map(listeners.filter(({ site }) => site !== '').map(known => [keyOfListener(known), known.site]))
   return {
     sites,

@@ -120,7 +120,6 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
   const context = names.length === 0 ? '' : formatValue(values)
   const text = [message, channel, level, template, context, place, name].join(' ')
   return {
-    ...toLine(at, 0, { level, channel, text, isEvent: false }, view),
     isLog: true,
     index,
     parts: splitMessage(message, template),
@@ -132,6 +131,7 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     isCut,
     place,
     function: name,
+    ...toLine(at, 0, { level, channel, text, isEvent: false }, view),
   }
 }
 
@@ -146,10 +146,10 @@ function toEventLines(notifications: readonly Notification[], logs: readonly Sto
     const text = messages.map(({ message }) => message).join(' ')
     const at = Math.min(...group.map(({ at }) => at))
     return {
-      ...toLine(at, 1, { level: 'debug', channel: 'event', text, isEvent: true }, view),
       isLog: false,
       title: formatCount(messages.length, 'event notification'),
       messages,
+      ...toLine(at, 1, { level: 'debug', channel: 'event', text, isEvent: true }, view),
     }
   })
 }
@@ -163,7 +163,6 @@ function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[],
       const { errors = 0, warnings = 0 } = children.find(child => child.token === token) ?? {}
       const level = errors > 0 ? 'error' : warnings > 0 ? 'warning' : 'debug'
       return {
-        ...toLine(node.start, 0, { level, channel: '', text: name, isEvent: false }, view),
         isLog: false,
         isSubRequest: true,
         name,
@@ -172,6 +171,7 @@ function toSubRequestLines(tree: EventTree, children: readonly ProfileSummary[],
           ...(errors > 0 ? [{ text: formatCount(errors, 'error'), tone: 'error' }] : []),
           ...(warnings > 0 ? [{ text: formatCount(warnings, 'warning'), tone: 'warning' }] : []),
         ],
+        ...toLine(node.start, 0, { level, channel: '', text: name, isEvent: false }, view),
       }
     })
 }

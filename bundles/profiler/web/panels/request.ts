@@ -66,7 +66,6 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     ],
   }
   return {
-    ...views,
     outcome: outcomes.get(summary.outcome) ?? '',
     cookieCount: views.request.cookies.length + views.response.cookies.length,
     contents: createContents(views, relativesLabel),
@@ -76,6 +75,7 @@ function toView({ children, parent, profile }: PanelSubject): ViewModel {
     headers: createHeaderRows(responseHeaders, origins, !isSubRequest && collectors.response?.isStreamed !== true),
     removedHeaders: findRemovedHeaders(origins),
     forwardedTo: viewForwarded(responseHeaders, children),
+    ...views,
   }
 }
 

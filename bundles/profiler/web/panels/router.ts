@@ -43,9 +43,9 @@ function toView({ profile }: PanelSubject, services: RouterPanelServices) {
   const log = router === undefined ? noLog : (readRouteLog(router) ?? computeLog(profile, services))
   const methods = new Map(declared.map(({ methods, name }) => [name, methods?.join(', ')]))
   const rows = toLogRows(log, router?.outcome === 'match' ? route : '').map(row => ({
-    ...row,
     methods: methods.get(row.name) ?? '',
     link: '',
+    ...row,
   }))
   const unfolded = Math.max(unfoldedLimit, rows.findLastIndex(({ reason }) => reason !== 'path') + 1)
   const [nearest] = rows
@@ -89,11 +89,11 @@ function toLogRows({ routes }: RouteLog, taken: string) {
   const isTaken = ({ name, reason }: NearRoute) => name === taken && (reason === 'match' || reason === 'condition')
   const winner = routes.find(isTaken) ?? routes.find(({ reason }) => reason === 'match')
   return routes.map(near => {
-    if (near === winner) return { ...near, text: 'Route matches!', level: 'ok', label: 'match', isTaken: isTaken(near) }
+    if (near === winner) return { level: 'ok', label: 'match', isTaken: isTaken(near), ...near, text: 'Route matches!' }
     const text = near.reason === 'match' ? 'Route matches, but another route comes first' : near.text
     const isNear = near.reason !== 'path'
     const label = near.reason === 'match' ? 'later' : near.reason
-    return { ...near, text, level: isNear ? 'warning' : 'plain', label: isNear ? label : '', isTaken: false }
+    return { level: isNear ? 'warning' : 'plain', label: isNear ? label : '', isTaken: false, ...near, text }
   })
 }
 

@@ -43,9 +43,9 @@ export function createTemplatesPanel(
         templates: toTemplates(pages, total).map(row => {
           const { file, replaces } = files.get(row.name) ?? {}
           return {
-            ...row,
             link: editor.link(file),
             replaces: replaces === undefined ? '' : showPath(replaces, directory),
+            ...row,
           }
         }),
         tree: lines.slice(0, lineLimit).map(line => toLine(line, { start, duration: end - start }, total)),

@@ -39,16 +39,16 @@ export function findOrigins(profile: Profile): ChangeOrigins {
   let isComplete = true
   for (const node of walkOutline(outlineEvents(readEventTree(profile), controller ?? ''))) {
     const maker = describeMaker(node)
-    if (node.kind === 'controller') response = { ...maker, how: 'came with' }
+    if (node.kind === 'controller') response = { how: 'came with', ...maker }
     for (const { name, verb, what } of node.changes) {
       if (what === '') isComplete = false
       if (what === 'response') {
-        response = { ...maker, how: 'came with' }
+        response = { how: 'came with', ...maker }
         headers.clear()
       }
       const how = verb === 'set' || verb === 'changed' || verb === 'removed' ? verb : undefined
       if (how === undefined) continue
-      const origin: Origin = { ...maker, how }
+      const origin: Origin = { how, ...maker }
       // A header that is changed before it is set came with the response.
       const first = response !== undefined && how !== 'set' ? [response] : []
       if (what === 'header') headers.set(name, [...(headers.get(name) ?? first), origin])
@@ -130,7 +130,7 @@ export function findRemovedHeaders(origins: ChangeOrigins): RemovedRow[] {
 }
 
 function withOrigin(row: Row, origin: OriginView | false): OriginRow {
-  return { ...toValueRow(row), origin }
+  return { origin, ...toValueRow(row) }
 }
 
 /** Only the first row of a name gets the id. */

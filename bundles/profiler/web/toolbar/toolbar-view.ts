@@ -124,7 +124,7 @@ function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarIt
   if (errors + warnings === 0) return undefined
   const link = profileLink(token, 'logger')
   const records = readLogs(profile)
-    .logs.map(log => ({ ...log, tone: severityOf(log.level) }))
+    .logs.map(log => ({ tone: severityOf(log.level), ...log }))
     .filter(({ tone }) => tone !== 'plain')
   const counts = [errors > 0 && formatCount(errors, 'error'), warnings > 0 && formatCount(warnings, 'warning')]
   return item('logger', 'Logs', {
@@ -169,7 +169,7 @@ function toTemplateItem({ profile }: ShownProfile, { token }: SummaryView): Tool
 }
 
 function toCallItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
-  const calls = readCalls(profile).calls.map(call => ({ ...call, tone: toneOfCall(call) }))
+  const calls = readCalls(profile).calls.map(call => ({ tone: toneOfCall(call), ...call }))
   const count = Math.max(profile.summary.calls, calls.length)
   if (count === 0) return undefined
   const link = profileLink(token, 'http')
