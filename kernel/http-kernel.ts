@@ -1,18 +1,13 @@
 import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
-import type {
-  DispatchOptions,
-  EventClass,
-  EventDispatcher,
-  RegisteredListener,
-} from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { KnownAttributes } from '../lib/http/attributes.ts'
 import type { Request } from '../lib/http/request.ts'
 import { Response } from '../lib/http/response.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { resolveArguments } from './controller.ts'
 import type { ControllerResolver } from './controller-resolver.ts'
-import { KERNEL_NO_RESPONSE, KERNEL_TOO_DEEP } from './errors.ts'
+import { KERNEL_NO_RESPONSE } from './errors.ts'
 import {
   ControllerArgumentsEvent,
   ControllerEvent,
@@ -27,6 +22,7 @@ import {
   ViewEvent,
 } from './events.ts'
 import { callLastResort, createConstantResponse, type LastResort } from './last-resort.ts'
+import { findDispatchOptions, type Isolation, isEndless } from './nesting.ts'
 // For the types of the attributes.
 import type {} from './request-attributes.ts'
 import type { RequestContext } from './request-context.ts'
@@ -44,16 +40,6 @@ export interface HttpKernelServices {
   /** By default the listeners of all bundles are called for every request. */
   readonly isolation?: Isolation
 }
-
-/** Chooses the main requests for which only the listeners of core bundles are called. */
-interface Isolation {
-  /** One test that returns `true` is enough. */
-  readonly tests: readonly ((request: Request) => boolean)[]
-  readonly isCore: (listener: RegisteredListener) => boolean
-}
-
-/** The limit of nested sub-requests. Deeper nesting means that a sub-request requests itself, without an end. */
-const depthLimit = 10
 
 /**
  * Turns a request into a response by dispatching the events of its lifecycle. Everything else is done by listeners:
@@ -88,7 +74,8 @@ export class HttpKernel implements RequestKernel {
 
   /** {@link handle} without a promise if no step was pending: an error is thrown then. */
   answer(request: Request, options?: HandleOptions): Eventual<Response> {
-    return this.#context.run(request, options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught)
+    const handle = options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught
+    return this.#context.run(request, handle, request)
   }
 
   /**
@@ -106,16 +93,7 @@ export class HttpKernel implements RequestKernel {
   terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
     const event = new TerminateEvent(this, request, response, isSent, streamError)
     try {
-      return this.#context.run(request, () => {
-        if (streamError !== undefined) {
-          this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
-        }
-        const options = request.dispatchOptions
-        return this.#dispatcher.dispatch(
-          event,
-          options === undefined ? this.#lateOptions : { ...options, ...this.#lateOptions },
-        )
-      })
+      return this.#context.run(request, this.#dispatchLate, event)
     } catch (error) {
       this.#logger.critical('The event kernel.terminate failed.', { exception: error })
       return undefined
@@ -143,52 +121,58 @@ export class HttpKernel implements RequestKernel {
 
   readonly #handleUncaught = (request: Request): Eventual<Response> => attempt(request, this.#begin, this.#fail)
 
-  /** The lifecycle of every request: each step ends with the next one. */
+  // The steps of a request. Each one ends with the next step, which has to wait only if something is pending.
+
+  /** `kernel.request`. */
   readonly #begin = (request: Request): Eventual<Response> => {
-    this.#prepare(request)
-    const event = new RequestEvent(this, request)
-    return after(this.#dispatch(event), event, this.#findController)
+    request.dispatchOptions = findDispatchOptions(request, this.#isolation)
+    return this.#dispatch(new RequestEvent(this, request), this.#findController)
   }
 
+  /** `kernel.controller`, unless a listener has answered the request. */
   readonly #findController = ({ request, response }: RequestEvent): Eventual<Response> => {
     if (response !== undefined) return this.#respond(request, response)
-    const event = new ControllerEvent(this, request, this.#controllers.resolve(request))
-    return after(this.#dispatch(event), event, this.#findArguments)
+    const controller = this.#controllers.resolve(request)
+    return this.#dispatch(new ControllerEvent(this, request, controller), this.#findArguments)
   }
 
+  /** The arguments of the controller. */
   readonly #findArguments = (event: ControllerEvent): Eventual<Response> =>
     after(resolveArguments(event.controller, event.request), event, this.#changeArguments)
 
-  readonly #changeArguments = ({ controller, request }: ControllerEvent, values: unknown[]): Eventual<Response> => {
-    const event = new ControllerArgumentsEvent(this, request, controller, values)
-    return after(this.#dispatch(event), event, this.#callController)
-  }
+  /** `kernel.controller_arguments`. */
+  readonly #changeArguments = ({ controller, request }: ControllerEvent, values: unknown[]): Eventual<Response> =>
+    this.#dispatch(new ControllerArgumentsEvent(this, request, controller, values), this.#callController)
 
+  /** The controller. */
   readonly #callController = (event: ControllerArgumentsEvent): Eventual<Response> =>
-    after(event.controller.call(...event.arguments), event.request, this.#view)
+    after(event.controller.call(...event.arguments), event.request, this.#useResult)
 
-  readonly #view = (request: Request, result: unknown): Eventual<Response> => {
-    if (result instanceof Response) return this.#respond(request, result)
-    const event = new ViewEvent(this, request, result)
-    return after(this.#dispatch(event), event, this.#useView)
-  }
+  /** `kernel.view`, unless the controller has returned a response. */
+  readonly #useResult = (request: Request, result: unknown): Eventual<Response> =>
+    result instanceof Response
+      ? this.#respond(request, result)
+      : this.#dispatch(new ViewEvent(this, request, result), this.#useView)
 
   readonly #useView = ({ request, response, result }: ViewEvent): Eventual<Response> => {
     if (response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
     return this.#respond(request, response)
   }
 
+  /** `kernel.response`. */
   #respond(request: Request, response: Response): Eventual<Response> {
-    const event = new ResponseEvent(this, request, response)
-    return after(this.#dispatch(event), event, this.#finish)
+    return this.#dispatch(new ResponseEvent(this, request, response), this.#finish)
   }
 
-  readonly #finish = (event: ResponseEvent): Eventual<Response> =>
-    after(this.#dispatch(new FinishRequestEvent(this, event.request)), event, responseOf)
+  /** `kernel.finish_request`. */
+  readonly #finish = ({ request, response }: ResponseEvent): Eventual<Response> =>
+    this.#dispatch(new FinishRequestEvent(this, request), () => asResponse(response))
 
-  /** Ends a request with its error. */
+  /** `kernel.finish_request` of a request whose error no listener answers. */
   readonly #fail = (request: Request, error: unknown): Eventual<never> =>
-    after(this.#dispatch(new FinishRequestEvent(this, request)), error, rethrow)
+    this.#dispatch(new FinishRequestEvent(this, request), () => {
+      throw error
+    })
 
   /** A main request always gets a response. The error of a sub-request goes to the caller of `handle`. */
   readonly #answerError = (request: Request, error: unknown): Eventual<Response> => {
@@ -213,8 +197,8 @@ export class HttpKernel implements RequestKernel {
     })
   }
 
-  readonly #dispatchException = (event: ExceptionEvent): Eventual<Response> =>
-    after(this.#dispatch(event), event, this.#useAnswer)
+  /** `kernel.exception`. */
+  readonly #dispatchException = (event: ExceptionEvent): Eventual<Response> => this.#dispatch(event, this.#useAnswer)
 
   /** @throws the error, as listeners have left it, if no listener has answered it */
   readonly #useAnswer = (event: ExceptionEvent): Eventual<Response> => {
@@ -235,21 +219,22 @@ export class HttpKernel implements RequestKernel {
     )
   }
 
-  /** Checks the nesting, and sets the dispatch options of a request. @throws KERNEL_TOO_DEEP */
-  #prepare(request: Request): void {
-    const { parent } = request
-    if (depthOf(request) > depthLimit) throw new KERNEL_TOO_DEEP([depthLimit])
-    const options = parent === undefined ? this.#isolate(request) : parent.dispatchOptions
-    request.dispatchOptions = options
+  /** Dispatches an event, and goes on with the next step. */
+  #dispatch<event extends KernelEvent, result>(
+    event: event,
+    next: (event: event) => Eventual<result>,
+  ): Eventual<result> {
+    return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
   }
 
-  #isolate(request: Request): DispatchOptions | undefined {
-    const { isCore, tests } = this.#isolation ?? {}
-    return isCore !== undefined && tests?.some(test => test(request)) ? { only: isCore } : undefined
-  }
-
-  #dispatch(event: KernelEvent): Promise<void> | undefined {
-    return this.#dispatcher.dispatch(event, event.request.dispatchOptions)
+  readonly #dispatchLate = (event: TerminateEvent): Promise<void> | undefined => {
+    const { request, streamError } = event
+    if (streamError !== undefined) {
+      this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
+    }
+    const { dispatchOptions } = request
+    const options = dispatchOptions === undefined ? this.#lateOptions : { ...dispatchOptions, ...this.#lateOptions }
+    return this.#dispatcher.dispatch(event, options)
   }
 
   /** A failure after the response is independent of any error before it. Later listeners are still called. */
@@ -261,31 +246,8 @@ export class HttpKernel implements RequestKernel {
   }
 }
 
-/** The number of ancestors of a request; 0 for a main request. */
-function depthOf(request: Request): number {
-  let depth = 0
-  for (let { parent } = request; parent !== undefined; parent = parent.parent) depth++
-  return depth
-}
-
-/**
- * Whether a sub-request has failed because the nesting is too deep. Only the main request answers this error: the error
- * page of each sub-request would request itself again.
- */
-function isEndless(request: Request, error: unknown): boolean {
-  return request.parent !== undefined && error instanceof KERNEL_TOO_DEEP
-}
-
 function copyStatusAndHeaders(error: unknown, response: Response): void {
   response.status = error instanceof HttpError ? error.status : 500
   if (!(error instanceof HttpError)) return
   for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
-}
-
-function responseOf({ response }: ResponseEvent): Response {
-  return asResponse(response)
-}
-
-function rethrow(error: unknown): never {
-  throw error
 }

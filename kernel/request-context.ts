@@ -18,8 +18,10 @@ export class RequestContext {
     return this.#storage?.getStore()
   }
 
-  /** Runs a task with this request as the current one. */
-  run<result>(request: Request, task: (request: Request) => result): result {
-    return this.#storage === undefined ? task(request) : this.#storage.run(request, task, request)
+  /** Runs a task with this request as the current one. The value for the task saves a closure. */
+  run<result>(request: Request, task: () => result): result
+  run<value, result>(request: Request, task: (value: value) => result, value: value): result
+  run<value, result>(request: Request, task: (value?: value) => result, value?: value): result {
+    return this.#storage === undefined ? task(value) : this.#storage.run(request, task, value)
   }
 }
