@@ -14,7 +14,7 @@ import { type RecordingOptions, RecordingPolicy } from './record/recording-polic
 import type { Trace } from './record/trace.ts'
 import { FileProfileStorage } from './store/file-profile-storage.ts'
 import type { ProfileStorage } from './store/profile-storage.ts'
-import { createOwnPageTest } from './web/access.ts'
+import { createFindOwnPage, type FindOwnPage } from './web/access.ts'
 import { Assets } from './web/assets.ts'
 import { createEditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
@@ -40,7 +40,7 @@ export interface ProfilerOptions extends RecordingOptions {
 
 /** Creates the bundle that stores a profile of every request and shows it at `/_profiler`; for development only. */
 export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
-  const ownControllers = new Set<unknown>()
+  let findOwnPage: FindOwnPage
   let storage: ProfileStorage
   let policy: RecordingPolicy
   let recording: Recording
@@ -57,7 +57,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       redactor.reveal(options.revealedNames ?? [])
       storage = options.storage ?? createStorage(foundation)
       policy = new RecordingPolicy(options, debugGate)
-      recording = new Recording(foundation, { storage, policy, isOwn: controller => ownControllers.has(controller) })
+      recording = new Recording(foundation, { storage, policy, isOwnPage: request => findOwnPage(request) === 'match' })
       const { dispatcher, profiler, view } = recording
       return { ...foundation, dispatcher, view, lastResort: decorateLastResort(lastResort, { profiler, debugGate }) }
     },
@@ -84,8 +84,9 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
 
       // In this order: the route `/_profiler/:record` matches the path of the MCP route, too.
-      for (const controller of [addMcp(services), ...addRoutes(services)]) ownControllers.add(controller)
-      app.isolated.push(createOwnPageTest(app.routes, ownControllers))
+      const ownControllers = new Set([addMcp(services), ...addRoutes(services)])
+      findOwnPage = createFindOwnPage(app.routes, ownControllers)
+      app.isolated.push(request => findOwnPage(request) !== undefined)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)

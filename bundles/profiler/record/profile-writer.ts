@@ -61,11 +61,6 @@ export class ProfileWriter {
     this.#pending.add(token)
   }
 
-  /** Withdraws a token: no profile of it will be written. */
-  forget(token: string): void {
-    this.#pending.settle(token)
-  }
-
   /** Runs the collectors on a trace, as it is now. Replaces the data that was collected before. */
   collect(trace: Trace): CollectedData {
     trace.collected = this.#services.collect(trace)

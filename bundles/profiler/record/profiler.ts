@@ -4,7 +4,7 @@ import type { Request } from '../../../lib/http/request.ts'
 import { Response } from '../../../lib/http/response.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { ProfileWriter, type ProfileWriterServices } from './profile-writer.ts'
-import { attachedTrace, attachTrace, detachTrace, removeFrom, Trace, withAncestors } from './trace.ts'
+import { attachedTrace, attachTrace, removeFrom, Trace, withAncestors } from './trace.ts'
 import { startUsage } from './usage-trace.ts'
 
 declare module '../../../lib/http/attributes.ts' {
@@ -104,14 +104,6 @@ export class Profiler {
       this.#services.watchLoop()
     }
     return trace
-  }
-
-  /** Drops the trace of a request: from now on nothing of the request is recorded. */
-  dismiss(trace: Trace): void {
-    detachTrace(trace.request)
-    removeFrom(this.#inFlight, trace)
-    trace.cpu?.stop()
-    this.#writer.forget(trace.token)
   }
 
   /** Called when a request is handled. A sub-request is complete: it is collected now, while its response exists. */

@@ -2,6 +2,7 @@ import type { Application, Foundation } from '../../../kernel/bundle.ts'
 import type { Collector } from '../../../kernel/profiler-contract.ts'
 import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import { createTraceableView } from '../../../lib/view/traceable-view.ts'
 import type { View } from '../../../lib/view/view.ts'
@@ -23,8 +24,8 @@ import { CallWatch, watchFetch, watchNodeHttp } from './watch-calls.ts'
 export interface RecordingParts {
   readonly storage: ProfileStorage
   readonly policy: RecordingPolicy
-  /** Whether a controller belongs to the profiler's own pages, which are not recorded. */
-  readonly isOwn: (controller: unknown) => boolean
+  /** Whether a main request is one for the profiler's own pages, which are not recorded. */
+  readonly isOwnPage: (request: Request) => boolean
 }
 
 /**
@@ -42,7 +43,7 @@ export class Recording {
   readonly #collectors: ProfileCollector[] = []
   readonly #stops: (() => void)[] = []
 
-  constructor(foundation: Foundation, { isOwn, policy, storage }: RecordingParts) {
+  constructor(foundation: Foundation, { isOwnPage, policy, storage }: RecordingParts) {
     const { context, directory, redactor, signals } = foundation
     const logger = foundation.logger.channel('profiler')
     const loop = new LoopWatch(() => this.profiler.unwritten)
@@ -69,7 +70,7 @@ export class Recording {
       signals,
     })
     context.enable()
-    const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory, isOwn })
+    const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory, isOwnPage })
     this.dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
     const renders = createRenderTracer(request => this.profiler.find(request ?? context.current))
     this.view = createTraceableView(foundation.view, renders)

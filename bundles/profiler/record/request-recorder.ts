@@ -10,6 +10,7 @@ import {
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { DispatchOptions, Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Request } from '../../../lib/http/request.ts'
 import { ignoredSpan } from './event-trace.ts'
 import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
@@ -22,8 +23,8 @@ export interface RequestRecorderServices {
   readonly sites: ListenerSites
   /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
-  /** Whether a controller belongs to the profiler's own pages, which are not recorded. */
-  readonly isOwn: (controller: unknown) => boolean
+  /** Whether a main request is one for the profiler's own pages, which are not recorded. */
+  readonly isOwnPage: (request: Request) => boolean
 }
 
 /**
@@ -35,16 +36,16 @@ export class RequestRecorder implements DispatchTracer {
   readonly #context: RequestContext
   readonly #sites: ListenerSites
   readonly #directory: string
-  readonly #isOwn: (controller: unknown) => boolean
+  readonly #isOwnPage: (request: Request) => boolean
   /** Events during which a listener that fails is skipped. */
   readonly #skipping = new WeakSet<Event>()
 
-  constructor({ context, directory, isOwn, profiler, sites }: RequestRecorderServices) {
+  constructor({ context, directory, isOwnPage, profiler, sites }: RequestRecorderServices) {
     this.#profiler = profiler
     this.#context = context
     this.#sites = sites
     this.#directory = directory
-    this.#isOwn = isOwn
+    this.#isOwnPage = isOwnPage
   }
 
   noteListener({ listener }: RegisteredListener): void {
@@ -56,7 +57,7 @@ export class RequestRecorder implements DispatchTracer {
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {
-    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
+    const trace = event instanceof RequestEvent ? this.#begin(event.request) : this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
     const span = trace.events.beginDispatch(event, listeners)
@@ -78,7 +79,6 @@ export class RequestRecorder implements DispatchTracer {
   beginCall(event: Event, listener: RegisteredListener): TraceSpan {
     const trace = this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
-    if (event instanceof RequestEvent) this.#dismissOwn(trace)
     const span = trace.events.beginCall(event, listener)
     if (!(event instanceof KernelEvent)) return span
     // Other failures end the event, and are recorded with it.
@@ -91,24 +91,22 @@ export class RequestRecorder implements DispatchTracer {
     }
   }
 
+  #begin(request: Request): Trace | undefined {
+    return request.parent === undefined && this.#isOwnPage(request) ? undefined : this.#profiler.begin(request)
+  }
+
   #traceOf(event: Event): Trace | undefined {
     return this.#profiler.find(event instanceof KernelEvent ? event.request : this.#context.current)
   }
 
   /** Copies the result of an event to its trace. Two events also finish and end the trace. */
   #afterEvent(event: KernelEvent, trace: Trace): void {
-    if (event instanceof RequestEvent) this.#dismissOwn(trace)
     // A listener may have replaced the error.
     if (event instanceof ExceptionEvent) trace.addThrown(event.error)
     if (event instanceof ControllerArgumentsEvent) trace.controller = event.controller.name
     else if (event instanceof ResponseEvent) trace.response = event.response
     else if (event instanceof FinishRequestEvent) this.#finish(trace)
     else if (event instanceof TerminateEvent) this.#profiler.end(trace, event)
-  }
-
-  /** Drops the trace of an own page as soon as it is routed. */
-  #dismissOwn(trace: Trace): void {
-    if (this.#isOwn(trace.request.attributes.get('_controller'))) this.#profiler.dismiss(trace)
   }
 
   /** Ends the event trace before the profiler collects the trace. */

@@ -127,12 +127,6 @@ export function attachTrace(request: Request, trace: Trace): void {
   recorded[traceKey] = trace
 }
 
-/** Ends the recording of a request: its events, log messages and calls belong to no profile. */
-export function detachTrace(request: Request): void {
-  const recorded: Request & Recorded = request
-  delete recorded[traceKey]
-}
-
 /** The trace of a request; `undefined` when it is not recorded. */
 export function attachedTrace(request: Request): Trace | undefined {
   const recorded: Request & Recorded = request

@@ -30,17 +30,20 @@ function isTopLevelNavigation(headers: Fetch['headers']): boolean {
 /** The paths of all own pages begin so; the slash at the end may be missing. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 
+/** Finds whether a request leads to one of the profiler's own pages, directly (`match`) or by a redirect of the router. */
+export type FindOwnPage = (request: Request) => 'match' | 'redirect' | undefined
+
 /**
- * Creates the test whether a request leads to one of the profiler's own pages. They are shown without the listeners of the
+ * Creates the function that finds own pages. They are not recorded, and are shown without the listeners of the
  * application, because a listener may be the error that the developer looks for.
  */
-export function createOwnPageTest(routes: RouteCollection, own: ReadonlySet<unknown>): (request: Request) => boolean {
+export function createFindOwnPage(routes: RouteCollection, own: ReadonlySet<unknown>): FindOwnPage {
   let matcher: RouteMatcher | undefined
   return request => {
-    if (!beginnings.some(beginning => request.path.startsWith(beginning))) return false
+    if (!beginnings.some(beginning => request.path.startsWith(beginning))) return undefined
     // At the first request, all bundles have added their routes.
     matcher ??= new RouteMatcher(routes)
     const match = matcher.match(request)
-    return 'route' in match && own.has(match.route.controller)
+    return 'route' in match && own.has(match.route.controller) ? match.outcome : undefined
   }
 }
