@@ -101,12 +101,34 @@ export function parseSummary(value: unknown): ProfileSummary | undefined {
  */
 export function parseProfile(text: string, processText = ''): Profile | undefined {
   const document = parse(documentSchema, parseBounded(text))
-  return document && new ParsedProfile(document, () => parseBounded(processText) ?? {})
+  return document && new ParsedProfile(document, () => readProcess(processText))
 }
 
 /** Makes a profile of its stored document, and of the stored data of its process. */
 export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
-  return new ParsedProfile(document, () => processData)
+  const process = new StoredProcess('', processData)
+  return new ParsedProfile(document, () => process)
+}
+
+/** The stored data of a process, and its parts. */
+class StoredProcess {
+  readonly text: string
+  readonly data: JsonObject
+  readonly parts: ProcessData
+
+  constructor(text: string, data: JsonObject) {
+    this.text = text
+    this.data = data
+    this.parts = readProcessParts(() => data)
+  }
+}
+
+/** The process that was read last: the profiles of a process share its text, and it is longer than most of them. */
+let lastProcess: StoredProcess | undefined
+
+function readProcess(text: string): StoredProcess {
+  if (lastProcess?.text !== text) lastProcess = new StoredProcess(text, parseBounded(text) ?? {})
+  return lastProcess
 }
 
 /** A profile. The data of its process is read with its first part: many pages need none. */
@@ -117,24 +139,24 @@ class ParsedProfile implements Profile {
   readonly data: JsonObject
   readonly failures: Profile['failures']
   readonly collectors: CollectorData
-  readonly process: ProcessData
-  readonly #readProcess: () => JsonObject
-  #processData: JsonObject | undefined
+  readonly #readProcess: () => StoredProcess
 
-  constructor({ children, data, failures, schemaVersion, summary }: ProfileDocument, readProcess: () => JsonObject) {
+  constructor({ children, data, failures, schemaVersion, summary }: ProfileDocument, process: () => StoredProcess) {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
     this.data = data
     this.failures = failures
     this.collectors = readCollectors(() => data)
-    this.process = readProcessParts(() => this.processData)
-    this.#readProcess = readProcess
+    this.#readProcess = process
+  }
+
+  get process(): ProcessData {
+    return this.#readProcess().parts
   }
 
   get processData(): JsonObject {
-    this.#processData ??= this.#readProcess()
-    return this.#processData
+    return this.#readProcess().data
   }
 }
 
