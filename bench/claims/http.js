@@ -116,13 +116,16 @@ function lanesOf(request) {
 }
 
 /**
- * @param {Readonly<Record<string, number>>} goals by peer; `best` is the best framework
+ * @param {Readonly<Record<string, number>>} goals by peer; `best` is the better one of Fastify and Hono
  * @returns {import('../report.js').Comparison[]}
  */
 function compareWithPeers({ best, ...goals }) {
-  const rivals = peers.filter(({ isRival }) => isRival).map(({ name }) => name)
-  const comparisons = peers.map(({ name }) => compare(name, name, goals[name]))
-  return best === undefined ? comparisons : [compare('best framework', rivals, best), ...comparisons]
+  const namesOf = (/** @type {string} */ form) => peers.filter(peer => peer.form === form).map(({ name }) => name)
+  return [
+    compare('best of Fastify and Hono', namesOf('documented'), best),
+    compare('best of the fastest forms', namesOf('fastest')),
+    ...peers.map(({ name }) => compare(name, name, goals[name])),
+  ]
 }
 
 /**

@@ -5,17 +5,19 @@
  * @property {string} name
  * @property {string} server a file in servers/
  * @property {string} [feature] passed to the server
- * @property {boolean} [isRival] whether it is one of the fast frameworks, of which the best is compared
+ * @property {'documented' | 'fastest'} [form] of a fast framework: written as its guide shows, or for speed alone
  * @property {number} [fromNode] the first major version of Node.js that it supports
  */
 
 /** @type {readonly Peer[]} */
 const all = [
   { name: 'bare node:http', server: 'node' },
-  { name: 'Fastify', server: 'fastify', isRival: true },
-  { name: 'Fastify 6', server: 'fastify', feature: 'next', fromNode: 24, isRival: true },
-  { name: 'Hono', server: 'hono', isRival: true },
-  { name: 'h3', server: 'h3', isRival: true },
+  { name: 'Fastify', server: 'fastify', form: 'documented' },
+  { name: 'Hono', server: 'hono', form: 'documented' },
+  { name: 'Fastify, fastest', server: 'fastify', feature: 'fastest', form: 'fastest' },
+  { name: 'Fastify 6, fastest', server: 'fastify', feature: 'next', fromNode: 24, form: 'fastest' },
+  { name: 'Hono, fastest', server: 'hono', feature: 'fastest', form: 'fastest' },
+  { name: 'h3, fastest', server: 'h3', form: 'fastest' },
   { name: 'Express', server: 'express' },
 ]
 
