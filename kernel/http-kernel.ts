@@ -1,3 +1,4 @@
+import type { RequestBody } from '../lib/body/request-body.ts'
 import { appendCause } from '../lib/errors/append-cause.ts'
 import { HttpError } from '../lib/errors/http-error.ts'
 import type { DispatchOptions, EventClass, EventDispatcher } from '../lib/event-dispatcher/event-dispatcher.ts'
@@ -88,16 +89,12 @@ export class HttpKernel implements RequestKernel {
 
   /**
    * Dispatches `kernel.terminate`, once for each main request: the response was sent, its client has left, or its
-   * stream failed with an error. Returns a promise only if something is pending. Never throws and never rejects.
+   * stream failed with an error. Then removes uploaded files. Returns a promise only if something is pending. Never
+   * throws and never rejects.
    */
-  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Promise<void> | undefined {
-    const event = new TerminateEvent(this, request, response, isSent, streamError)
-    try {
-      return this.#context.run(request, this.#dispatchLate, event)
-    } catch (error) {
-      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
-      return undefined
-    }
+  terminate(request: Request, response: Response, isSent = true, streamError?: unknown): Eventual<void> {
+    const pending = this.#dispatchTerminate(request, response, isSent, streamError)
+    return request.hasBody ? after(pending, request.body, disposeOf) : pending
   }
 
   /** Handles a sub-request: the same request with another controller. */
@@ -227,12 +224,26 @@ export class HttpKernel implements RequestKernel {
     return after(this.#dispatcher.dispatch(event, event.request.dispatchOptions), event, next)
   }
 
-  readonly #dispatchLate = (event: TerminateEvent): Promise<void> | undefined => {
-    const { request, streamError } = event
+  /** `kernel.terminate`. */
+  #dispatchTerminate(request: Request, response: Response, isSent: boolean, streamError: unknown): Eventual<void> {
     if (streamError !== undefined) {
-      this.#logger.error('A response was cut off: its stream failed.', { exception: streamError })
+      this.#context.run(request, () =>
+        this.#logger.error('A response was cut off: its stream failed.', { exception: streamError }),
+      )
     }
-    const { dispatchOptions } = request
+    // In production there is mostly no listener.
+    if (!this.#dispatcher.needs(TerminateEvent)) return undefined
+    try {
+      const event = new TerminateEvent(this, request, response, isSent, streamError)
+      return this.#context.run(request, this.#dispatchLate, event)
+    } catch (error) {
+      this.#logger.critical('The event kernel.terminate failed.', { exception: error })
+      return undefined
+    }
+  }
+
+  readonly #dispatchLate = (event: TerminateEvent): Promise<void> | undefined => {
+    const { dispatchOptions } = event.request
     const options = dispatchOptions === undefined ? this.#lateOptions : { ...dispatchOptions, ...this.#lateOptions }
     return this.#dispatcher.dispatch(event, options)
   }
@@ -250,4 +261,8 @@ function copyStatusAndHeaders(error: unknown, response: Response): void {
   response.status = error instanceof HttpError ? error.status : 500
   if (!(error instanceof HttpError)) return
   for (const [name, value] of Object.entries(error.headers)) response.headers.set(name, value)
+}
+
+function disposeOf(body: RequestBody): Promise<void> {
+  return body.dispose()
 }

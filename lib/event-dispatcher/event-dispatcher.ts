@@ -70,6 +70,11 @@ export abstract class EventDispatcher {
    */
   abstract dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined
 
+  /** Whether events of a class have to be dispatched: a listener would be called, or the dispatch is recorded. */
+  needs(_type: EventClass): boolean {
+    return true
+  }
+
   /** The listeners of an event class in the order in which they are called. */
   abstract listeners(type: EventClass): readonly RegisteredListener[]
 
@@ -116,6 +121,10 @@ class PlainEventDispatcher extends EventDispatcher {
   override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
     const listeners = this.listeners(event.constructor as unknown as EventClass)
     return options === undefined ? callFrom(0, listeners, event) : callWithOptions(0, listeners, event, options)
+  }
+
+  override needs(type: EventClass): boolean {
+    return this.listeners(type).length > 0
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {
@@ -190,6 +199,10 @@ export class OwnedEventDispatcher extends EventDispatcher {
 
   override dispatch(event: Event, options?: DispatchOptions): Promise<void> | undefined {
     return this.#inner.dispatch(event, options)
+  }
+
+  override needs(type: EventClass): boolean {
+    return this.#inner.needs(type)
   }
 
   override listeners(type: EventClass): readonly RegisteredListener[] {

@@ -1,7 +1,13 @@
+import { existsSync } from 'node:fs'
 import { t } from 'tap'
+import { ControllerResolver } from '#kernel/controller-resolver.ts'
 import { ExceptionEvent, RequestEvent, TerminateEvent } from '#kernel/events.ts'
+import { HttpKernel } from '#kernel/http-kernel.ts'
+import { RequestContext } from '#kernel/request-context.ts'
 import { createBareKernel } from '#kernel/testing/create-bare-kernel.ts'
-import { createRequest } from '#kernel/testing/event-factories.ts'
+import { createRequest, silentLogger } from '#kernel/testing/event-factories.ts'
+import type { UploadedFile } from '#lib/body/form-data.ts'
+import { createEventDispatcher, OwnedEventDispatcher } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 
@@ -76,4 +82,34 @@ t.test('after an error was answered, what fails has no cause that is none', asyn
     },
   ])
   t.notMatch(JSON.stringify(records), 'answered')
+})
+
+t.test('uploaded files are removed after the listeners, also if none listens', async t => {
+  for (const listens of [true, false]) {
+    const { dispatcher, kernel } = createBareKernel()
+    const request = createRequest('/', { method: 'POST', upload: { photo: { name: 'a.png', content: 'pixels' } } })
+    const file = (await request.formData()).get('photo') as UploadedFile
+    if (listens) dispatcher.on(TerminateEvent, async () => t.ok(existsSync(file.path)))
+    await kernel.terminate(request, new Response())
+    t.notOk(existsSync(file.path))
+  }
+})
+
+t.test('a plain dispatcher needs only events with a listener', async t => {
+  const plain = createEventDispatcher()
+  const owned = new OwnedEventDispatcher(plain, 'shop')
+  const context = new RequestContext()
+  const kernel = new HttpKernel({
+    dispatcher: plain,
+    controllers: new ControllerResolver(),
+    context,
+    logger: silentLogger,
+  })
+  t.equal(owned.needs(TerminateEvent), false)
+  t.equal(kernel.terminate(createRequest('/'), new Response()), undefined)
+  const calls: unknown[] = []
+  owned.on(TerminateEvent, ({ isSent }) => calls.push(isSent))
+  t.equal(owned.needs(TerminateEvent), true)
+  kernel.terminate(createRequest('/'), new Response(), false)
+  t.strictSame(calls, [false])
 })

@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs'
 import { t } from 'tap'
 import { BodyListener } from '#bundles/framework/listeners/body-listener.ts'
-import { createRequest, createRequestEvent, createTerminateEvent } from '#kernel/testing/event-factories.ts'
-import type { UploadedFile } from '#lib/body/form-data.ts'
+import { createRequest, createRequestEvent } from '#kernel/testing/event-factories.ts'
 import type { Request } from '#lib/http/request.ts'
 
 const listener = new BodyListener()
@@ -40,13 +38,4 @@ t.test('a request without a body, and a sub-request, are not waited for', async 
   t.equal(listener.onRequest(createRequestEvent()), undefined)
   const sub = createRequestEvent({ request: post('{}', 'application/json').duplicate() })
   t.equal(listener.onRequest(sub), undefined)
-})
-
-t.test('uploaded files are removed when the request is over', async t => {
-  const request = createRequest('/', { method: 'POST', upload: { photo: { name: 'a.png', content: 'pixels' } } })
-  const file = (await request.formData()).get('photo') as UploadedFile
-  t.ok(existsSync(file.path))
-  await listener.onTerminate(createTerminateEvent({ request }))
-  t.notOk(existsSync(file.path))
-  t.equal(listener.onTerminate(createTerminateEvent()), undefined)
 })
