@@ -228,15 +228,15 @@ export class NodeServer {
     else socket.destroy()
   }
 
-  /** Ends the exchange of a closed connection. Answers an overdue request with 503, and drops its own response. */
+  /**
+   * Ends the exchange of a closed connection. Answers an overdue request with 503, and drops its own response: without an
+   * answer, an exchange would never end, even after its client has left.
+   */
   #check(exchange: Exchange): void {
     const { request, response, target } = exchange
     const { answerTimeout = 60_000, idleTimeout = 120_000 } = this.#options
     // Node itself emits `close` only for the response that was being sent.
-    if (target.req.socket.destroyed) {
-      target.emit('close')
-      return
-    }
+    if (target.req.socket.destroyed) target.emit('close')
     const now = performance.now()
     if (exchange.firstCheck === undefined) {
       exchange.firstCheck = now

@@ -115,22 +115,22 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
 /** The last valid value of each usual name: nearly all responses repeat it, and a look-up is faster than two patterns. */
-const lastValues = new Map<string, string | null>(
+const lastValues = new Map<string, string>(
   'cache-control content-encoding content-length content-type etag expires last-modified vary x-content-type-options'
     .split(' ')
-    .map(name => [name, null]),
+    .map(name => [name, '']),
 )
 
 function check(name: string, value: string): string {
-  if (lastValues.get(name) === value) return value
-  const isUsual = lastValues.has(name)
-  if (!isUsual && !token.test(name)) {
+  const last = lastValues.get(name)
+  if (last !== undefined && last === value) return value
+  if (last === undefined && !token.test(name)) {
     throw new HTTP_HEADER_INVALID([name, 'its name is not a token (RFC 9110, section 5.6.2)'])
   }
   if (!fieldValue.test(value)) {
     throw new HTTP_HEADER_INVALID([name, 'its value has a control character or one above U+00FF; encode it'])
   }
-  if (isUsual) lastValues.set(name, value)
+  if (last !== undefined) lastValues.set(name, value)
   return value
 }
 

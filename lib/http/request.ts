@@ -48,8 +48,8 @@ export class Request {
   readonly attributes: Attributes = new Map<string, unknown>() as Attributes
   /** The options with which the kernel dispatches events of this request. Only the kernel sets them. */
   dispatchOptions: DispatchOptions | undefined
-  /** The connection. Absent for a request that was created in this process. */
-  readonly connection: Connection | undefined
+  // Not a field that texts of a request list: a socket has many parts, and leads back to the request.
+  readonly #connection: Connection | undefined
   readonly #trustedProxies: TrustedProxies
   readonly #parsed: Parsed
   #body: RequestBody | undefined
@@ -67,7 +67,7 @@ export class Request {
     this.target = init.target
     this.headers = init.headers instanceof Headers ? init.headers : new Headers(init.headers)
     this.httpVersion = init.httpVersion ?? '1.1'
-    this.connection = init.connection
+    this.#connection = init.connection
     this.#trustedProxies = init.trustedProxies ?? noProxies
     this.#body = init.body
 
@@ -142,6 +142,11 @@ export class Request {
   /** The full URL as the client sees it. */
   get url(): string {
     return `${this.origin}${this.basePath}${this.rawPath}${this.queryString === '' ? '' : `?${this.queryString}`}`
+  }
+
+  /** The connection. Absent for a request that was created in this process. */
+  get connection(): Connection | undefined {
+    return this.#connection
   }
 
   /** The address of the other end of the connection. */

@@ -150,6 +150,22 @@ async function answerAfterTimeout(t: Test) {
   t.strictSame(terminated, ['/stream true', '/hang true'])
 }
 
+/** The client of a request leaves, and the request is never answered. */
+async function leaveForever(t: Test) {
+  let request: Request | undefined
+  const hang = (asked: Request) => {
+    request = asked
+    return new Promise<Response>(() => {})
+  }
+  const { port, terminated } = await startBareServer(t, hang, { answerTimeout: 100 })
+  const { socket } = openConnection(port)
+  socket.write(get('/hang'))
+  await until(() => request !== undefined)
+  socket.destroy()
+  await until(() => terminated.length > 0)
+  t.strictSame(terminated, ['/hang false'])
+}
+
 t.test('at each step: requests whose client leaves, or that wait too long, are terminated once', async t => {
   // Together, because the server checks its requests once in a second.
   t.jobs = 5
@@ -159,6 +175,7 @@ t.test('at each step: requests whose client leaves, or that wait too long, are t
   await Promise.all([
     ...tests,
     t.test('the time is over', { buffered: true }, waitAtEachStep),
+    t.test('the client leaves, and the time is over', { buffered: true }, leaveForever),
     t.test('a response comes after its 503', { buffered: true }, answerAfterTimeout),
   ])
 })

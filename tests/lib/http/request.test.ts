@@ -20,6 +20,15 @@ t.test('a target is split at its first question mark; the path is decoded once',
   t.equal(request.problem, undefined)
 })
 
+t.test('a text of a request leaves out its connection, which may lead back to the request', t => {
+  const connection: { remoteAddress: string; socket?: unknown } = { remoteAddress: '127.0.0.1' }
+  connection.socket = connection
+  const request = new Request({ target: '/a', connection })
+  t.equal(request.connection, connection)
+  t.match(JSON.parse(JSON.stringify(request)), { method: 'GET', target: '/a', connection: undefined })
+  t.end()
+})
+
 t.test('nothing is normalised: dots, double slashes and matrix parameters stay', async t => {
   for (const target of ['//', '/a/../b', '/./a', '/a;v=1', '///x//']) t.equal(new Request({ target }).path, target)
 })
