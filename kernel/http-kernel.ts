@@ -73,7 +73,10 @@ export class HttpKernel implements RequestKernel {
     return this.answer(request, options)
   }
 
-  /** {@link handle} without a promise if no step was pending: an error is thrown then. */
+  /**
+   * Handles a request like {@link handle}, without a promise if nothing was pending: the response is returned, and the error
+   * of a sub-request is thrown.
+   */
   answer(request: Request, options?: HandleOptions): Eventual<Response> {
     const handle = options?.catchErrors === false ? this.#handleUncaught : this.#handleCaught
     return this.#context.run(request, handle, request)
@@ -118,7 +121,13 @@ export class HttpKernel implements RequestKernel {
 
   readonly #handleUncaught = (request: Request): Eventual<Response> => attempt(request, this.#begin, this.#fail)
 
-  // The steps of a request. Each one ends with the next step, which has to wait only if something is pending.
+  // The steps of a request. Each one ends with the call of the next: at once, or after a promise (see `after`).
+  //
+  //   begin → findController → findArguments → changeArguments → callController → useResult [→ useView] → respond → finish
+  //   after an error: answerError → dispatchException → useAnswer → respond → finish; without an answer: fail
+  //
+  // A listener that answers kernel.request leads from findController to respond. Steps are fields, because they are passed
+  // on as functions.
 
   /** `kernel.request`. */
   readonly #begin = (request: Request): Eventual<Response> => {
@@ -133,7 +142,7 @@ export class HttpKernel implements RequestKernel {
     return this.#dispatch(new ControllerEvent(this, request, controller), this.#findArguments)
   }
 
-  /** The arguments of the controller. */
+  /** Computes the arguments of the controller. */
   readonly #findArguments = (event: ControllerEvent): Eventual<Response> =>
     after(resolveArguments(event.controller, event.request), event, this.#changeArguments)
 
@@ -141,7 +150,7 @@ export class HttpKernel implements RequestKernel {
   readonly #changeArguments = ({ controller, request }: ControllerEvent, values: unknown[]): Eventual<Response> =>
     this.#dispatch(new ControllerArgumentsEvent(this, request, controller, values), this.#callController)
 
-  /** The controller. */
+  /** Calls the controller. */
   readonly #callController = (event: ControllerArgumentsEvent): Eventual<Response> =>
     after(event.controller.call(...event.arguments), event.request, this.#useResult)
 
@@ -151,6 +160,7 @@ export class HttpKernel implements RequestKernel {
       ? this.#respond(request, result)
       : this.#dispatch(new ViewEvent(this, request, result), this.#useView)
 
+  /** @throws KERNEL_NO_RESPONSE if no listener of `kernel.view` has made a response of the result */
   readonly #useView = ({ request, response, result }: ViewEvent): Eventual<Response> => {
     if (response === undefined) throw new KERNEL_NO_RESPONSE([describeResult(result) + adviseOnResult(result)])
     return this.#respond(request, response)

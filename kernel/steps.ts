@@ -4,8 +4,9 @@ import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 export type Eventual<value> = value | Promise<value>
 
 /**
- * Goes on to the next step, with the state and the value of the step before: at once, or when the value's promise is
- * fulfilled. An `await` would cost a turn of the microtask queue for every value; the state saves a closure.
+ * Calls the next step with a state and the value of the step before: at once, or when the value's promise is fulfilled.
+ * `after(value, state, step)` is `step(state, await value)`. But an `await` takes a turn of the microtask queue even if
+ * nothing is pending. The state saves a closure: the step can be the same function for all requests.
  */
 export function after<value, state, result>(
   value: value,
@@ -18,7 +19,7 @@ export function after<value, state, result>(
     : step(state, value as Awaited<value>)
 }
 
-/** Runs steps. An error that they throw, or with which their promise rejects, goes to `recover`. */
+/** Runs steps like `try` and `catch`: an error that they throw, or with which their promise rejects, goes to `recover`. */
 export function attempt<state, result>(
   state: state,
   steps: (state: state) => Eventual<result>,

@@ -30,11 +30,11 @@ export interface NodeServerOptions {
   readonly trustedProxies: TrustedProxies
   /** For TLS. */
   readonly identity?: TlsIdentity
-  /** Milliseconds until an unanswered request gets a 503; a minute by default. */
+  /** Milliseconds until an unanswered request gets a 503, which comes up to two seconds later; a minute by default. */
   readonly answerTimeout?: number
   /**
-   * Milliseconds without traffic until a connection is closed, unless it waits for a stream of the application; two
-   * minutes by default.
+   * Milliseconds without traffic until a connection with an open request is closed, unless it waits for a stream of the
+   * application; two minutes by default.
    */
   readonly idleTimeout?: number
 }

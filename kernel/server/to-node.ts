@@ -29,8 +29,8 @@ export function toNode(response: Response, target: ServerResponse, onFailure: On
 }
 
 /**
- * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application sets that of a stream, if it is
- * known. HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
+ * Sets and returns the Content-Length of texts and bytes; no other code sets it. The application sets that of a stream,
+ * if it is known. HEAD gets the headers of GET; 204 and 304 have no body and no length (RFC 9110, section 8.6).
  */
 export function setContentLength({ body, headers, status }: Response): number | undefined {
   if (isBodiless(status)) headers.delete('content-length')
