@@ -70,9 +70,11 @@ export class NodeServer {
     const server = await createServer((message, target) => this.#answer(message, target), identity)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#answer(message, target, true))
-    // Node removes its error listener from this connection; an error without a listener would end the process.
+    // Node removes its listeners from this connection. An error without a listener would end the process, and a client that
+    // does not read an earlier response would keep it in memory.
     server.on('connect', (_message, socket) => {
-      socket.on('error', () => undefined).resume()
+      socket.on('error', () => undefined).on('timeout', () => socket.destroy())
+      socket.resume()
       void this.#refuse({ code: 'CONNECT' }, socket as Socket)
     })
     server.on('connection', (socket: Socket) => {

@@ -172,7 +172,8 @@ t.test('a stream whose application is silent stays; a client that then takes not
   const { port } = new URL(await server.listen('127.0.0.1', 0))
   const { received, socket } = openConnection(Number(port))
   socket.write(head('GET /silent'))
-  await wait(900)
+  // The first check of the server, after a second at most, starts the idle timeout.
+  await wait(1_600)
   t.notOk(socket.readableEnded)
   streams[0]?.push('late')
   await until(() => received().includes('late'))

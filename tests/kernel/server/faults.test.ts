@@ -3,9 +3,8 @@ import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { t } from 'tap'
 import type { RequestHandler } from '#kernel/controller.ts'
-import { NodeServer } from '#kernel/server/node-server.ts'
 import { Response } from '#lib/http/response.ts'
-import { TrustedProxies } from '#lib/http/trusted-proxies.ts'
+import { startBareServer } from '#tests/support/bare-server.ts'
 import { createHandlerBundle } from '#tests/support/handler-bundle.ts'
 import { openConnection, startServer } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
@@ -139,27 +138,19 @@ t.test('rt-blocked-loop: who comes while a controller blocks the process waits, 
   t.ok(answers.every(status => status === 200))
 })
 
-t.test('a client that reads nothing is let go in the end', async t => {
-  const { app } = await startServer(t, { APP_ENV: 'prod' }, [
-    createHandlerBundle({ '/flood': () => Response.stream(new Flood(100 * mebibyte)) }),
-  ])
-  const trustedProxies = new TrustedProxies()
-  const server = new NodeServer(app, { trustedProxies, idleTimeout: 200 })
-  t.teardown(() => server.close({ deadline: 0 }))
-  const port = Number(new URL(await server.listen('127.0.0.1', 0)).port)
-  const { socket } = openConnection(port)
-  socket.pause()
-  socket.write(head('GET /flood'))
-  let isClosed = false
+t.test('a client that reads nothing is let go in the end, also if it has asked for a tunnel', async t => {
+  const flood = () => Response.stream(new Flood(100 * mebibyte))
+  const handler: RequestHandler = ({ path }) => (path === '/flood' ? flood() : Response.text('text'))
+  const { port, terminated } = await startBareServer(t, handler, { idleTimeout: 200 })
   const agent = new Agent({ keepAlive: true })
   t.teardown(() => agent.destroy())
-  socket.on('close', () => {
-    isClosed = true
-  })
-  await wait(600)
-  socket.resume()
-  await until(() => isClosed)
-  t.ok(isClosed)
+  for (const more of ['', head('CONNECT localhost:22')]) {
+    const { socket } = openConnection(port)
+    socket.pause()
+    socket.write(head('GET /flood') + more)
+  }
+  await until(() => terminated.length === 2)
+  t.strictSame(terminated, ['/flood false', '/flood false'])
   const status = await new Promise(resolve =>
     httpRequest({ port, path: '/text', agent }, response => resolve(response.resume().statusCode)).end(),
   )
