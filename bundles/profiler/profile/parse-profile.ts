@@ -106,29 +106,15 @@ export function parseProfile(text: string, processText = ''): Profile | undefine
 
 /** Makes a profile of its stored document, and of the stored data of its process. */
 export function toProfile(document: ProfileDocument, processData: JsonObject = {}): Profile {
-  const process = new StoredProcess('', processData)
-  return new ParsedProfile(document, () => process)
+  return new ParsedProfile(document, () => processData)
 }
 
-/** The stored data of a process, and its parts. */
-class StoredProcess {
-  readonly text: string
-  readonly data: JsonObject
-  readonly parts: ProcessData
+/** The process data that was read last: the profiles of a process share its text, which is longer than most of them. */
+let lastProcess: { readonly text: string; readonly data: JsonObject } | undefined
 
-  constructor(text: string, data: JsonObject) {
-    this.text = text
-    this.data = data
-    this.parts = readProcessParts(() => data)
-  }
-}
-
-/** The process that was read last: the profiles of a process share its text, and it is longer than most of them. */
-let lastProcess: StoredProcess | undefined
-
-function readProcess(text: string): StoredProcess {
-  if (lastProcess?.text !== text) lastProcess = new StoredProcess(text, parseBounded(text) ?? {})
-  return lastProcess
+function readProcess(text: string): JsonObject {
+  if (lastProcess?.text !== text) lastProcess = { text, data: parseBounded(text) ?? {} }
+  return lastProcess.data
 }
 
 /** A profile. The data of its process is read with its first part: many pages need none. */
@@ -139,24 +125,22 @@ class ParsedProfile implements Profile {
   readonly data: JsonObject
   readonly failures: Profile['failures']
   readonly collectors: CollectorData
-  readonly #readProcess: () => StoredProcess
+  readonly process: ProcessData
+  readonly #readProcess: () => JsonObject
 
-  constructor({ children, data, failures, schemaVersion, summary }: ProfileDocument, process: () => StoredProcess) {
+  constructor({ children, data, failures, schemaVersion, summary }: ProfileDocument, readProcess: () => JsonObject) {
     this.schemaVersion = schemaVersion
     this.summary = summary
     this.children = children
     this.data = data
     this.failures = failures
     this.collectors = readCollectors(() => data)
-    this.#readProcess = process
-  }
-
-  get process(): ProcessData {
-    return this.#readProcess().parts
+    this.process = readProcessParts(readProcess)
+    this.#readProcess = readProcess
   }
 
   get processData(): JsonObject {
-    return this.#readProcess().data
+    return this.#readProcess()
   }
 }
 
