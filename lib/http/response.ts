@@ -34,7 +34,7 @@ export class Response {
   static html(body: string, init?: ResponseInit): Response
   static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response>
   static html(body: string | Promise<string>, init?: ResponseInit): Response | Promise<Response> {
-    if (typeof body !== 'string') return body.then(text => Response.html(text, init))
+    if (body instanceof Promise) return body.then(text => Response.html(text, init))
     return withDefaultType(new Response(body, init), 'text/html; charset=UTF-8')
   }
 

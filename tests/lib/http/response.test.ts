@@ -21,6 +21,14 @@ t.test('each kind has its content type, which the caller may replace', async t =
   t.equal(Response.json({ a: [1] }).body, '{"a":[1]}')
 })
 
+t.test('HTML may be a promise; JavaScript may pass the bytes of a file', async t => {
+  const promised = Response.html(Promise.resolve('<p>'), { status: 201 })
+  t.type(promised, Promise)
+  t.match(await promised, { body: '<p>', status: 201 })
+  const bytes: unknown = Buffer.from('<p>')
+  t.equal(Response.html(bytes as string).body, bytes)
+})
+
 t.test('a redirect names its target in the header and, escaped, in a page', async t => {
   const response = Response.redirect('/a b?c="<d>&e=%20', 301)
   t.equal(response.status, 301)
