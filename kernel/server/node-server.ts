@@ -39,13 +39,16 @@ export interface NodeServerOptions {
   readonly idleTimeout?: number
 }
 
-/** Milliseconds between two checks of the open exchanges. */
-const checkInterval = 1_000
+/** The most milliseconds between two checks of the open exchanges. */
+const longestInterval = 1_000
+
+/** Milliseconds. */
+const defaultTimeouts = { answerTimeout: 60_000, idleTimeout: 120_000 }
 
 /** Serves a kernel over HTTP. */
 export class NodeServer {
   readonly #app: ServedApplication
-  readonly #options: NodeServerOptions
+  readonly #options: NodeServerOptions & typeof defaultTimeouts
   readonly #exchanges = new Exchanges()
   /** Connections on which the client has sent bytes that are not a request. */
   readonly #broken = new WeakSet<Socket>()
@@ -57,7 +60,7 @@ export class NodeServer {
 
   constructor(app: ServedApplication, options: NodeServerOptions) {
     this.#app = app
-    this.#options = options
+    this.#options = { ...defaultTimeouts, ...options }
   }
 
   /**
@@ -66,7 +69,7 @@ export class NodeServer {
    * @throws SERVER_PORT_TAKEN SERVER_LISTEN_FAILED SERVER_TLS_INVALID
    */
   async listen(host: string, port: number): Promise<string> {
-    const { identity } = this.#options
+    const { answerTimeout, identity, idleTimeout } = this.#options
     const server = await createServer((message, target) => this.#answer(message, target), identity)
     // The client waits for `100 Continue` before it sends the body: the server answers that when the body is read.
     server.on('checkContinue', (message, target) => this.#answer(message, target, true))
@@ -87,9 +90,12 @@ export class NodeServer {
       server.listen(port, host, resolve)
     })
     this.#server = server
-    const checker = setInterval(() => {
-      for (const exchange of [...this.#exchanges]) this.#check(exchange)
-    }, checkInterval).unref()
+    const checker = setInterval(
+      () => {
+        for (const exchange of [...this.#exchanges]) this.#check(exchange)
+      },
+      Math.min(longestInterval, answerTimeout, idleTimeout),
+    ).unref()
     server.on('close', () => clearInterval(checker))
     const url = toUrl(identity === undefined ? 'http' : 'https', server.address() as AddressInfo)
     this.#app.signals.emit('server.listening', { url })
@@ -212,8 +218,10 @@ export class NodeServer {
   /** Ends an exchange: its response was sent, or never will be. */
   #end(exchange: Exchange): void {
     const { request, response, streamError, target } = exchange
-    if (response === undefined || !this.#exchanges.end(exchange)) return
-    void this.#app.kernel.terminate(request, response, wasSent(target), streamError)
+    // An exchange without a response is still handled. 'close' may come from a check and from Node.
+    if (response !== undefined && this.#exchanges.end(exchange)) {
+      void this.#app.kernel.terminate(request, response, wasSent(target), streamError)
+    }
   }
 
   /**
@@ -236,7 +244,7 @@ export class NodeServer {
    */
   #check(exchange: Exchange): void {
     const { request, response, target } = exchange
-    const { answerTimeout = 60_000, idleTimeout = 120_000 } = this.#options
+    const { answerTimeout, idleTimeout } = this.#options
     // Node itself emits `close` only for the response that was being sent.
     if (target.req.socket.destroyed) target.emit('close')
     const now = performance.now()

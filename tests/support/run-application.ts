@@ -90,8 +90,9 @@ class Run {
     })
     const pending =
       this.#way === 'mixed' ? this.#answer(request, catchErrors) : this.#kernel.handle(request, { catchErrors })
-    if (this.log.context.current !== undefined) this.log.write('handle() leaves its context')
+    const { current } = this.log.context
     let response = await this.#settle('handle()', pending)
+    this.log.write(`handle() keeps its context: ${current === undefined}`)
     if (streamError !== undefined) {
       response = await this.#settle(
         'answerError()',
@@ -140,7 +141,6 @@ class Run {
   }
 
   #addListener({ acts, ending, event, isCore, priority }: ListenerSpec, name: string): void {
-    let remove = () => {}
     const listener = (event: KernelEvent): unknown => {
       this.log.write(`${name} of ${this.log.describeEvent(event)}`)
       return this.#perform(
@@ -152,7 +152,7 @@ class Run {
     }
     const owner = isCore ? 'core' : 'other'
     const type = eventTypes[event]
-    remove = this.#dispatcher.on(type, this.#vary(listener), priority, name, owner)
+    const remove = this.#dispatcher.on(type, this.#vary(listener), priority, name, owner)
     this.#removers.push(remove)
   }
 

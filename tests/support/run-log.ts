@@ -62,16 +62,13 @@ export class RunLog {
       (message: string, context: LogContext = {}) => {
         this.write(`${level}: ${message} ${this.describeAll(context)}`)
       }
-    const logger: Logger = {
+    return {
       ...silentLogger,
       debug: log('debug'),
       info: log('info'),
       warning: log('warning'),
       error: log('error'),
       critical: log('critical'),
-      isLevelEnabled: () => true,
-      channel: () => logger,
     }
-    return logger
   }
 }

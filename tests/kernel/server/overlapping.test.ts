@@ -106,7 +106,9 @@ function parse(text: string): { status: number; id: number; body: string }[] {
 t.test('300 overlapping requests, some of whose listeners wait, are kept apart', async t => {
   const trails = new Map<number, string[]>()
   const strangers: string[] = []
-  const { context, dispatcher, port } = await startBareServer(t, request => handlers[kindOf(idOf(request))]?.(request))
+  const { context, contexts, dispatcher, port } = await startBareServer(t, request =>
+    handlers[kindOf(idOf(request))]?.(request),
+  )
   for (const type of types) {
     const listener = ({ request }: KernelEvent): Promise<void> | undefined => {
       const id = idOf(request)
@@ -144,4 +146,5 @@ t.test('300 overlapping requests, some of whose listeners wait, are kept apart',
     ids.map(expectedEvents),
   )
   t.strictSame(strangers, [], 'each listener has the context of its request')
+  t.strictSame([...contexts], [undefined], 'no request leaves its context')
 })

@@ -87,6 +87,7 @@ t.test('a request has what a test says', async t => {
 t.test('a listener that wants a logger can be given a silent one', async t => {
   t.equal(silentLogger.channel('any'), silentLogger)
   t.equal(silentLogger.info('anything'), undefined)
+  t.equal(silentLogger.isLevelEnabled('critical'), false)
   const stop = silentLogger.observe(record => t.fail(record.message))
   silentLogger.error('anything')
   stop()

@@ -284,6 +284,7 @@ t.test('a duplicate shares all but the attributes', async t => {
   t.equal(same.requestedStopwatch, same.stopwatch)
   t.strictSame(request.stopwatch.events(), [], 'it has its own stopwatch')
   t.equal(same.body, request.body)
+  t.equal(same.hasBody, false)
   t.equal(other.method, 'GET')
   t.equal(other.url, 'http://localhost/c')
   t.equal(other.headers.get('x-a'), '1')
