@@ -18,6 +18,8 @@ declare module '../../../lib/http/attributes.ts' {
 export interface ProfilerServices extends ProfileWriterServices {
   /** Starts to watch the event loop, which lasts as long as requests are in flight. */
   readonly watchLoop: () => void
+  /** Whether a main request is one for the profiler's own pages, which are not recorded. */
+  readonly isOwnPage: (request: Request) => boolean
 }
 
 /**
@@ -80,9 +82,9 @@ export class Profiler {
 
   /** Begins the trace of a request that is to be recorded; a sub-request is recorded if its parent is. */
   begin(request: Request): Trace | undefined {
-    const { logger, policy } = this.#services
+    const { isOwnPage, logger, policy } = this.#services
     const parent = this.find(request.parent)
-    const isWanted = request.parent === undefined ? policy.wants(request) : parent !== undefined
+    const isWanted = request.parent === undefined ? policy.wants(request) && !isOwnPage(request) : parent !== undefined
     if (!isWanted) return undefined
     const token = drawToken(token => this.#writer.knows(token))
     if (token === undefined) {

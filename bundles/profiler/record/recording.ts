@@ -55,6 +55,7 @@ export class Recording {
     this.profiler = new Profiler({
       storage,
       policy,
+      isOwnPage,
       collect: trace => {
         collectors ??= [...this.#collectors, ...foundation.collectors.map(collector => toMasked(collector, redactor))]
         return collectData(trace, collectors, redactor)
@@ -70,7 +71,7 @@ export class Recording {
       signals,
     })
     context.enable()
-    const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory, isOwnPage })
+    const recorder = new RequestRecorder({ profiler: this.profiler, context, sites: this.#sites, directory })
     this.dispatcher = new TraceableEventDispatcher(foundation.dispatcher, recorder)
     const renders = createRenderTracer(request => this.profiler.find(request ?? context.current))
     this.view = createTraceableView(foundation.view, renders)

@@ -10,7 +10,6 @@ import {
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { DispatchOptions, Event, RegisteredListener } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { DispatchTracer, TraceSpan } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
-import type { Request } from '../../../lib/http/request.ts'
 import { ignoredSpan } from './event-trace.ts'
 import type { ListenerSites } from './listener-sites.ts'
 import type { Profiler } from './profiler.ts'
@@ -23,8 +22,6 @@ export interface RequestRecorderServices {
   readonly sites: ListenerSites
   /** The directory of the application: files are shown as seen from it. */
   readonly directory: string
-  /** Whether a main request is one for the profiler's own pages, which are not recorded. */
-  readonly isOwnPage: (request: Request) => boolean
 }
 
 /**
@@ -36,16 +33,14 @@ export class RequestRecorder implements DispatchTracer {
   readonly #context: RequestContext
   readonly #sites: ListenerSites
   readonly #directory: string
-  readonly #isOwnPage: (request: Request) => boolean
   /** Events during which a listener that fails is skipped. */
   readonly #skipping = new WeakSet<Event>()
 
-  constructor({ context, directory, isOwnPage, profiler, sites }: RequestRecorderServices) {
+  constructor({ context, directory, profiler, sites }: RequestRecorderServices) {
     this.#profiler = profiler
     this.#context = context
     this.#sites = sites
     this.#directory = directory
-    this.#isOwnPage = isOwnPage
   }
 
   noteListener({ listener }: RegisteredListener): void {
@@ -57,7 +52,7 @@ export class RequestRecorder implements DispatchTracer {
   }
 
   beginDispatch(event: Event, listeners: readonly RegisteredListener[], options?: DispatchOptions): TraceSpan {
-    const trace = event instanceof RequestEvent ? this.#begin(event.request) : this.#traceOf(event)
+    const trace = event instanceof RequestEvent ? this.#profiler.begin(event.request) : this.#traceOf(event)
     if (trace === undefined) return ignoredSpan
     if (event instanceof TerminateEvent) trace.sentAt = trace.elapsed()
     const span = trace.events.beginDispatch(event, listeners)
@@ -89,10 +84,6 @@ export class RequestRecorder implements DispatchTracer {
         if (hasFailed) trace.skipped.push(error)
       },
     }
-  }
-
-  #begin(request: Request): Trace | undefined {
-    return request.parent === undefined && this.#isOwnPage(request) ? undefined : this.#profiler.begin(request)
   }
 
   #traceOf(event: Event): Trace | undefined {

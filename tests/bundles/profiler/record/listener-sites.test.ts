@@ -17,7 +17,6 @@ t.test('a listener has the place of its registration, as a function or as a meth
     context: new RequestContext(),
     sites,
     directory: process.cwd(),
-    isOwnPage: () => false,
   })
   const dispatcher = new TraceableEventDispatcher(createEventDispatcher(), tracer)
   const lineOf = ({ listener }: { readonly listener: Listener }) =>

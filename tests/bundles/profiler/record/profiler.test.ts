@@ -522,6 +522,7 @@ function createBareProfiler(
 ) {
   const { logger, records } = createRecorder()
   const profiler = new Profiler({
+    isOwnPage: () => false,
     storage,
     policy,
     collect,
