@@ -241,9 +241,9 @@ t.test('the executable builds, runs and ends', async t => {
 })
 
 t.test('listeners are listed with their places in the sources', async t => {
-  const { ended, printed } = await execute(t, 'debug:events kernel.terminate')
+  const { ended, printed } = await execute(t, 'debug:events kernel.exception')
   await ended
-  t.match(printed.stdout, /bundles\/framework\/listeners\/body-listener\.ts:\d+/)
+  t.match(printed.stdout, /bundles\/framework\/listeners\/error-listener\.ts:\d+/)
 })
 
 t.test('a reader that closes the pipe is no failure', async t => {
