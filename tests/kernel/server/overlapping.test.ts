@@ -12,26 +12,15 @@ import {
   ViewEvent,
 } from '#kernel/events.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
-import type { EventClass } from '#lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
 import { startBareServer } from '#tests/support/bare-server.ts'
+import { lifecycle } from '#tests/support/lifecycle.ts'
 import { openConnection } from '#tests/support/test-server.ts'
 import { until } from '#tests/support/until.ts'
 
 const connections = 10
 const requestsEach = 30
-
-const types: readonly EventClass<KernelEvent>[] = [
-  RequestEvent,
-  ControllerEvent,
-  ControllerArgumentsEvent,
-  ViewEvent,
-  ResponseEvent,
-  FinishRequestEvent,
-  ExceptionEvent,
-  TerminateEvent,
-]
 
 /** Some ways of waiting; most calls do not wait. */
 const pauses: readonly (() => Promise<unknown> | undefined)[] = [
@@ -109,7 +98,7 @@ t.test('300 overlapping requests, some of whose listeners wait, are kept apart',
   const { context, contexts, dispatcher, port } = await startBareServer(t, request =>
     handlers[kindOf(idOf(request))]?.(request),
   )
-  for (const type of types) {
+  for (const type of lifecycle) {
     const listener = ({ request }: KernelEvent): Promise<void> | undefined => {
       const id = idOf(request)
       const check = () => {
