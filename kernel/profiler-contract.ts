@@ -57,8 +57,10 @@ export interface RuleFinding {
   /** One sentence about the problem. Recorded texts are not part of it but in `values`, under a placeholder: `{call}`. */
   readonly problem: string
   readonly values?: Readonly<Record<string, string>>
-  /** One sentence about the solution. */
+  /** One sentence about the solution. It may contain the same placeholders. */
   readonly advice: string
+  /** The line in the code of the application at which the problem begins. */
+  readonly code?: { readonly file: string; readonly line: number }
   /** The place in the profile. */
   readonly place?: FindingPlace
   /** The numbers behind the finding; times in milliseconds. */

@@ -1,5 +1,5 @@
 import type { Severity } from '../../../kernel/profiler-contract.ts'
-import { type Finding, linkToFinding, writeProblem } from '../insight/findings/finding.ts'
+import { type Finding, linkToFinding, writeAdvice, writeProblem } from '../insight/findings/finding.ts'
 import type { ShownProfile } from '../insight/relatives.ts'
 import { type ExportKind, exportKinds, exportLink, profileDataLink, profileLink } from '../profile/links.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
@@ -28,15 +28,17 @@ export interface PublicFinding {
   readonly problem: string
   readonly advice: string
   readonly evidence: Readonly<Record<string, number>>
+  /** The line in the code of the application, if the rule knows it. */
+  readonly code: { readonly file: string; readonly line: number } | null
   /** The link to the place of the problem. */
   readonly link: string
 }
 
 /** Creates the JSON of a finding; `token` is that of its profile. */
 export function toPublicFinding(finding: Finding, token: string): PublicFinding {
-  const { advice, evidence, rule, severity, title } = finding
+  const { code = null, evidence, rule, severity, title } = finding
   const link = linkToFinding(finding, token)
-  return { rule, title, severity, problem: writeProblem(finding), advice, evidence, link }
+  return { rule, title, severity, problem: writeProblem(finding), advice: writeAdvice(finding), evidence, code, link }
 }
 
 /** A parent or sub-request; its summary is `null` if its profile is deleted. */

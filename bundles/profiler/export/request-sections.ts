@@ -1,4 +1,4 @@
-import { type Finding, linkToFinding, splitProblem } from '../insight/findings/finding.ts'
+import { type Finding, linkToFinding, splitSentence } from '../insight/findings/finding.ts'
 import type { RecordedFrame } from '../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../profile/exceptions.ts'
 import type {
@@ -214,7 +214,11 @@ export const findingsSection: Section = {
 
 /** Writes a finding on one line; `token` is that of its profile. */
 export function writeFinding(finding: Finding, token: string): string {
-  const { advice, rule, severity } = finding
-  const problem = splitProblem(finding).map(({ isValue, text }) => (isValue ? toSpan(text) : text))
-  return `${severity}, ${toSpan(rule)}: ${problem.join('')} ${advice} See ${toSpan(linkToFinding(finding, token))}`
+  const { rule, severity } = finding
+  const [problem, advice] = (['problem', 'advice'] as const).map(sentence =>
+    splitSentence(sentence, finding)
+      .map(({ isValue, text }) => (isValue ? toSpan(text) : text))
+      .join(''),
+  )
+  return `${severity}, ${toSpan(rule)}: ${problem} ${advice} See ${toSpan(linkToFinding(finding, token))}`
 }

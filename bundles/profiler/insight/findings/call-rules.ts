@@ -1,9 +1,9 @@
 import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
 import { durationOf, readCalls, type StoredCall } from '../../profile/calls.ts'
-import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { findRuns } from './runs.ts'
 
 const urlLength = 120
 
@@ -63,45 +63,11 @@ export const sequentialCallsRule: FindingRule<Profile> = {
     const { alike, same } = findRepeated(calls)
     // Repeated calls have their own finding, with better advice.
     const repeated = new Set([...same, ...alike].flatMap(({ calls }) => calls))
-    const listeners = readEventTree(profile).nodes.filter(({ kind }) => kind === 'call')
     // Calls after the response do not delay the client.
     const end = profile.summary.duration
     const candidates = calls.filter(call => call.start < end && isAnswered(call) && !repeated.has(call))
-    const byListener = groupBy(candidates, call => String(findListener(call, listeners)))
-    return [...byListener.values()].flatMap(findRuns).flatMap(describeRun)
+    return findRuns(profile, candidates, endOf).flatMap(describeRun)
   },
-}
-
-/**
- * Returns the index of the innermost listener that was running when the call was sent; -1 for the controller. The
- * innermost listener is the last one that had started.
- */
-function findListener({ start }: StoredCall, listeners: readonly EventNode[]): number {
-  const at = start * 1000
-  const listener = listeners.findLast(node => node.start <= at && at < node.start + (node.duration ?? Infinity))
-  return listener?.index ?? -1
-}
-
-/** Splits calls into runs without overlap: each call of a run starts after the end of the previous one. */
-function findRuns(calls: readonly StoredCall[]): StoredCall[][] {
-  const runs: StoredCall[][] = []
-  let end = Number.NEGATIVE_INFINITY
-  for (const call of calls.toSorted((a, b) => a.start - b.start)) {
-    if (call.start >= end) (runs.at(-1) ?? open(runs)).push(call)
-    else {
-      // The call overlaps the previous one: neither belongs to a run.
-      runs.at(-1)?.pop()
-      open(runs)
-    }
-    end = Math.max(end, endOf(call))
-  }
-  return runs
-}
-
-function open(runs: StoredCall[][]): StoredCall[] {
-  const run: StoredCall[] = []
-  runs.push(run)
-  return run
 }
 
 function endOf(call: StoredCall): number {

@@ -11,16 +11,17 @@ export interface Finding extends RuleFinding {
   readonly title: string
 }
 
-/** A part of the sentence for the problem. */
-interface ProblemPart {
+/** A part of a sentence of a finding. */
+interface SentencePart {
   readonly text: string
   /** Whether the text is a recorded value, which is shown as code. */
   readonly isValue: boolean
 }
 
-/** Splits the sentence for the problem into its own text and the recorded values in it. */
-export function splitProblem({ problem, values = {} }: RuleFinding): ProblemPart[] {
-  return problem
+/** Splits a sentence of a finding into its own text and the recorded values in it. */
+export function splitSentence(sentence: 'problem' | 'advice', finding: RuleFinding): SentencePart[] {
+  const { values = {} } = finding
+  return finding[sentence]
     .split(/(\{[\w-]+\})/)
     .map(text => {
       const value = values[text.slice(1, -1)]
@@ -31,7 +32,16 @@ export function splitProblem({ problem, values = {} }: RuleFinding): ProblemPart
 
 /** Writes the sentence for the problem, with the recorded values. */
 export function writeProblem(finding: RuleFinding): string {
-  return splitProblem(finding)
+  return write('problem', finding)
+}
+
+/** Writes the sentence for the solution, with the recorded values. */
+export function writeAdvice(finding: RuleFinding): string {
+  return write('advice', finding)
+}
+
+function write(sentence: 'problem' | 'advice', finding: RuleFinding): string {
+  return splitSentence(sentence, finding)
     .map(({ text }) => text)
     .join('')
 }
@@ -39,7 +49,7 @@ export function writeProblem(finding: RuleFinding): string {
 const tones = { info: 'plain', warning: 'warning', error: 'error' } as const satisfies Record<Severity, Tone>
 
 /** The colour of a finding. */
-export function toneOf({ severity }: RuleFinding): Exclude<Tone, 'ok'> {
+export function toneOf({ severity }: Pick<RuleFinding, 'severity'>): Exclude<Tone, 'ok'> {
   return tones[severity]
 }
 
@@ -47,7 +57,7 @@ export function toneOf({ severity }: RuleFinding): Exclude<Tone, 'ok'> {
  * Creates a badge with the number of findings, in the colour of the first, most severe one; `undefined` without
  * findings.
  */
-export function toBadge(findings: readonly RuleFinding[]): Badge | undefined {
+export function toBadge(findings: readonly Pick<RuleFinding, 'severity'>[]): Badge | undefined {
   const [worst] = findings
   return worst && { text: formatCount(findings.length, 'finding'), tone: toneOf(worst) }
 }

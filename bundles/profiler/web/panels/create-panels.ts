@@ -23,7 +23,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     requestPanel,
     timePanel,
     createExceptionPanel(editor),
-    createFindingsPanel(inspector, labelOf),
+    createFindingsPanel(inspector, labelOf, editor),
     loggerPanel,
     eventsPanel,
     createRouterPanel(app),

@@ -1,23 +1,26 @@
-import { type Finding, linkToFinding, splitProblem, toneOf } from '../../insight/findings/finding.ts'
+import { type Finding, linkToFinding, splitSentence, toneOf } from '../../insight/findings/finding.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
+import type { EditorLinks } from '../editor-links.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the panel of findings; `labelOf` gives the label of a panel by its name. */
 export function createFindingsPanel(
   inspector: Inspector,
   labelOf: (panel: string) => string | undefined,
+  editor: EditorLinks,
 ): ProfilePanel {
   const toView = (finding: Finding, token: string) => {
-    const { advice, place, severity, title } = finding
+    const { code, place, severity, title } = finding
     return {
       title,
       severity,
       tone: toneOf(finding),
-      parts: splitProblem(finding),
-      advice,
+      problem: splitSentence('problem', finding),
+      advice: splitSentence('advice', finding),
       link: place === undefined ? '' : linkToFinding(finding, token),
       label: place === undefined ? '' : (labelOf(place.panel) ?? place.panel),
       record: place?.token ?? '',
+      code: code !== undefined && toCall(code, editor),
     }
   }
   return {
@@ -40,6 +43,11 @@ export function createFindingsPanel(
       }
     },
   }
+}
+
+/** A line of the application, as the template of a call shows it. */
+function toCall({ file, line }: NonNullable<Finding['code']>, editor: EditorLinks) {
+  return { call: '', place: `${file}:${line}`, link: editor.link(file, line) }
 }
 
 function toneOfAll(findings: readonly Finding[]): ReturnType<typeof toneOf> {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { t } from 'tap'
-import { linkToFinding, splitProblem, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { linkToFinding, splitSentence, toBadge, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
 import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { FindingRule } from '#kernel/profiler-contract.ts'
@@ -218,7 +218,7 @@ t.test('the most severe finding is first; an error of a rule becomes a finding',
   t.equal(findings.length, 12)
   const [first] = findings
   t.hasStrict(first, { rule: 'grave', title: 'The grave' })
-  t.strictSame(first && splitProblem(first), [
+  t.strictSame(first && splitSentence('problem', first), [
     { text: 'It is so, ', isValue: false },
     { text: 'really', isValue: true },
     { text: ' and ', isValue: false },

@@ -35,13 +35,24 @@ const demanding: Bundle = {
       name: 'order',
       title: 'Not in order',
       find: ({ summary }) =>
-        isFlawed(Object(summary).token) ? [{ ...base, problem: 'See there.', place: { panel: 'elsewhere' } }] : [],
+        isFlawed(Object(summary).token)
+          ? [
+              {
+                ...base,
+                problem: 'See there.',
+                advice: 'Tidy {file}.',
+                values: { file: '<i>.ts' },
+                place: { panel: 'elsewhere' },
+                code: { file: 'shop/<i>.ts', line: 7 },
+              },
+            ]
+          : [],
     })
   },
 }
 
 async function createExhibition(t: Test) {
-  const kernel = await createProfiledKernel(t, { bundles: [demanding] })
+  const kernel = await createProfiledKernel(t, { bundles: [demanding], variables: { EDITOR_URL: 'x:{file}:{line}' } })
   for (const profile of [healthy, flawed]) kernel.storage.append(createRecord(profile), '{}')
   const read = async (path: string) => (await kernel.client.get(path, { headers: { 'x-profiler': 'off' } })).text
   return { ...kernel, read }
@@ -58,6 +69,8 @@ t.test('the panel shows the findings, and the rules without findings', async t =
   t.match(html, '<a href="/_profiler/f1f1f1?panel=request#cookies">Show in Request / Response</a>')
   t.match(html, '<a href="/_profiler/fedcba?panel=time">Open fedcba</a>')
   t.match(html, '<a href="/_profiler/f1f1f1?panel=elsewhere">Show in elsewhere</a>')
+  t.match(html, /href="x:[^"]*\/shop\/%3Ci%3E\.ts:7" title="Open in the editor">shop\/&lt;i&gt;\.ts:7</)
+  t.match(html, 'Tidy <code>&lt;i&gt;.ts</code>.')
   t.match(text, 'Not perfect info It could be better. Be it.')
   t.match(text, `${profilerRules.length + 2} checks ran`)
   t.match(text, 'Slow listener slow-listener')
@@ -90,11 +103,14 @@ t.test('JSON and Markdown contain the findings, with recorded texts escaped', as
     problem: `The cookie ${cookie} has no SameSite, so requests from other sites may carry it.`,
     advice: /^Set it with/,
     evidence: { flaws: 1 },
+    code: null,
     link: '/_profiler/f1f1f1?panel=request#cookies',
   })
+  t.match(findings[3], { advice: 'Tidy <i>.ts.', code: { file: 'shop/<i>.ts', line: 7 } })
   t.strictSame(JSON.parse(await read('/_profiler/a0a0a0.json')).findings, [])
   const markdown = await read('/_profiler/f1f1f1.md?panel=findings')
   t.match(markdown, `\n## Findings\n\n- warning, \`blocked-loop\`: This request waited`)
+  t.match(markdown, 'See there. Tidy `<i>.ts`.')
   t.match(markdown, `The cookie \`${cookie}\` has no SameSite`)
   t.match(await read('/_profiler/f1f1f1.md'), '\n## Findings\n')
   t.notMatch(await read('/_profiler/a0a0a0.md'), '## Findings')
