@@ -17,6 +17,11 @@ export const workerCost = {
   unit: 'CPU µs/request',
   comparisons: [
     { name: 'two workers / one worker', numerator: 'two workers', denominator: 'one worker', goal: { atMost: 1.05 } },
+    {
+      name: 'bare node:http: two workers / one worker',
+      numerator: 'bare, two workers',
+      denominator: 'bare, one worker',
+    },
     { name: 'one worker / no workers', numerator: 'one worker', denominator: 'no workers' },
   ],
   measure: options => {
@@ -26,6 +31,9 @@ export const workerCost = {
       // fewer requests in each turn of its event loop.
       { ...ofPage, name: 'two workers', feature: '2', processes: 2 },
       { ...ofPage, name: 'no workers', server: 'sinfonietta' },
+      // The part of the ratio that two busy processes on one machine cost by themselves.
+      { ...ofPage, name: 'bare, one worker', feature: '1 node' },
+      { ...ofPage, name: 'bare, two workers', feature: '2 node', processes: 2 },
     ]
     return measureLanes(lanes, options)
   },

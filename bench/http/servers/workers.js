@@ -5,17 +5,18 @@ import { runWorkers } from '../../../dist/bin/workers.js'
 import { measureCpu } from '../measure-cpu.js'
 
 /**
- * This kernel with several workers, as bin/serve starts them in production.
+ * A server with several workers, started as bin/serve does in production.
  *
- * @param {string} count
+ * @param {string} feature the number of workers, and the file in this folder, which is this kernel by default: `2 node`
  * @returns {Promise<number>} the port that they share
  */
-export function start(count) {
+export function start(feature) {
+  const [count, server = 'sinfonietta'] = feature.split(' ')
   return new Promise(resolve => {
     void runWorkers({
       count: Number(count),
       program: path.join(import.meta.dirname, '../worker.js'),
-      commandLine: [],
+      commandLine: [server],
       finalCode: 64,
       report: console.error,
       onReady: ({ port }) => resolve(port),
