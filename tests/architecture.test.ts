@@ -20,6 +20,13 @@ const places: Readonly<Record<string, string>> = {
   'highlight.js': 'lib/stack/highlight.ts',
   '@modelcontextprotocol/sdk': 'bundles/profiler/cli/mcp/',
   zod: 'bundles/profiler/cli/mcp/',
+  '@opentelemetry/api': 'bundles/opentelemetry/',
+  '@opentelemetry/context-async-hooks': 'bundles/opentelemetry/load-packages.ts',
+  '@opentelemetry/core': 'bundles/opentelemetry/load-packages.ts',
+  '@opentelemetry/exporter-trace-otlp-http': 'bundles/opentelemetry/load-packages.ts',
+  '@opentelemetry/exporter-trace-otlp-proto': 'bundles/opentelemetry/load-packages.ts',
+  '@opentelemetry/resources': 'bundles/opentelemetry/load-packages.ts',
+  '@opentelemetry/sdk-trace-base': 'bundles/opentelemetry/',
 }
 
 /** Whether a package may be imported in a file: its places are separated by spaces. */
@@ -28,7 +35,7 @@ function isPlaceOf(name: string, file: string): boolean {
 }
 
 /** The bundles of this project. Bundles of an application follow its own rules. */
-const ownBundles = ['framework', 'maker', 'profiler', 'site']
+const ownBundles = ['framework', 'maker', 'opentelemetry', 'profiler', 'site']
 
 const sources = layers.flatMap(layer =>
   readdirSync(layer, { recursive: true, encoding: 'utf8' })
@@ -38,7 +45,7 @@ const sources = layers.flatMap(layer =>
 )
 
 /** Whether a file is one of an application, such as the site: it imports the package by name. */
-const isApplication = (file: string) => /^bundles\/(?!framework\/|maker\/|profiler\/)/.test(file)
+const isApplication = (file: string) => /^bundles\/(?!framework\/|maker\/|opentelemetry\/|profiler\/)/.test(file)
 
 /** The imports of a file: paths from the root for files of the project, names for packages and node. */
 function importsOf(file: string): string[] {

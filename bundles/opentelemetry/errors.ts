@@ -1,0 +1,7 @@
+import { type CodedErrorClass, defineError } from '../../lib/errors/http-error.ts'
+
+export const OPENTELEMETRY_PACKAGE_MISSING: CodedErrorClass<[packages: string]> = defineError(
+  'OPENTELEMETRY_PACKAGE_MISSING',
+  500,
+  'Tracing is on, but its packages are not installed: npm install %s',
+)

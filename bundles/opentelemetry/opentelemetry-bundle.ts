@@ -1,0 +1,73 @@
+import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
+import { isDebugOn } from '../../kernel/debug-gate.ts'
+import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { createListenerTracer, traceControllers } from './event-spans.ts'
+import { ExportReports } from './export-reports.ts'
+import { loadPackages } from './load-packages.ts'
+import { type StartedProvider, startProvider } from './provider.ts'
+import { instrumentations } from './registration.ts'
+import { RequestSpans } from './request-spans.ts'
+import { findEndpoint, openTelemetrySettings } from './settings.ts'
+import { TracedContext } from './traced-context.ts'
+import { TracedView } from './traced-view.ts'
+
+/** Milliseconds in which the last spans are sent when the application stops. */
+const flushTime = 2_000
+
+/**
+ * Creates the bundle that sends traces to an OpenTelemetry collector or back end. It is off until the setting
+ * `OTEL_EXPORTER_OTLP_ENDPOINT` is set: then each request has a span, and its work runs in an OpenTelemetry context.
+ */
+export function createOpenTelemetryBundle(): Bundle {
+  let isOn = false
+  let spans: RequestSpans | undefined
+  let provider: StartedProvider | undefined
+
+  return {
+    name: 'opentelemetry',
+    settings: openTelemetrySettings,
+
+    decorate(foundation) {
+      isOn = isWanted(foundation)
+      if (!isOn) return foundation
+      const { context, dispatcher, view } = foundation
+      const findSpans = () => spans
+      return {
+        ...foundation,
+        context: new TracedContext(context, findSpans),
+        dispatcher: new TraceableEventDispatcher(dispatcher, createListenerTracer(findSpans)),
+        view: new TracedView(view, findSpans),
+      }
+    },
+
+    async register(app) {
+      if (!isOn) return
+      const { config, directory, logger, redactor, routes } = app
+      const settings = app.settings.of(openTelemetrySettings)
+      const packages = await loadPackages(settings.OTEL_EXPORTER_OTLP_PROTOCOL)
+      const reports = new ExportReports(logger.channel('opentelemetry'))
+      const { environment } = config
+      provider = startProvider({ packages, settings, directory, environment, processors: [], reports })
+      const { tracer } = provider
+      spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
+      traceControllers(app, spans)
+    },
+
+    async close() {
+      await provider?.stop(flushTime)
+    },
+  }
+}
+
+/** Without an endpoint, the profiler still reads the spans of instrumentations. */
+function isWanted({ config, settings }: Foundation): boolean {
+  const values = settings.of(openTelemetrySettings)
+  if (values.OTEL_SDK_DISABLED) return false
+  return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
+}
+
+/** Pages of the profiler and health checks have no span. */
+function createLeftOut({ isolated }: Application): (request: Request) => boolean {
+  return request => /^\/_health(?:\/|$)/.test(request.path) || isolated.some(test => test(request))
+}

@@ -1,0 +1,203 @@
+import type { Attributes, Context, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
+import type { TerminateEvent } from '../../kernel/events.ts'
+import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
+import type { Headers } from '../../lib/http/headers.ts'
+import type { Request } from '../../lib/http/request.ts'
+import { Response } from '../../lib/http/response.ts'
+import type { Redactor } from '../../lib/redact/redactor.ts'
+import type { RouteCollection } from '../../lib/routing/route.ts'
+import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
+import type { Packages } from './load-packages.ts'
+import { requestKey } from './registration.ts'
+
+/** The services of {@link RequestSpans}. */
+export interface RequestSpanServices {
+  readonly packages: Packages
+  readonly tracer: Tracer
+  readonly redactor: Redactor
+  readonly routes: RouteCollection
+  /** Whether a main request has no span: it is one for a page of the profiler, or a health check. */
+  readonly isLeftOut: (request: Request) => boolean
+}
+
+/** The span of a request, and the OpenTelemetry context of all its work. */
+interface RequestSpan {
+  readonly context: Context
+  readonly span: Span
+  /** The error of the request that was answered with a 5xx, or of its sub-request that failed. */
+  error?: unknown
+}
+
+/** A request holds its span under this key: a map from requests to spans would keep the garbage collector busy. */
+const spanKey: unique symbol = Symbol('span')
+
+interface Traced {
+  [spanKey]?: RequestSpan
+}
+
+/**
+ * The spans of requests: one of the kind SERVER for each main request, from its arrival until its response was sent, and
+ * one for each sub-request. All work for a request runs in an OpenTelemetry context with its span and the request itself.
+ */
+export class RequestSpans {
+  readonly #services: RequestSpanServices
+  readonly #propagator: InstanceType<Packages['W3CTraceContextPropagator']>
+
+  constructor(services: RequestSpanServices) {
+    this.#services = services
+    this.#propagator = new services.packages.W3CTraceContextPropagator()
+  }
+
+  /** Runs work for a request. The first work of a request begins its span; that of a sub-request ends it as well. */
+  run<result>(request: Request, work: () => result): result {
+    const { context } = this.#services.packages
+    const traced: Request & Traced = request
+    const known = traced[spanKey]
+    if (known !== undefined) return context.with(known.context, work)
+    if (request.parent !== undefined) return this.#runSubRequest(request, work)
+    traced[spanKey] = this.#begin(request)
+    return context.with(traced[spanKey].context, work)
+  }
+
+  /** The span of a request if it is recorded. */
+  find(request: Request): Span | undefined {
+    const span = attachedSpan(request)?.span
+    return span?.isRecording() === true ? span : undefined
+  }
+
+  /** Runs work in a span of its own, which is a child of the active span. It ends with the work, or with its promise. */
+  within<result>(name: string, attributes: Attributes, work: () => result): result {
+    const { packages, tracer } = this.#services
+    if (packages.trace.getActiveSpan()?.isRecording() !== true) return work()
+    const span = tracer.startSpan(name, { attributes })
+    const context = packages.trace.setSpan(packages.context.active(), span)
+    return this.#follow(span, () => packages.context.with(context, work))
+  }
+
+  /** Records work of a request that took a time in milliseconds and has just ended. */
+  addEnded(request: Request, name: string, duration: number, hasFailed: boolean): void {
+    const parent = attachedSpan(request)
+    if (parent === undefined) return
+    const end = Date.now()
+    const span = this.#services.tracer.startSpan(name, { startTime: end - duration }, parent.context)
+    if (hasFailed) span.setStatus({ code: this.#services.packages.SpanStatusCode.ERROR })
+    span.end(end)
+  }
+
+  /** Records an error of a request. A client's mistake (status 4xx) is no event of the span. */
+  addError(request: Request, error: unknown): void {
+    const traced = attachedSpan(request)
+    const event = describeException(error, this.#services.redactor)
+    if (traced === undefined || event === undefined) return
+    traced.error = error
+    traced.span.addEvent('exception', event)
+  }
+
+  /** Ends the span of a main request: its response was sent, or its client has left, or its stream has failed. */
+  end({ request, response, isSent, streamError }: TerminateEvent): void {
+    const traced = attachedSpan(request)
+    const span = this.find(request)
+    if (traced === undefined || span === undefined) return
+    if (streamError !== undefined) this.addError(request, streamError)
+    this.#name(span, request)
+    this.#setOutcome(span, response.status, traced.error)
+    if (streamError !== undefined) this.#fail(span, errorType(streamError))
+    else if (!isSent) span.setAttribute('error.type', 'aborted')
+    span.end()
+  }
+
+  #begin(request: Request): RequestSpan {
+    const { isLeftOut, packages, redactor, tracer } = this.#services
+    const { INVALID_SPAN_CONTEXT, ROOT_CONTEXT, SpanKind, suppressTracing, trace } = packages
+    const empty = ROOT_CONTEXT.setValue(requestKey, request)
+    if (isLeftOut(request)) {
+      return { context: suppressTracing(empty), span: trace.wrapSpanContext(INVALID_SPAN_CONTEXT) }
+    }
+    const parent = this.#propagator.extract(empty, request.headers, headerGetter)
+    const attributes = describeRequest(request, redactor)
+    const span = tracer.startSpan(nameSpan(request), { kind: SpanKind.SERVER, attributes }, parent)
+    return { context: trace.setSpan(parent, span), span }
+  }
+
+  #runSubRequest<result>(request: Request & Traced, work: () => result): result {
+    const { packages, tracer } = this.#services
+    const { context, trace } = packages
+    const parent = context.active().setValue(requestKey, request)
+    const span = tracer.startSpan('sub-request', {}, parent)
+    const traced: RequestSpan = { context: trace.setSpan(parent, span), span }
+    request[spanKey] = traced
+    return this.#follow(
+      span,
+      () => context.with(traced.context, work),
+      result => {
+        if (!span.isRecording()) return
+        this.#name(span, request)
+        if (result instanceof Response) this.#setOutcome(span, result.status, traced.error)
+      },
+    )
+  }
+
+  /** Ends a span with the work, after its promise if it returns one. */
+  #follow<result>(span: Span, work: () => result, onResult: (result: unknown) => void = () => undefined): result {
+    const succeed = (result: unknown) => {
+      onResult(result)
+      span.end()
+    }
+    const fail = (error: unknown) => {
+      onResult(undefined)
+      this.#fail(span, errorType(error))
+      span.end()
+    }
+    let result: result
+    try {
+      result = work()
+    } catch (error) {
+      fail(error)
+      throw error
+    }
+    if (isThenable(result)) {
+      // Some thenables start their work with `then`, so it is called only once: the promise replaces the thenable.
+      const settled = Promise.resolve(result)
+      settled.then(succeed, fail)
+      return settled as result
+    }
+    succeed(result)
+    return result
+  }
+
+  /** Names the span by the route, or by the controller of a sub-request without a route. */
+  #name(span: Span, request: Request): void {
+    const { attributes, parent } = request
+    const route = this.#services.routes.find(String(attributes.get('_route')))?.path.source
+    if (route !== undefined) span.setAttribute('http.route', route)
+    if (parent === undefined) span.updateName(nameSpan(request, route))
+    else span.updateName(`sub-request ${route ?? controllerName(attributes.get('_controller'))}`)
+  }
+
+  #setOutcome(span: Span, status: number, error: unknown): void {
+    span.setAttribute('http.response.status_code', status)
+    if (status >= 500) this.#fail(span, error === undefined ? String(status) : errorType(error))
+  }
+
+  #fail(span: Span, type: string): void {
+    span.setAttribute('error.type', type)
+    span.setStatus({ code: this.#services.packages.SpanStatusCode.ERROR })
+  }
+}
+
+function attachedSpan(request: Request): RequestSpan | undefined {
+  const traced: Request & Traced = request
+  return traced[spanKey]
+}
+
+function controllerName(controller: unknown): string {
+  return typeof controller === 'object' && controller !== null && 'name' in controller
+    ? String(controller.name)
+    : String(controller)
+}
+
+/** Two fields of the same name are malformed; joined by a comma, the propagator refuses them. */
+const headerGetter: TextMapGetter<Headers> = {
+  keys: headers => Array.from(headers, ([name]) => name),
+  get: (headers, name) => headers.get(name) ?? undefined,
+}

@@ -1,0 +1,129 @@
+import { type BundleSettings, defineSettings } from '../../lib/env/define-settings.ts'
+import { asFlag, asInteger, asOneOf, type Conversion, splitList } from '../../lib/text/conversion.ts'
+
+/** The values of the settings of tracing. The names and meanings are those of OpenTelemetry. */
+export interface OpenTelemetrySettings {
+  readonly OTEL_SDK_DISABLED: boolean
+  readonly OTEL_EXPORTER_OTLP_ENDPOINT: string | undefined
+  readonly OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: string | undefined
+  readonly OTEL_EXPORTER_OTLP_PROTOCOL: Protocol
+  readonly OTEL_EXPORTER_OTLP_HEADERS: TextPairs
+  /** Milliseconds. */
+  readonly OTEL_EXPORTER_OTLP_TIMEOUT: number
+  readonly OTEL_SERVICE_NAME: string | undefined
+  readonly OTEL_RESOURCE_ATTRIBUTES: TextPairs
+  readonly OTEL_TRACES_SAMPLER: SamplerName
+  readonly OTEL_TRACES_SAMPLER_ARG: number
+}
+
+/** Names and their values. */
+export type TextPairs = Readonly<Record<string, string>>
+
+const protocols = ['http/protobuf', 'http/json'] as const
+
+/** A format of OTLP. */
+export type Protocol = (typeof protocols)[number]
+
+const samplers = [
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+  'always_on',
+  'always_off',
+  'traceidratio',
+] as const
+
+/** A sampler of OpenTelemetry. */
+export type SamplerName = (typeof samplers)[number]
+
+const asHttpUrl: Conversion<string> = {
+  expected: 'a URL such as http://localhost:4318',
+  convert: text => (/^https?:\/\//i.test(text) && URL.canParse(text) ? text : undefined),
+}
+
+const asAttributes: Conversion<TextPairs> = {
+  expected: 'a list of pairs such as name=value,other=value, percent-encoded',
+  convert(text) {
+    const pairs = splitList(text).map(toPair)
+    return pairs.includes(undefined) ? undefined : Object.fromEntries(pairs.filter(pair => pair !== undefined))
+  },
+}
+
+function toPair(text: string): [name: string, value: string] | undefined {
+  const [, name = '', value = ''] = /^([^=\s]+)\s*=\s*(.*)$/.exec(text) ?? []
+  if (name === '') return undefined
+  try {
+    return [decodeURIComponent(name), decodeURIComponent(value)]
+  } catch {
+    return undefined
+  }
+}
+
+const asRatio: Conversion<number> = {
+  expected: 'a number from 0 to 1',
+  convert: text => (/^(?:0|1|0?\.\d+|1\.0+|0\.0+)$/.test(text) ? Number(text) : undefined),
+}
+
+const asMilliseconds: Conversion<number> = {
+  expected: 'milliseconds, at least 1',
+  convert(text) {
+    const number = asInteger.convert(text)
+    return number !== undefined && number > 0 ? number : undefined
+  },
+}
+
+/** The settings of tracing. This file loads nothing else of the bundle. */
+export const openTelemetrySettings: BundleSettings<OpenTelemetrySettings> = defineSettings({
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    help: 'sends traces to this OpenTelemetry collector or back end, such as http://localhost:4318',
+    schema: asHttpUrl,
+    default: undefined,
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    help: 'the whole URL for traces; by default the endpoint and /v1/traces',
+    schema: asHttpUrl,
+    default: undefined,
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    help: 'the format of traces: http/protobuf or http/json',
+    schema: asOneOf(...protocols),
+    default: 'http/protobuf',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    help: 'headers for the endpoint, such as api-key=secret',
+    schema: asAttributes,
+    default: {},
+    secret: true,
+  },
+  OTEL_EXPORTER_OTLP_TIMEOUT: {
+    help: 'milliseconds that the endpoint has to take a batch of spans',
+    schema: asMilliseconds,
+    default: 10_000,
+  },
+  OTEL_SERVICE_NAME: {
+    help: 'the name of the application in traces; by default the name in its package.json',
+    default: undefined,
+  },
+  OTEL_RESOURCE_ATTRIBUTES: {
+    help: 'attributes of all spans, such as deployment.environment.name=staging',
+    schema: asAttributes,
+    default: {},
+  },
+  OTEL_TRACES_SAMPLER: {
+    help: `which requests are traced: ${samplers.join(', ')}`,
+    schema: asOneOf(...samplers),
+    default: 'parentbased_always_on',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    help: 'the share of requests for a sampler with traceidratio, from 0 to 1',
+    schema: asRatio,
+    default: 1,
+  },
+  OTEL_SDK_DISABLED: { help: 'turns tracing off', schema: asFlag, default: false },
+})
+
+/** The URL that traces are sent to; `undefined` without an endpoint. */
+export function findEndpoint(settings: OpenTelemetrySettings): string | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own } = settings
+  return own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`)
+}

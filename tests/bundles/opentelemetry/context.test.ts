@@ -1,0 +1,114 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { context, trace } from '@opentelemetry/api'
+import { type Test, t } from 'tap'
+import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
+import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
+import { requestKey, requestOf } from '#bundles/opentelemetry/registration.ts'
+import type { Bundle } from '#kernel/bundle.ts'
+import { TerminateEvent } from '#kernel/events.ts'
+import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
+import type { Request } from '#lib/http/request.ts'
+import { Response } from '#lib/http/response.ts'
+import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
+import { until } from '#tests/support/until.ts'
+
+async function boot(t: Test, register: Bundle['register'], variables = {}): Promise<TestKernel> {
+  const { url } = await startTraceReceiver(t)
+  const bundles = [createFrameworkBundle(), createOpenTelemetryBundle(), { name: 'own', register }]
+  const kernel = await createTestKernel({ bundles, variables: { OTEL_EXPORTER_OTLP_ENDPOINT: url, ...variables } })
+  t.teardown(() => kernel.close())
+  return kernel
+}
+
+/** The request and the span of the running code. */
+function current(): { request: Request | undefined; spanId: string | undefined } {
+  return { request: requestOf(context.active()), spanId: trace.getActiveSpan()?.spanContext().spanId }
+}
+
+t.test('the key of the request is the one that any code gets by its name', async t => {
+  const { createContextKey } = await import('@opentelemetry/api')
+  t.equal(createContextKey('sinfonietta.request'), requestKey)
+})
+
+t.test('overlapping requests run in contexts of their own, with their request and span', async t => {
+  const seen: { name: string | null; own: Request; first: Request | undefined; later: Request | undefined }[] = []
+  const { client } = await boot(t, ({ routes }) => {
+    routes.add({
+      name: 'wait',
+      path: '/wait',
+      controller: async (own: Request) => {
+        const first = current().request
+        await delay(Number(own.query.get('ms')))
+        seen.push({ name: own.query.get('name'), own, first, later: current().request })
+        return new Response(String(trace.getActiveSpan()?.spanContext().traceId))
+      },
+    })
+  })
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_each, index) => client.get(`/wait?name=${index}&ms=${(50 - index) % 7}`)),
+  )
+  t.equal(seen.length, 50)
+  t.strictSame(
+    seen.filter(({ first, later, own }) => first !== own || later !== own),
+    [],
+  )
+  t.equal(new Set(answers.map(({ text }) => text)).size, 50, 'each request has a trace of its own')
+  t.strictSame(current(), { request: undefined, spanId: undefined }, 'nothing is left behind')
+})
+
+t.test('late work, streams and sub-requests run in the context of their request', async t => {
+  const seen = new Map<string, Request | undefined>()
+  let page: Request | undefined
+  const { client } = await boot(t, ({ dispatcher, kernel, routes }) => {
+    routes.add({
+      name: 'page',
+      path: '/page',
+      controller: async (request: Request) => {
+        page = request
+        await kernel.forward(request, () => {
+          seen.set('sub-request', current().request?.parent)
+          return new Response('')
+        })
+        seen.set('after the sub-request', current().request)
+        setImmediate(() => seen.set('late', current().request))
+        const { Readable } = await import('node:stream')
+        return new Response(
+          Readable.from(
+            (async function* () {
+              seen.set('stream', current().request)
+              yield 'x'
+            })(),
+          ),
+        )
+      },
+    })
+    dispatcher.on(TerminateEvent, () => seen.set('terminate', current().request))
+  })
+  t.equal((await client.get('/page')).text, 'x')
+  await until(() => seen.size === 5)
+  for (const [name, request] of seen) t.equal(request, page, name)
+  t.strictSame([...seen.keys()].sort(), ['after the sub-request', 'late', 'stream', 'sub-request', 'terminate'])
+})
+
+t.test('without an endpoint the bundle changes nothing', async t => {
+  let request: Request | undefined
+  const kernel = await boot(
+    t,
+    ({ routes }) => {
+      routes.add({
+        name: 'x',
+        path: '/x',
+        controller: () => {
+          request = current().request
+          return new Response('')
+        },
+      })
+    },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
+  )
+  await kernel.client.get('/x')
+  t.equal(request, undefined)
+  t.equal(kernel.app.context.constructor.name, 'RequestContext')
+  t.equal(kernel.app.view.constructor.name, 'HandlebarsView')
+  t.equal(kernel.app.dispatcher.constructor.name, 'PlainEventDispatcher')
+})

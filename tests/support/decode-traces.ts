@@ -1,0 +1,193 @@
+import assert from 'node:assert'
+
+/** A span as a back end receives it. Ids are hexadecimal; an empty id is absent. */
+export interface ReceivedSpan {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentId: string
+  readonly traceState: string
+  readonly name: string
+  /** 1 internal, 2 server, 3 client. */
+  readonly kind: number
+  /** Nanoseconds since 1970. */
+  readonly start: bigint
+  readonly end: bigint
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[]
+  /** 0 unset, 1 ok, 2 error. */
+  readonly status: number
+  readonly scope: string
+  readonly resource: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Decodes an ExportTraceServiceRequest of OTLP 1 by the numbers in OpenTelemetry's .proto files. It shares no code with the
+ * exporter.
+ */
+export function decodeTraces(bytes: Uint8Array): ReceivedSpan[] {
+  return messages(bytes, 1).flatMap(resourceSpans => {
+    const resource = messages(resourceSpans, 1).map(message => attributes(messages(message, 1)))[0] ?? {}
+    return messages(resourceSpans, 2).flatMap(scopeSpans => {
+      const scope = messages(scopeSpans, 1).map(message => text(message, 1))[0] ?? ''
+      return messages(scopeSpans, 2).map(span => ({ ...decodeSpan(span), scope, resource }))
+    })
+  })
+}
+
+function decodeSpan(span: Uint8Array): Omit<ReceivedSpan, 'scope' | 'resource'> {
+  return {
+    traceId: hex(span, 1),
+    spanId: hex(span, 2),
+    traceState: text(span, 3),
+    parentId: hex(span, 4),
+    name: text(span, 5),
+    kind: Number(number(span, 6)),
+    start: number(span, 7),
+    end: number(span, 8),
+    attributes: attributes(messages(span, 9)),
+    events: messages(span, 11).map(event => ({ name: text(event, 2), attributes: attributes(messages(event, 3)) })),
+    status: Number(messages(span, 15).map(status => number(status, 3))[0] ?? 0),
+  }
+}
+
+function attributes(pairs: readonly Uint8Array[]): Record<string, unknown> {
+  return Object.fromEntries(pairs.map(pair => [text(pair, 1), messages(pair, 2).map(anyValue)[0]]))
+}
+
+function anyValue(value: Uint8Array): unknown {
+  const field = fields(value)[0]
+  if (field?.number === 1) return Buffer.from(asBytes(field)).toString()
+  if (field?.number === 2) return field.value === 1n
+  if (field?.number === 3) return Number(BigInt.asIntN(64, field.value as bigint))
+  if (field?.number === 4) return new DataView(toBytes(field.value as bigint).buffer).getFloat64(0, true)
+  if (field?.number === 5) return messages(asBytes(field), 1).map(anyValue)
+  throw new Error(`An attribute has a value of the kind ${field?.number}.`)
+}
+
+function toBytes(value: bigint): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, value, true)
+  return bytes
+}
+
+interface Field {
+  readonly number: number
+  readonly value: bigint | Uint8Array
+}
+
+function messages(bytes: Uint8Array, wanted: number): Uint8Array[] {
+  return fields(bytes)
+    .filter(({ number }) => number === wanted)
+    .map(asBytes)
+}
+
+function asBytes({ value }: Field): Uint8Array {
+  assert(value instanceof Uint8Array)
+  return value
+}
+
+function text(bytes: Uint8Array, wanted: number): string {
+  return Buffer.from(messages(bytes, wanted).at(-1) ?? []).toString()
+}
+
+function hex(bytes: Uint8Array, wanted: number): string {
+  return Buffer.from(messages(bytes, wanted).at(-1) ?? []).toString('hex')
+}
+
+function number(bytes: Uint8Array, wanted: number): bigint {
+  const value = fields(bytes).findLast(({ number }) => number === wanted)?.value ?? 0n
+  assert(typeof value === 'bigint')
+  return value
+}
+
+/** Reads the wire format: varint (0), 64 bits (1), bytes (2), 32 bits (5). */
+function fields(bytes: Uint8Array): Field[] {
+  const found: Field[] = []
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let at = 0
+  const varint = (): bigint => {
+    let value = 0n
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = bytes[at++]
+      assert(byte !== undefined && shift < 70n, 'a varint ends within ten bytes')
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return value
+    }
+  }
+  while (at < bytes.length) {
+    const key = Number(varint())
+    const number = key >>> 3
+    const type = key & 7
+    if (type === 0) found.push({ number, value: varint() })
+    else if (type === 1) {
+      found.push({ number, value: view.getBigUint64(at, true) })
+      at += 8
+    } else if (type === 2) {
+      const length = Number(varint())
+      assert(at + length <= bytes.length, 'a field ends within its message')
+      found.push({ number, value: bytes.subarray(at, at + length) })
+      at += length
+    } else {
+      assert(type === 5, `${type} is a wire type`)
+      found.push({ number, value: BigInt(view.getUint32(at, true)) })
+      at += 4
+    }
+  }
+  return found
+}
+
+/** Reads the JSON form of the same message: ids are hexadecimal, and numbers of 64 bits are texts. */
+export function readTraces(json: JsonRequest): ReceivedSpan[] {
+  return json.resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ scope, spans }) =>
+      spans.map(span => ({
+        traceId: span.traceId,
+        spanId: span.spanId,
+        parentId: span.parentSpanId ?? '',
+        traceState: span.traceState ?? '',
+        name: span.name,
+        kind: span.kind,
+        start: BigInt(span.startTimeUnixNano),
+        end: BigInt(span.endTimeUnixNano),
+        attributes: readAttributes(span.attributes),
+        events: (span.events ?? []).map(({ attributes, name }) => ({ name, attributes: readAttributes(attributes) })),
+        status: span.status?.code ?? 0,
+        scope: scope.name,
+        resource: readAttributes(resource.attributes),
+      })),
+    ),
+  )
+}
+
+interface JsonAttribute {
+  readonly key: string
+  readonly value: Readonly<Record<string, unknown>>
+}
+
+interface JsonRequest {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly JsonAttribute[] }
+    readonly scopeSpans: readonly {
+      readonly scope: { readonly name: string }
+      readonly spans: readonly {
+        readonly traceId: string
+        readonly spanId: string
+        readonly parentSpanId?: string
+        readonly traceState?: string
+        readonly name: string
+        readonly kind: number
+        readonly startTimeUnixNano: string
+        readonly endTimeUnixNano: string
+        readonly attributes: readonly JsonAttribute[]
+        readonly events?: readonly { readonly name: string; readonly attributes: readonly JsonAttribute[] }[]
+        readonly status?: { readonly code?: number }
+      }[]
+    }[]
+  }[]
+}
+
+function readAttributes(attributes: readonly JsonAttribute[]): Record<string, unknown> {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [key, 'intValue' in value ? Number(value.intValue) : Object.values(value)[0]]),
+  )
+}
