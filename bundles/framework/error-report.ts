@@ -2,6 +2,7 @@ import { errorChain, flattenError } from '../../lib/errors/flat-error.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
 import type { Request } from '../../lib/http/request.ts'
 import { statusText } from '../../lib/http/response.ts'
+import { MaskingCopier, propertyBounds } from '../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import { locateFrame } from '../../lib/stack/locate-frame.ts'
 import type { StackFrame } from '../../lib/stack/stack-frames.ts'
@@ -31,6 +32,8 @@ export interface ReportedException {
   /** Empty if the error has no code, or if the code is its name. */
   readonly code: string
   readonly message: string
+  /** Further properties of the error; absent without any. */
+  readonly properties?: Readonly<Record<string, unknown>>
   readonly frames: readonly ReportedFrame[]
 }
 
@@ -82,10 +85,12 @@ class Report implements ErrorReport {
 
 function createDetails(error: unknown, { request, redactor, directory }: ErrorReportOptions): ErrorDetails {
   const flat = flattenError(error)
-  const exceptions = errorChain(flat).map(({ name, code, message, frames }) => ({
+  const copier = new MaskingCopier(redactor, propertyBounds)
+  const exceptions = errorChain(flat).map(({ name, code, message, properties, frames }) => ({
     name: redactor.text(name),
     code: code === undefined || code === name ? '' : redactor.text(String(code)),
     message: redactor.text(message),
+    ...(properties && { properties: copier.record(properties) }),
     frames: frames.map(frame => reportFrame(frame, directory)),
   }))
   return {

@@ -32,10 +32,15 @@ export function toErrorText({ status, statusText, publicMessage, details }: Erro
   return `${parts.join('\n\n')}\n`
 }
 
-function describe({ name, message, frames }: ReportedException, index: number): string {
+function describe({ name, message, properties = {}, frames }: ReportedException, index: number): string {
   const heading = index === 0 ? `## ${name}` : `## Caused by ${name}`
   const calls = frames.map(({ call, location }) => `- ${call} (${location})`).join('\n')
-  return [heading, message, calls].filter(part => part !== '').join('\n\n')
+  const facts = Object.entries(properties).map(([name, value]) => `- ${name}: ${toLine(value)}`)
+  return [heading, message, facts.join('\n'), calls].filter(part => part !== '').join('\n\n')
+}
+
+function toLine(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Renders an error as problem details (RFC 9457). */

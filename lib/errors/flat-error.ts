@@ -1,3 +1,5 @@
+import { maskInputs } from '../redact/secret-issues.ts'
+import { isSecretName } from '../redact/secret-names.ts'
 import { readProperty } from '../stack/read-property.ts'
 import { parseStack, type StackFrame } from '../stack/stack-frames.ts'
 
@@ -15,14 +17,21 @@ export interface FlatError {
   readonly errors?: readonly FlatError[]
   /** A sentence about causes that were left out. */
   readonly note?: string
+  /**
+   * Its own enumerable properties that no other field has, and the `issues` of a validator. Their values are live and may be
+   * secret: a MaskingCopier copies them. A getter is not called.
+   */
+  readonly properties?: Readonly<Record<string, unknown>>
 }
 
 const depthLimit = 10
 const countLimit = 50
+const propertyLimit = 50
 
 /**
  * Copies an error and its causes into plain data, at most ten deep and fifty in all. A value that is no error becomes one
- * named `Thrown value`; of an object only the names of its properties are copied. Without `hasFrames` no stack is read,
+ * named `Thrown value`; of an object only the names of its properties are copied. In the message of a validator's error,
+ * inputs for secret names are masked. Without `hasFrames` no stack is read,
  * which is slow. Never throws.
  */
 export function flattenError(error: unknown, { hasFrames = true }: { readonly hasFrames?: boolean } = {}): FlatError {
@@ -49,6 +58,7 @@ function flatten(error: unknown, outer: readonly unknown[], budget: Budget): Fla
   if (!isError(error)) return { name: nameOfError(error), message: messageOf(error), frames: [] }
   const code = readProperty(error, 'code')
   const status = readProperty(error, 'status')
+  const properties = propertiesOf(error)
   return {
     name: nameOf(error),
     message: messageOf(error),
@@ -56,7 +66,53 @@ function flatten(error: unknown, outer: readonly unknown[], budget: Budget): Fla
     ...(Number.isInteger(status) && { status: Number(status) }),
     frames: budget.hasFrames ? parseStack(error) : [],
     ...flattenInner(error, [...outer, error], budget),
+    ...(properties && { properties }),
   }
+}
+
+/** Zod hides the property `issues` from enumeration. */
+const hidden: readonly string[] = ['issues']
+
+function propertiesOf(error: object): Record<string, unknown> | undefined {
+  let found: Record<string, unknown> | undefined
+  try {
+    for (const name of [...Object.keys(error).slice(0, propertyLimit), ...hidden]) {
+      const property = Object.getOwnPropertyDescriptor(error, name)
+      if (property === undefined || isFlat(name, property.value) || isNothing(property)) continue
+      // Without a prototype, an assignment to `__proto__` is one of an ordinary property.
+      found ??= Object.create(null) as Record<string, unknown>
+      found[name] = property.get === undefined ? property.value : '[getter]'
+    }
+  } catch {
+    // A proxy may refuse.
+  }
+  return found
+}
+
+/** Whether another field of the flat error has the value. */
+function isFlat(name: string, value: unknown): boolean {
+  switch (name) {
+    case 'name':
+    case 'message':
+    case 'stack':
+    case 'cause':
+      return true
+    case 'code':
+      return typeof value === 'string' || typeof value === 'number'
+    case 'status':
+      return Number.isInteger(value)
+    case 'errors':
+      return Array.isArray(value)
+    default:
+      return false
+  }
+}
+
+/** Whether a property says nothing: a missing value, a method, or an object without properties. */
+function isNothing({ get, value }: PropertyDescriptor): boolean {
+  if (get !== undefined) return false
+  if (value === undefined || value === null || typeof value === 'function') return true
+  return Object.getPrototypeOf(value) === Object.prototype && Object.keys(value).length === 0
 }
 
 function flattenInner(
@@ -94,7 +150,10 @@ function nameOf(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  return isError(error) ? (text(readProperty(error, 'message')) ?? '') : describe(error)
+  if (!isError(error)) return describe(error)
+  const message = text(readProperty(error, 'message')) ?? ''
+  const issues = [...items(readProperty(error, 'issues')), ...items(readProperty(error, 'details'))]
+  return issues.length === 0 ? message : maskInputs(message, issues, isSecretName)
 }
 
 function text(value: unknown): string | undefined {

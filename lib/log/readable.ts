@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { cut } from '../redact/masking-copier.ts'
 import { escapeControls } from '../text/escape-controls.ts'
 import type { LogLevel, LogRecord } from './logger.ts'
 import { isLogError, type LogError, placeholdersOf } from './record.ts'
@@ -46,11 +47,18 @@ function toLocalTime(time: string): string {
 function linesOf(error: LogError, relation: string): string[] {
   const code = error.code === undefined || error.code === error.name ? '' : ` [${error.code}]`
   const head = `  ${relation}${error.name}${code}: ${error.message}`
+  const properties = Object.entries(error.properties ?? {}).map(([name, value]) => `    ${name}: ${toLine(value)}`)
   const frames = error.stack === '' ? [] : error.stack.split('\n').map(frame => `    ${frame}`)
   const note = error.note === undefined ? [] : [`    ${error.note}`]
   return [
-    ...[head, ...frames, ...note].map(escapeControls),
+    ...[head, ...properties, ...frames, ...note].map(escapeControls),
     ...(error.cause ? linesOf(error.cause, 'caused by ') : []),
     ...(error.errors ?? []).flatMap(inner => linesOf(inner, 'gathers ')),
   ]
+}
+
+const lineLimit = 500
+
+function toLine(value: unknown): string {
+  return cut(typeof value === 'string' ? value : String(JSON.stringify(value)), lineLimit)
 }

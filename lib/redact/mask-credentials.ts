@@ -47,13 +47,13 @@ const tokens = new RegExp(
 const begins =
   /gh[opsur]_|github_pat_|gl[a-z]{2,5}-|[sr]k_(?:live|test)_|whsec_|sk-|gsk_|xox[a-z]-|xapp-|A(?:KIA|SIA|GPA|IDA|ROA|Iza|TATT3|GE-SEC)|ya29\.|GOCSPX|npm_|pypi-|SG\.|key-|hf_|do[opr]_v1|dckr_|hv[bs]\.|shp[acs]|sq0|sntry|lin_api|tskey|bot\d|\d{8}:[\w-]|eyJ|hooks\.slack|webhooks\//
 
-/** Whether a text may contain a credential with a known form. */
+/** Whether a text may contain a credential with a known form, or the values of a row without their names. */
 export function mayHaveCredential(text: string): boolean {
   return begins.test(text) || unnamed.test(text)
 }
 
 const unnamed =
-  /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
+  /@|%40|-----BEGIN| --?[alpu]|identified by|[?&]code=|row contains \(|\$\d{1,5} = '|(?:bearer|basic|digest|ntlm|negotiate|kerberos|token|apikey)[ +\t]/i
 
 /** Masks credentials with a known form: PEM blocks, JWTs, tokens of known providers, web hooks. */
 export function maskTokens(text: string): string {

@@ -1,6 +1,7 @@
 import { findQuoteEnd, quoteAt } from './find-end.ts'
 import { maskOptions, maskSchemes, maskTokens, maskUserinfo, mayHaveCredential } from './mask-credentials.ts'
 import { maskPairs } from './mask-pairs.ts'
+import { maskRows } from './mask-rows.ts'
 import { isSecretCode, isSecretName, mask, mayHaveSecretName, type NameTest } from './secret-names.ts'
 
 const depthLimit = 3
@@ -9,7 +10,7 @@ const passLimit = 8
 /**
  * Masks the secrets that the form of a text shows. One pass takes these steps:
  *
- * 1. tokens of known providers, JWTs and PEM blocks;
+ * 1. tokens of known providers, JWTs and PEM blocks; values of rows in messages of databases;
  * 2. the `code` of OAuth;
  * 3. only where a part of a secret name occurs: elements of XML, encoded values of queries, columns of SQL, and values
  *    behind a separator (queries, forms, headers, JSON, `util.inspect`, YAML, assignments);
@@ -35,7 +36,7 @@ export function mayHaveSecret(text: string): boolean {
 function maskOnce(text: string, isSecret: NameTest, depth: number): string {
   const hasName = mayHaveSecretName(text)
   if (!hasName && !mayHaveCredential(text)) return text
-  let masked = maskTokens(text)
+  let masked = maskRows(maskTokens(text), isSecret)
   masked = maskCodes(masked)
   if (hasName) {
     if (masked.includes('<')) masked = maskElements(masked, isSecret)

@@ -1,6 +1,7 @@
 import { types } from 'node:util'
 import { describeError } from '../errors/flat-error.ts'
 import { readProperty } from '../stack/read-property.ts'
+import { maskIssue } from './secret-issues.ts'
 import { mask, type NameTest, secretUnder } from './secret-names.ts'
 
 /** The limits of a copy. `…` replaces everything beyond them. */
@@ -14,6 +15,9 @@ export interface CopyBounds {
   /** Characters of all texts and names together; no limit by default. */
   readonly total?: number
 }
+
+/** The limits of the properties of an error and its causes, all together. */
+export const propertyBounds: CopyBounds = { depth: 5, entries: 200, text: 2000, total: 16_384 }
 
 /** Masks texts and recognises secret names; a Redactor does. */
 export interface TextMasker {
@@ -94,8 +98,9 @@ export class MaskingCopier {
     return masked
   }
 
-  #record(value: object, depth: number): Record<string, unknown> {
+  #record(given: object, depth: number): Record<string, unknown> {
     const copies: Record<string, unknown> = {}
+    const value = maskIssue(given, this.#masker.isSecret)
     const named = secretUnder(value, this.#masker.isSecret)
     for (const name of Object.keys(value)) {
       const property = Object.getOwnPropertyDescriptor(value, name)

@@ -148,7 +148,7 @@ export const exceptionSection: Section = {
 }
 
 function writeException(exception: StoredException, sources: Sources, limit: number): string[] {
-  const { code, frames, message, name, note, relation, status } = exception
+  const { code, frames, message, name, note, properties, relation, status } = exception
   const facts = [
     ...(code === '' ? [] : [`code ${toSpan(code)}`]),
     ...(status === 0 ? [] : [`status ${status}`]),
@@ -165,6 +165,9 @@ function writeException(exception: StoredException, sources: Sources, limit: num
     `### ${relation === '' ? '' : `${relation}: `}${toSpan(name)}`,
     ...(facts.length === 0 ? [] : [facts.join(', ')]),
     ...(message === '' ? [] : [toBlock(message)]),
+    ...(properties.length === 0
+      ? []
+      : [toList(properties, limit, ({ name, value }) => `${toSpan(name)}: ${toSpan(value)}`)]),
     ...(shown.length === 0
       ? []
       : [toList(shown, limit, frame => `${toSpan(frame.call)} at ${toSpan(toPlace(frame))}`)]),

@@ -7,6 +7,7 @@ import {
   flag,
   indexedList,
   isNumber,
+  type JsonObject,
   list,
   maybe,
   oneOf,
@@ -28,6 +29,8 @@ export interface RecordedException {
   readonly message: string
   readonly code?: string | number | undefined
   readonly status?: number | undefined
+  /** Further properties, such as `detail` of an error of PostgreSQL, or the `issues` of a validator. */
+  readonly properties?: JsonObject | undefined
   /** The innermost call first, at most 30. */
   readonly frames: readonly RecordedFrame[]
   /** How many of its outermost frames are left out because they are the same as those of the exception above it. */
@@ -113,6 +116,7 @@ const exception: Schema<RecordedException> = v.object({
   message: text,
   code: maybe(v.union([v.string(), v.number()])),
   status: maybe(check.number),
+  properties: maybe(check.object),
   frames: list(frame),
   common: maybe(check.amount),
   omitted: maybe(check.amount),

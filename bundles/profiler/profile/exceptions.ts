@@ -1,4 +1,5 @@
 import type { RecordedException, RecordedFrame } from './code-data.ts'
+import { formatValue, type Row } from './format-value.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { Excerpt } from './schema.ts'
@@ -11,6 +12,8 @@ export interface StoredException extends Pick<RecordedException, 'name' | 'messa
   readonly code: string
   /** 0 where there is none. */
   readonly status: number
+  /** Its further properties, in their order. */
+  readonly properties: readonly Row[]
   /** How many outer frames are those of the exception above. */
   readonly common: number
   /** How many frames were not recorded. */
@@ -39,6 +42,7 @@ function readChain(
     name,
     note = '',
     omitted = 0,
+    properties = {},
     status = 0,
   }: RecordedException,
   relation: string,
@@ -50,6 +54,7 @@ function readChain(
     // Errors of a catalogue are named by their code.
     code: code === name ? '' : String(code),
     status,
+    properties: Object.entries(properties).map(([name, value]) => ({ name, value: formatValue(value) })),
     frames,
     common,
     omitted,

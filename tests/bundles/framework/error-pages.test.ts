@@ -98,6 +98,23 @@ t.test('errors that gather others show them all', async t => {
   t.match(text, 'second to that')
 })
 
+t.test('the properties of an error are in problem details and in text, masked', async t => {
+  const { app, client } = await boot(t)
+  const properties = { detail: 'Key (token)=(x) already exists.', issues: [{ path: ['a'], message: 'b' }] }
+  app.routes.add({
+    name: 'taken',
+    path: '/taken',
+    controller: () => {
+      throw Object.assign(new Error('taken'), properties)
+    },
+  })
+  const problem = await client.get('/taken', { headers: { accept: 'application/json' } })
+  const masked = { ...properties, detail: 'Key (token)=(******) already exists.' }
+  t.hasStrict(problem.json(), { exceptions: [{ properties: masked }] })
+  const { text } = await client.get('/taken', { headers: { accept: 'text/plain' } })
+  t.match(text, `taken\n\n- detail: ${masked.detail}\n- issues: [{"path":["a"],"message":"b"}]\n\n- `)
+})
+
 t.test('a client that prefers JSON gets problem details', async t => {
   const { client } = await boot(t)
   for (const accept of ['application/json', 'application/problem+json', 'text/html;q=0.1, application/json']) {

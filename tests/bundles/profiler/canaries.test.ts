@@ -103,6 +103,9 @@ const leaky: Bundle = {
     const routes: [path: string, handle: (request: Request) => unknown][] = [
       ['/leaky', request => leak(app, request)],
       ['/leaky/thrown', () => refuse(new Error(messageOf('thrown'), { cause: new TypeError(messageOf('cause')) }))],
+      ['/leaky/taken', () => refuse(createPgError())],
+      ['/leaky/invalid', () => refuse(createValibotError())],
+      ['/leaky/gathered', () => refuse(createAggregate())],
       ['/leaky/refused', () => refuse(new HttpError(403, messageOf('refused')))],
       ['/leaky/inspected', () => refuse(new Error(inspect(config)))],
       ['/leaky/compared', () => deepStrictEqual(config, { ...config, user: 'bob' })],
@@ -150,7 +153,8 @@ async function leak({ logger }: Application, request: Request): Promise<Response
     url: `https://me:${canary}-logged@host/`,
     password: `${canary}-context`,
     headers,
-    exception: new Error(messageOf('logged')),
+    exception: new Error(messageOf('logged'), { cause: createAggregate() }),
+    other: createValibotError(),
   })
   const response = Response.html(`<body>${canary}-page</body>`, {
     status: 201,
@@ -196,6 +200,33 @@ function messageOf(place: string): string {
   return `In ${place}: ${[...Object.values(known), ...forms].join(' ')}`
 }
 
+/** The properties are those of the package pg. */
+function createPgError(): Error {
+  return Object.assign(new Error('duplicate key value violates unique constraint'), {
+    code: '23505',
+    detail: `Key (email)=(${canary}-email@host.test) already exists.`,
+    where: `unnamed portal with parameters: $1 = '${canary}-parameter'`,
+    row: `Failing row contains (1, ${canary}-row).`,
+    password: `${canary}-property`,
+    config: { headers: { authorization: `${canary}-nested-property` } },
+  })
+}
+
+/** An error as valibot makes it. */
+function createValibotError(): Error {
+  const received = `"${canary}-input"`
+  const message = `Invalid length: Expected >=8 but received ${received}`
+  const input = `${canary}-input`
+  const path = [{ type: 'object', origin: 'value', input: { password: input }, key: 'password', value: input }]
+  const issue = { kind: 'validation', type: 'min_length', input, expected: '>=8', received, message, path }
+  return Object.assign(new Error(message), { name: 'ValiError', issues: [issue] })
+}
+
+function createAggregate(): Error {
+  const child = Object.assign(new Error(messageOf('child'), { cause: createPgError() }), { apiKey: `${canary}-child` })
+  return new AggregateError([child, createValibotError(), createPgError()], messageOf('gathered'))
+}
+
 function refuse(error: Error): never {
   throw error
 }
@@ -209,6 +240,9 @@ t.test('no profile contains a planted secret', async t => {
   for (const path of [
     '/leaky',
     '/leaky/thrown',
+    '/leaky/taken',
+    '/leaky/invalid',
+    '/leaky/gathered',
     '/leaky/refused',
     '/leaky/forwarded',
     '/leaky/stateless',

@@ -30,6 +30,47 @@ t.test('a chain has the error, the errors that it gathers, and its causes', asyn
   )
 })
 
+t.test('an error has its own enumerable properties, except for those that other fields have', async t => {
+  const methods = { toJSON: () => 'x', headers: {}, none: undefined, missing: null }
+  const error = Object.assign(new Error('x', { cause: 'y' }), methods, {
+    name: 'E',
+    code: 'C',
+    status: 404,
+    detail: 'd',
+  })
+  t.same(flattenError(error).properties, { detail: 'd' })
+  t.same(flattenError(Object.assign(new Error('x'), { code: { a: 1 }, status: 'no', errors: { b: 2 } })).properties, {
+    code: { a: 1 },
+    status: 'no',
+    errors: { b: 2 },
+  })
+  t.notOk('properties' in flattenError(new Error('x')))
+  const many = Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 99 }, (_, at) => [`p${at}`, at])))
+  t.equal(Object.keys(flattenError(many).properties ?? {}).length, 50)
+})
+
+t.test('the hidden issues of a validator are properties, and a getter is not called', async t => {
+  const error = new Error('x')
+  Object.defineProperty(error, 'issues', { value: [1], enumerable: false })
+  Object.defineProperty(error, 'lazy', { get: () => t.fail('called'), enumerable: true })
+  Object.defineProperty(error, '__proto__', { value: 'own', enumerable: true })
+  const { properties } = flattenError(error)
+  t.strictSame(Object.entries(properties ?? {}), [
+    ['lazy', '[getter]'],
+    ['__proto__', 'own'],
+    ['issues', [1]],
+  ])
+})
+
+t.test('secret inputs are masked in the message of a validator', async t => {
+  const issue = { kind: 'schema', message: 'x', path: [{ key: 'user' }, { key: 'password' }], input: 'hunter2' }
+  const error = (properties: object) => Object.assign(new Error('Expected number but received "hunter2"'), properties)
+  for (const issues of [{ issues: [issue] }, { details: [issue, null, 'text'] }]) {
+    t.equal(flattenError(error(issues)).message, 'Expected number but received "******"')
+  }
+  t.equal(flattenError(error({ issues: [] })).message, 'Expected number but received "hunter2"')
+})
+
 t.test('a circle of causes is cut with a note', async t => {
   const error = new Error('outer')
   error.cause = new Error('inner', { cause: error })
@@ -85,6 +126,7 @@ t.test('hostile errors do no harm', async t => {
   t.same(flattenError(getters), { name: 'Error', message: '', frames: [] })
 
   const traps = { get: refuse, getPrototypeOf: refuse, ownKeys: refuse }
+  t.notOk(flattenError(new Proxy(new Error('x'), { ownKeys: refuse })).properties)
   t.same(flattenError(new Proxy({}, traps)), { name: 'Thrown value', message: 'an object', frames: [] })
   const errors = new Proxy([], { get: refuse })
   t.notOk(flattenError(Object.assign(new Error('x'), { errors })).errors)

@@ -56,6 +56,22 @@ t.test('JSON lines', async t => {
     t.equal(context.exception.frames, undefined)
   })
 
+  t.test('an error is written with its properties, masked and within bounds', async t => {
+    const { logger, lines } = createTestLogger({ format: 'json' })
+    const deep: Record<string, unknown> = { detail: 'Key (email)=(x@y.z) already exists.', list: Array(500).fill(1) }
+    deep.self = deep
+    const parent = new Error('parent')
+    const cause = Object.assign(new Error('inner'), { column: 'name', big: 1n, parent })
+    logger.error('Failed.', { exception: Object.assign(new Error('outer', { cause }), { password: 'x', ...deep }) })
+    const { exception } = parse(lines()[0]).context
+    t.equal(exception.properties.password, '******')
+    t.equal(exception.properties.detail, 'Key (email)=(******) already exists.')
+    t.ok(exception.properties.list.length < 250)
+    t.strictSame(exception.cause.properties, { '…': '…' })
+    logger.error('Failed.', { exception: cause })
+    t.strictSame(parse(lines()[1]).context.exception.properties, { column: 'name', big: '1', parent: 'Error: parent' })
+  })
+
   t.test('no text forges a line or controls a terminal, and none is lost', async t => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), hostile(), (text, controls) => {
@@ -95,6 +111,19 @@ t.test('readable lines', async t => {
       '  AggregateError: ',
       '  gathers Error: one',
     ])
+  })
+
+  t.test('the properties of an error are lines between its message and its stack', async t => {
+    const { logger, lines } = createTestLogger({ format: 'readable' })
+    const exception = Object.assign(new Error('x'), {
+      detail: 'a\nb',
+      issues: [{ path: ['a'] }],
+      long: 'x'.repeat(600),
+    })
+    logger.error('Failed.', { exception })
+    t.strictSame(lines().slice(1, 4), ['  Error: x', '    detail: a\\nb', '    issues: [{"path":["a"]}]'])
+    t.equal(lines()[4], `    long: ${'x'.repeat(499)}…`)
+    t.match(lines()[5], /^ {4}at /)
   })
 
   t.test('a code that is the name of the error is not repeated', async t => {

@@ -432,6 +432,31 @@ t.test('tokens of known providers are masked, whatever they are called', async t
   }
 })
 
+t.test('values of rows in messages of databases have no secrets', async t => {
+  const cases: [text: string, masked: string][] = [
+    ['Key (email)=(x@y.z) already exists.', 'Key (email)=(******) already exists.'],
+    [
+      'Key (id, api_key)=(1, a)b) is not present in table "t".',
+      'Key (id, api_key)=(******) is not present in table "t".',
+    ],
+    ['Key (lower(password::text))=(hunter2) conflicts with', 'Key (lower(password::text))=(******) conflicts with'],
+    ['a Key (token)=(hunter2', 'a Key (token)=(******'],
+    ['Key (token)=() already exists.', 'Key (token)=() already exists.'],
+    ['Key (id)=(7) already exists, Key (pin)=(7) is', 'Key (id)=(7) already exists, Key (pin)=(******) is'],
+    ['Failing row contains (1, ada, hunter2, (x)).', 'Failing row contains (******).'],
+    ["portal with parameters: $1 = 'hunter2', $2 = 'it''s'", "portal with parameters: $1 = '******', $2 = '******'"],
+    ["Duplicate entry 'x@y.z' for key 'users.email_unique'", "Duplicate entry '******' for key 'users.email_unique'"],
+    ["Duplicate entry '7' for key 'users.PRIMARY' of email", "Duplicate entry '7' for key 'users.PRIMARY' of email"],
+    ['Key (email', 'Key (email'],
+    ['Key ()=(email) is', 'Key ()=(email) is'],
+    ['Key (token)=(Key (id)=(7) is', 'Key (token)=(******) is'],
+  ]
+  for (const [text, masked] of cases) {
+    t.equal(maskText(text), masked)
+    t.equal(maskText(masked), masked)
+  }
+})
+
 t.test('objects that util.inspect and assert have written have no secrets', async t => {
   const config = {
     user: 'ada',

@@ -32,6 +32,57 @@ t.test('a value is masked by the name beside it', async t => {
   )
 })
 
+t.test('what an issue of a validator says about a secret is masked', async t => {
+  const copier = () => createCopier({ depth: 6, text: 200 })
+  const masked = '******'
+  const valibot = {
+    kind: 'validation',
+    type: 'min_length',
+    input: 'hunter2',
+    expected: '>=8',
+    received: '7',
+    message: 'Invalid length: Expected >=8 but received "hunter2"',
+    path: [{ type: 'object', input: { password: 'hunter2' }, key: 'password', value: 'hunter2' }, { key: 0 }],
+  }
+  t.strictSame(copier().value('', valibot), {
+    ...valibot,
+    input: masked,
+    received: masked,
+    message: 'Invalid length: Expected >=8 but received "******"',
+    path: ['password', 0],
+  })
+  const ajv = { instancePath: '/user/password', keyword: 'format', message: 'must match', data: { deep: 'hunter2' } }
+  t.strictSame(copier().value('', ajv), { ...ajv, data: masked })
+  const mongoose = { path: 'user.password', kind: 'minlength', value: 4711, message: '4711 of hunter2 is short' }
+  t.strictSame(copier().value('', mongoose), { ...mongoose, value: masked, message: '****** of hunter2 is short' })
+  const empty = {
+    path: ['password'],
+    message: 'x',
+    input: '',
+    value: undefined,
+    list: ['', { a: { b: { c: { d: 1 } } } }],
+  }
+  t.strictSame(copier().value('', empty), { ...empty, list: masked })
+})
+
+t.test('an issue without a secret path, and a path that is none of an issue, stay as they are', async t => {
+  for (const value of [
+    { path: ['name'], message: 'x', input: 'Ada' },
+    { path: [null, 7], message: 'x', input: 'Ada' },
+    { path: '/reset/password', message: 'x', status: 200 },
+    { path: ['password'], status: 200 },
+    { instancePath: '', message: 'x', data: 'Ada' },
+  ]) {
+    t.strictSame(createCopier().value('', value), value)
+  }
+})
+
+t.test('many inputs of issues are bounded', async t => {
+  const list = Array.from({ length: 300 }, (_, at) => `input ${at + 1000}`)
+  const issue = { path: ['password'], message: 'input 1007 and input 1299', list }
+  t.match(createCopier().value('', issue), { message: '****** and input 1299' })
+})
+
 t.test('pairs keep their order and repeated names', async t => {
   const pairs: [string, unknown][] = [
     ['a', '1'],

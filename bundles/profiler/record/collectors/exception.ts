@@ -1,5 +1,5 @@
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
-import { cut } from '../../../../lib/redact/masking-copier.ts'
+import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { type FrameLocation, locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
@@ -49,13 +49,14 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       const isAnswered = flat.status === response?.status || outcome === 'unfinished'
       const isClientError = Number(flat.status) < 500 && isAnswered
       this.#addExcerpts(flat, isClientError, excerpts)
-      return this.#record(flat, [])
+      return this.#record(flat, [], new MaskingCopier(this.#redactor, propertyBounds))
     })
     return { exceptions, excerpts }
   }
 
-  #record(error: FlatError, above: readonly StackFrame[]): RecordedException {
-    const { cause, code, errors, frames, note, status } = error
+  /** `copier` copies the properties of the whole chain. */
+  #record(error: FlatError, above: readonly StackFrame[], copier: MaskingCopier): RecordedException {
+    const { cause, code, errors, frames, note, properties, status } = error
     const common = countCommon(frames, above)
     const own = frames.length - common
     return {
@@ -63,12 +64,13 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
       message: this.#text(error.message, messageLimit),
       ...(code !== undefined && { code: typeof code === 'string' ? this.#text(code, textLimit) : code }),
       ...(status !== undefined && { status }),
+      ...(properties && { properties: copier.record(properties) }),
       frames: this.#recorded(frames).slice(0, own),
       ...(common > 0 && { common }),
       ...(own > frameLimit && { omitted: own - frameLimit }),
       ...(note !== undefined && { note }),
-      ...(errors && { errors: errors.map(inner => this.#record(inner, frames)) }),
-      ...(cause && { cause: this.#record(cause, frames) }),
+      ...(errors && { errors: errors.map(inner => this.#record(inner, frames, copier)) }),
+      ...(cause && { cause: this.#record(cause, frames, copier) }),
     }
   }
 

@@ -90,12 +90,13 @@ function writeMarkdown(report: DebugReport): string {
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function describeException({ groups, message, name, relation, rest }: ExceptionView): string[] {
+function describeException({ groups, message, name, properties, relation, rest }: ExceptionView): string[] {
   const calls = groups.map(({ frames, label }) => (label === '' ? frames.map(describeFrame).join('\n') : `- ${label}`))
   const left = rest === '' ? [] : [`- ${rest}`]
   return [
     `## ${relation === '' ? '' : `${relation} `}${name}`,
     message === '' ? '' : toBlock(message),
+    properties.map(({ name, value }) => `- ${toSpan(name)}: ${toSpan(value)}`).join('\n'),
     [...calls, ...left].join('\n'),
   ]
 }

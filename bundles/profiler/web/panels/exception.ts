@@ -1,6 +1,7 @@
 import { highlightSource, type TokenKind } from '../../../../lib/stack/highlight.ts'
 import type { RecordedFrame } from '../../profile/code-data.ts'
 import { readExceptions, readExcerpts, type StoredException, toPlace, toRest } from '../../profile/exceptions.ts'
+import { toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../editor-links.ts'
@@ -26,10 +27,11 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
 }
 
 /** Writes an exception as plain text, for a report or a search. */
-function toTrace({ name, message, relation, frames, ...left }: StoredException): string {
+function toTrace({ name, message, properties, relation, frames, ...left }: StoredException): string {
   const head = `${relation === '' ? '' : `${relation}: `}${name}${message === '' ? '' : `: ${message}`}`
   const calls = frames.map(frame => `    at ${frame.call} (${toPlace(frame)})`)
-  return [head, ...calls, ...toRest(left).map(rest => `    … ${rest}`)].join('\n')
+  const facts = properties.map(({ name, value }) => `    ${name}: ${value.replaceAll('\n', '\n    ')}`)
+  return [head, ...facts, ...calls, ...toRest(left).map(rest => `    … ${rest}`)].join('\n')
 }
 
 /** The content of the template `profiler/exceptions`. */
@@ -44,6 +46,7 @@ export interface ExceptionView extends Pick<StoredException, 'name' | 'message' 
   readonly id: string
   readonly relation: string
   readonly isOpen: boolean
+  readonly properties: readonly ValueRow[]
   readonly groups: readonly FrameGroup[]
   /** The number of frames that were left out, as text. */
   readonly rest: string
@@ -89,7 +92,7 @@ export function viewExceptions(profile: Profile, editor: EditorLinks): Exception
 }
 
 function viewException(
-  { frames, common, omitted, relation, name, message, code, status, note }: StoredException,
+  { frames, common, omitted, relation, name, message, code, status, note, properties }: StoredException,
   index: number,
   excerpts: readonly Excerpt[],
   editor: EditorLinks,
@@ -114,6 +117,7 @@ function viewException(
     status,
     note,
     isOpen: false,
+    properties: properties.map(toValueRow),
     groups: groupFrames(views),
     rest: toRest({ common, omitted }).join('; '),
   }
