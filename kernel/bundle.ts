@@ -18,6 +18,7 @@ import type { DebugGate } from './debug-gate.ts'
 import type { HttpKernel } from './http-kernel.ts'
 import type { LastResort } from './last-resort.ts'
 import type { Collector, FindingRule } from './profiler-contract.ts'
+import type { Queries } from './queries.ts'
 import type { RequestContext } from './request-context.ts'
 
 declare module '../lib/signals.ts' {
@@ -73,6 +74,8 @@ export interface Foundation {
   readonly dispatcher: EventDispatcher
   readonly view: View
   readonly context: RequestContext
+  /** Reports the queries of databases and caches, which the profiler records. */
+  readonly queries: Queries
   /** Decides for each request whether its response may contain debug output. */
   readonly debugGate: DebugGate
   readonly logger: Logger

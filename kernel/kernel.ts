@@ -29,6 +29,7 @@ import {
 import { HttpKernel } from './http-kernel.ts'
 import { createDebugLastResort } from './last-resort.ts'
 import type { Collector } from './profiler-contract.ts'
+import { Queries } from './queries.ts'
 import { RequestContext } from './request-context.ts'
 import { describeValue } from './response-check.ts'
 
@@ -84,6 +85,7 @@ export class Kernel {
       dispatcher: createEventDispatcher(),
       view: createView(findTemplateFolders(directory, bundles), names),
       context: new RequestContext(),
+      queries: new Queries(),
       logger,
       redactor,
       signals: createSignals(error => logger.error('A signal handler failed.', { exception: error })),

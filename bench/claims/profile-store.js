@@ -215,6 +215,9 @@ function createProfile(number) {
     errors: 0,
     warnings: number % 5,
     calls: 0,
+    queries: 0,
+    queryTime: 0,
+    cacheCalls: 0,
     subRequests: 0,
   }
   const calls = Array.from({ length: 60 }, (_, id) => ({ id, name: 'kernel.request', listener: `listener ${id}` }))

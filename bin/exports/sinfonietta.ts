@@ -26,6 +26,14 @@ export {
   ViewEvent,
 } from '../../kernel/events.ts'
 export type { HttpKernel } from '../../kernel/http-kernel.ts'
+export type {
+  Queries,
+  QueryEnd,
+  QueryObserver,
+  QueryParameters,
+  QueryResult,
+  QueryStart,
+} from '../../kernel/queries.ts'
 // Without names: it declares the attributes of the kernel.
 export type * from '../../kernel/request-attributes.ts'
 export type { RequestContext } from '../../kernel/request-context.ts'

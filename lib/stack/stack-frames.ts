@@ -86,7 +86,8 @@ function parseLocation(location: string): Pick<StackFrame, 'file' | 'line' | 'co
   return file === undefined ? {} : { file: toPath(file), line: Number(line), column: Number(column) }
 }
 
-function toPath(file: string): string {
+/** The path of a file that a frame names: ES modules have URLs. */
+export function toPath(file: string): string {
   if (!file.startsWith('file:')) return file
   try {
     return fileURLToPath(file)

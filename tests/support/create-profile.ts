@@ -1,5 +1,6 @@
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import { type Profile, type ProfileSummary, schemaVersion } from '#bundles/profiler/profile/profile.ts'
+import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
 import type { SerializedProfile } from '#bundles/profiler/store/profile-storage.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
 
@@ -33,6 +34,9 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     errors: 0,
     warnings: 0,
     calls: 0,
+    queries: 0,
+    queryTime: 0,
+    cacheCalls: 0,
     subRequests: 0,
     ...changes,
   }
@@ -61,5 +65,23 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     query: new URLSearchParams(),
     findChildren: async () => [],
     ...more,
+  }
+}
+
+/** Makes a stored query of PostgreSQL that took a millisecond; `changes` are its other fields. */
+export function createQuery(changes: Partial<QueryData> = {}): QueryData {
+  const { start = 1 } = changes
+  return {
+    system: 'postgresql',
+    namespace: 'shop',
+    server: 'localhost:5432',
+    text: 'SELECT * FROM products WHERE id = ?',
+    parameters: [['id', 7]],
+    start,
+    end: start + 1,
+    rows: 1,
+    caller: { function: 'findProduct', file: 'bundles/shop/products.ts', line: 12, column: 5 },
+    source: 'channel',
+    ...changes,
   }
 }

@@ -40,7 +40,10 @@ export const richBundle: Bundle = {
   },
 }
 
-async function showMuch({ dispatcher, kernel, logger, view }: Application, request: Request): Promise<Response> {
+async function showMuch(
+  { dispatcher, kernel, logger, queries, view }: Application,
+  request: Request,
+): Promise<Response> {
   const { attributes, body, session, stopwatch } = request
   await Promise.allSettled([body.formData(), body.json()])
   attributes.set('team', { name: 'Ada', roles: ['one', 'two'] })
@@ -53,6 +56,20 @@ async function showMuch({ dispatcher, kernel, logger, view }: Application, reque
   await dispatcher.dispatch(new DemoEvent())
   await dispatcher.dispatch(new OrphanEvent())
   stopwatch.measure('a name that is rather long, with words', 'database', () => undefined)
+  const transaction = {}
+  const [system, namespace, server] = ['postgresql', 'shop', 'localhost:5432']
+  const query = {
+    system,
+    namespace,
+    server,
+    text: 'SELECT * FROM products WHERE id = $1',
+    parameters: [7],
+    transaction,
+  }
+  for (const rows of [1, 2]) queries.begin({ ...query, source: 'channel', batch: rows })?.({ rows })
+  const error = Object.assign(new Error('duplicate key'), { code: '23505' })
+  queries.begin({ ...query, source: 'span' })?.({ error })
+  await queries.measure('redis', 'GET cart', undefined, async () => 'x')
   const origin = `http://${request.headers.get('host')}`
   const urls = [`${origin}/text?${'long='.repeat(60)}`, `${origin}/boom`, 'http://127.0.0.1:6/refused']
   await Promise.allSettled(urls.map(async url => (await fetch(url, { headers: { 'x-profiler': 'off' } })).text()))

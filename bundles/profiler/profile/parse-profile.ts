@@ -21,6 +21,7 @@ import {
   type ProfileSummary,
   schemaVersion,
 } from './profile.ts'
+import { queriesSchema } from './query-data.ts'
 import { check, isCount, isToken, type JsonObject, parseJsonObject, type Schema } from './schema.ts'
 import { httpSchema, lateSchema, loggerSchema, templatesSchema } from './work-data.ts'
 
@@ -38,6 +39,7 @@ const collectorSchemas: Schemas<CollectorTypes> = {
   router: routerSchema,
   templates: templatesSchema,
   http: httpSchema,
+  queries: queriesSchema,
   memory: memorySchema,
   late: lateSchema,
   cpu: cpuSchema,
@@ -73,6 +75,10 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   errors: count,
   warnings: count,
   calls: count,
+  // Profiles of versions without queries are shown, too.
+  queries: v.optional(count, 0),
+  queryTime: v.optional(check.amount, 0),
+  cacheCalls: v.optional(count, 0),
   subRequests: count,
 })
 

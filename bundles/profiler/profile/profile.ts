@@ -9,6 +9,7 @@ import type {
   RouterProcessData,
 } from './exchange-data.ts'
 import type { ConfigProcessData, MemoryData, ServerProcessData } from './process-data.ts'
+import type { QueriesData } from './query-data.ts'
 import type { JsonObject } from './schema.ts'
 import type { HttpData, LateData, LoggerData, TemplatesData } from './work-data.ts'
 
@@ -58,6 +59,12 @@ export interface ProfileSummary {
   readonly warnings: number
   /** HTTP client calls. */
   readonly calls: number
+  /** Queries of databases. */
+  readonly queries: number
+  /** Milliseconds in which at least one query of a database ran. */
+  readonly queryTime: number
+  /** Queries of caches. */
+  readonly cacheCalls: number
   readonly subRequests: number
 }
 
@@ -74,6 +81,7 @@ export interface CollectorTypes {
   readonly router: RouterData
   readonly templates: TemplatesData
   readonly http: HttpData
+  readonly queries: QueriesData
   readonly memory: MemoryData
   readonly late: LateData
   readonly cpu: CpuData

@@ -106,7 +106,7 @@ export interface HttpCall {
   readonly caller?: CallerData | undefined
 }
 
-/** The function that made an HTTP client call. */
+/** The function that made an HTTP client call or a query. */
 export interface CallerData {
   readonly function?: string | undefined
   readonly file?: string | undefined
@@ -154,7 +154,8 @@ export const templatesSchema: Schema<TemplatesData> = v.object({
   waited: amount,
 })
 
-const caller = v.object({
+/** The schema of a caller. */
+export const caller: Schema<CallerData> = v.object({
   function: maybe(check.text),
   file: maybe(check.text),
   line: maybe(check.number),

@@ -1,5 +1,6 @@
 import { flattenError } from '../../../lib/errors/flat-error.ts'
 import { roundTime } from '../profile/format.ts'
+import type { CallerData } from '../profile/work-data.ts'
 
 /** The data of an HTTP client call at its beginning. */
 export interface CallStart {
@@ -49,17 +50,16 @@ export class TracedCall implements CallStart {
   /** Whether the bytes were counted on the connection, which includes the head of the response. */
   isCounted: true | undefined
   error: string | undefined
-  /** Captures the stack of the caller. Its text is expensive, and made when it is read. */
-  readonly origin: Error
+  readonly caller: CallerData | undefined
   readonly #owner: CallOwner
   #socket: CallSocket | null | undefined
   #bytesBefore = 0
 
-  constructor({ client, method, url }: CallStart, origin: Error, owner: CallOwner) {
+  constructor({ client, method, url }: CallStart, caller: CallerData | undefined, owner: CallOwner) {
     this.client = client
     this.method = method
     this.url = url
-    this.origin = origin
+    this.caller = caller
     this.#owner = owner
     this.start = this.#time()
   }
@@ -120,10 +120,10 @@ export class CallTrace {
   count = 0
 
   /** Records a call; `undefined` when there are too many. */
-  begin(start: CallStart, captureOrigin: () => Error, owner: CallOwner): TracedCall | undefined {
+  begin(start: CallStart, findCaller: () => CallerData | undefined, owner: CallOwner): TracedCall | undefined {
     this.count++
     if (this.calls.length === callLimit) return undefined
-    const call = new TracedCall(start, captureOrigin(), owner)
+    const call = new TracedCall(start, findCaller(), owner)
     this.calls.push(call)
     owner.touch()
     return call

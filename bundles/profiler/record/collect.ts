@@ -70,13 +70,16 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   const { data, failures, summary } = collectData(trace, late, redactor)
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
-  const { calls, errors, warnings } = summary
-  trace.collected = { ...collected, summary: { ...collected.summary, calls, errors, warnings } }
+  const { cacheCalls, calls, errors, queries, queryTime, warnings } = summary
+  trace.collected = {
+    ...collected,
+    summary: { ...collected.summary, calls, queries, queryTime, cacheCalls, errors, warnings },
+  }
 }
 
 /** Makes the masked summary of a trace, which lists show. */
 export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
-  const { controller, error, logs, request, response, thrown } = trace
+  const { controller, error, logs, queries, request, response, thrown } = trace
   const route = request.attributes.get('_route')
   const contentType = response?.headers.get('content-type') ?? null
   return {
@@ -98,6 +101,9 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     errors: logs.errors,
     warnings: logs.warnings,
     calls: trace.calls?.count ?? 0,
+    queries: queries?.databaseCount ?? 0,
+    queryTime: queries?.databaseTime() ?? 0,
+    cacheCalls: queries?.cacheCount ?? 0,
     subRequests: trace.children.length,
   }
 }

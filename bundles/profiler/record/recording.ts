@@ -4,6 +4,7 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import { TraceableEventDispatcher } from '../../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { Callers } from '../../../lib/stack/callers.ts'
 import { createTraceableView } from '../../../lib/view/traceable-view.ts'
 import type { View } from '../../../lib/view/view.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
@@ -15,6 +16,7 @@ import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
 import { createRenderTracer, observeSessions, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
+import { QueryRecorder } from './query-recorder.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
 import { RequestRecorder } from './request-recorder.ts'
 import type { Trace } from './trace.ts'
@@ -83,14 +85,17 @@ export class Recording {
    * `more` are collectors that the bundle has created.
    */
   register(app: Application, more: readonly ProfileCollector[]): void {
-    const { context, debugGate, dispatcher, logger, reservedCollectors, signals } = app
+    const { context, debugGate, directory, dispatcher, logger, queries, reservedCollectors, signals } = app
     const { profiler } = this
     this.#collectors.push(...createCollectors(app, this.#sites), ...more)
     reservedCollectors.push(...this.#collectors.map(({ name }) => name))
     new ProfilerListener({ profiler, debugGate }).subscribe(dispatcher)
     observeSessions(app, profiler)
     const gc = new GcWatch(() => profiler.unwritten)
-    const calls = new CallWatch(() => profiler.find(context.current))
+    const callers = new Callers(directory)
+    const calls = new CallWatch(() => profiler.find(context.current), callers)
+    const findTrace = (request = context.current) => profiler.find(request)
+    this.#stops.push(queries.observe(new QueryRecorder({ findTrace, callers })))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)

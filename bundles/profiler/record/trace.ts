@@ -9,6 +9,7 @@ import type { CallTrace } from './call-trace.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { EventTrace } from './event-trace.ts'
 import { LogTrace } from './log-trace.ts'
+import type { QueryTrace } from './query-trace.ts'
 import type { RenderTrace } from './render-trace.ts'
 import type { UsageTrace } from './usage-trace.ts'
 
@@ -69,6 +70,8 @@ export class Trace implements CollectedRequest {
   renders: RenderTrace | undefined
   /** The HTTP client calls; `undefined` when there were none. */
   calls: CallTrace | undefined
+  /** The queries of databases and caches; `undefined` when there were none. */
+  queries: QueryTrace | undefined
   /** The resources that the process uses; only of a main request. */
   usage: UsageTrace | undefined
   /** The CPU samples, when sampling was requested. */

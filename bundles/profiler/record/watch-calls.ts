@@ -1,9 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { Callers } from '../../../lib/stack/callers.ts'
 import { type CallSocket, type CallStart, CallTrace, type TracedCall } from './call-trace.ts'
 import type { Trace } from './trace.ts'
-
-/** A call of fetch has 27 frames of node above that of the caller. */
-const stackLimit = 50
 
 /**
  * Finds an HTTP client call by the request object in the messages of the client. The trace of a call is found when it
@@ -11,10 +9,12 @@ const stackLimit = 50
  */
 export class CallWatch {
   readonly #findTrace: () => Trace | undefined
+  readonly #findCaller: () => ReturnType<Callers['find']>
   readonly #calls = new WeakMap<object, TracedCall | undefined>()
 
-  constructor(findTrace: () => Trace | undefined) {
+  constructor(findTrace: () => Trace | undefined, callers: Callers) {
     this.#findTrace = findTrace
+    this.#findCaller = () => callers.find()
   }
 
   /**
@@ -23,7 +23,7 @@ export class CallWatch {
   begin(request: object, describe: () => CallStart): TracedCall | undefined {
     if (this.#calls.has(request)) return this.#calls.get(request)
     const trace = this.#findTrace()
-    const call = trace && beginOn(trace, describe())
+    const call = trace && this.#beginOn(trace, describe())
     this.#calls.set(request, call)
     return call
   }
@@ -31,19 +31,11 @@ export class CallWatch {
   find(request: object): TracedCall | undefined {
     return this.#calls.get(request)
   }
-}
 
-function beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
-  trace.calls ??= new CallTrace()
-  return trace.calls.begin(start, captureOrigin, trace)
-}
-
-function captureOrigin(): Error {
-  const { stackTraceLimit } = Error
-  Error.stackTraceLimit = stackLimit
-  const origin = new Error()
-  Error.stackTraceLimit = stackTraceLimit
-  return origin
+  #beginOn(trace: Trace, start: CallStart): TracedCall | undefined {
+    trace.calls ??= new CallTrace()
+    return trace.calls.begin(start, this.#findCaller, trace)
+  }
 }
 
 /** The part of a message that is read; undici is the client behind the global fetch. */

@@ -3,6 +3,7 @@ import type { ProfileCollector } from '../collect.ts'
 import type { ListenerSites } from '../listener-sites.ts'
 import { ExceptionCollector } from './exception.ts'
 import { ConfigCollector, memoryCollector, ServerCollector } from './process.ts'
+import { createQueriesCollector } from './queries.ts'
 import { RequestCollector } from './request.ts'
 import { ResponseCollector } from './response.ts'
 import { RouterCollector } from './router.ts'
@@ -32,7 +33,8 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),
-    createHttpCollector(redactor, directory),
+    createHttpCollector(redactor),
+    createQueriesCollector(redactor),
     new ServerCollector(app, process),
     new ConfigCollector(app),
     lateCollector,

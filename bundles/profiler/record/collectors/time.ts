@@ -57,8 +57,9 @@ export const lateCollector: CollectorOf<'late'> = {
   },
 }
 
-function hasWorked({ calls, logs, renders }: Trace, since: number): boolean {
+function hasWorked({ calls, logs, queries, renders }: Trace, since: number): boolean {
   if (logs.latest > since || (renders?.renders.at(-1)?.start ?? since) > since) return true
+  if (queries?.queries.some(({ end = -Infinity, start }) => Math.max(start, end) > since)) return true
   // A call that is not awaited may still run; the body of an answered call may never be read.
   return calls?.calls.some(({ head = Infinity, end = head }) => end > since) ?? false
 }

@@ -1,11 +1,9 @@
 import type { EventDispatcher, Listener } from '../../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { locateFrame } from '../../../../lib/stack/locate-frame.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
-import { parseStack, type StackFrame } from '../../../../lib/stack/stack-frames.ts'
 import type { EventsData, EventsProcessData, ListenerData } from '../../profile/event-data.ts'
 import { roundTime } from '../../profile/format.ts'
-import type { CallerData, HttpCall, LoggerData } from '../../profile/work-data.ts'
+import type { HttpCall, LoggerData } from '../../profile/work-data.ts'
 import type { TracedCall } from '../call-trace.ts'
 import type { CollectorOf } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
@@ -43,15 +41,15 @@ export const loggerCollector: CollectorOf<'logger'> = {
 const urlLength = 2000
 const errorLength = 500
 
-/** Collects the HTTP client calls, how they ended, and where they were made; paths are relative to the directory. */
-export function createHttpCollector(redactor: Redactor, directory: string): CollectorOf<'http'> {
+/** Collects the HTTP client calls, how they ended, and where they were made. */
+export function createHttpCollector(redactor: Redactor): CollectorOf<'http'> {
   return {
     name: 'http',
     collectsLate: true,
     collect({ calls }) {
       if (calls === undefined) return undefined
       return {
-        calls: calls.calls.map(call => describe(call, redactor, directory)),
+        calls: calls.calls.map(call => describe(call, redactor)),
         omitted: calls.count - calls.calls.length,
       }
     },
@@ -59,8 +57,8 @@ export function createHttpCollector(redactor: Redactor, directory: string): Coll
 }
 
 /** Fields without a value are left out: a call without an end was still running. */
-function describe(call: TracedCall, redactor: Redactor, directory: string): HttpCall {
-  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, origin } = call
+function describe(call: TracedCall, redactor: Redactor): HttpCall {
+  const { client, method, start, sent, uploaded, head, end, status, bytes, isCounted, error, caller } = call
   return {
     client,
     method,
@@ -74,21 +72,8 @@ function describe(call: TracedCall, redactor: Redactor, directory: string): Http
     bytes,
     isCounted,
     error: error === undefined ? undefined : redactor.text(error).slice(0, errorLength),
-    caller: findCaller(parseStack(origin), directory),
+    caller,
   }
-}
-
-/**
- * The innermost frame of the application below the HTTP client, or of code that is in no package of npm; frames of the
- * profiler are above it.
- */
-function findCaller(frames: readonly StackFrame[], directory: string): CallerData | undefined {
-  const publisher = frames.findIndex(({ file }) => file === 'node:diagnostics_channel')
-  const calls = frames.slice(publisher + 1).map(frame => ({ ...frame, ...locateFrame(frame, directory) }))
-  const found =
-    calls.find(({ origin }) => origin === 'application') ??
-    calls.find(call => call.origin !== 'runtime' && call.package === undefined)
-  return found && { function: found.function, file: found.file, line: found.line, column: found.column }
 }
 
 const keyLength = 100

@@ -25,6 +25,9 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     errors: 0,
     warnings: 0,
     calls: 0,
+    queries: 0,
+    queryTime: 0,
+    cacheCalls: 0,
     subRequests: 0,
     ...fields,
   }

@@ -223,6 +223,9 @@ const summary: ProfileSummary = {
   errors: 0,
   warnings: 0,
   calls: 0,
+  queries: 0,
+  queryTime: 0,
+  cacheCalls: 0,
   subRequests: 0,
 }
 

@@ -1,0 +1,126 @@
+import { groupBy } from './group-by.ts'
+import { oncePerProfile } from './once-per-profile.ts'
+import { joinPeriods, totalOf } from './periods.ts'
+import type { Profile } from './profile.ts'
+import { isCache, type QueryData } from './query-data.ts'
+import type { CallerData } from './work-data.ts'
+
+/** A query of a profile. Times are in milliseconds since the request began. */
+export interface StoredQuery extends QueryData {
+  /** Its place among all queries. */
+  readonly index: number
+  readonly kind: 'database' | 'cache'
+  /** The first word in capitals: `SELECT`, `INSERT`, `GET`; for `WITH` that of its main statement. */
+  readonly operation: string
+  /** Whether its operation only reads. */
+  readonly isRead: boolean
+  /** Empty when it did not fail. */
+  readonly error: string
+  readonly caller: CallerData
+  /** The index of an earlier query, the first one with the same text and the same values. */
+  readonly twin: number | undefined
+}
+
+/** The queries with the same text. */
+export interface QueryShape {
+  readonly system: string
+  readonly text: string
+  readonly operation: string
+  readonly queries: readonly StoredQuery[]
+  /** Milliseconds of all of them. */
+  readonly total: number
+}
+
+/** The queries of databases, or those of caches. */
+export interface QueryGroup {
+  readonly queries: readonly StoredQuery[]
+  /** The shapes, those with the longest total first. */
+  readonly shapes: readonly QueryShape[]
+  /** Those that have an earlier twin, and those twins. */
+  readonly duplicates: readonly StoredQuery[]
+  /** Milliseconds in which at least one of them ran. */
+  readonly covered: number
+}
+
+/** The queries of a profile. */
+export interface StoredQueries {
+  /** In the order in which they began. */
+  readonly queries: readonly StoredQuery[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+  readonly database: QueryGroup
+  readonly cache: QueryGroup
+}
+
+/** Reads the queries of a profile: none where there is nothing. */
+export const readQueries: (profile: Profile) => StoredQueries = oncePerProfile(collectors => {
+  const { queries: stored = [], omitted = 0 } = collectors.queries ?? {}
+  const queries = stored.map(toStoredQuery)
+  const groupOf = (kind: StoredQuery['kind']) => toGroup(queries.filter(query => query.kind === kind))
+  return { queries, omitted, database: groupOf('database'), cache: groupOf('cache') }
+})
+
+function toStoredQuery(query: QueryData, index: number): StoredQuery {
+  const { caller = {}, error = '', system, text, twin = index } = query
+  const kind = isCache(system) ? 'cache' : 'database'
+  const operation = operationOf(text)
+  const isRead = reads.has(operation)
+  return { ...query, index, kind, operation, isRead, error, caller, twin: twin < index ? twin : undefined }
+}
+
+function toGroup(queries: readonly StoredQuery[]): QueryGroup {
+  const twins = new Set(queries.flatMap(({ index, twin }) => (twin === undefined ? [] : [index, twin])))
+  const periods = queries.flatMap(query =>
+    query.end === undefined ? [] : [{ start: query.start, duration: queryDuration(query) }],
+  )
+  return {
+    queries,
+    shapes: toShapes(queries),
+    duplicates: queries.filter(({ index }) => twins.has(index)),
+    covered: totalOf(joinPeriods(periods)),
+  }
+}
+
+function toShapes(queries: readonly StoredQuery[]): QueryShape[] {
+  const groups = groupBy(queries, ({ system, text }) => `${system} ${text}`)
+  const shapes = Array.from(groups.values()).flatMap(queries => {
+    const [first] = queries
+    if (first === undefined) return []
+    const { operation, system, text } = first
+    return { system, text, operation, queries, total: queries.reduce((sum, query) => sum + queryDuration(query), 0) }
+  })
+  return shapes.sort((one, other) => other.total - one.total)
+}
+
+/** Milliseconds of a query; 0 while it is not over. */
+export function queryDuration({ start, end = start }: Pick<QueryData, 'start' | 'end'>): number {
+  return Math.max(0, end - start)
+}
+
+const skipped = /^(?:\s|\(|--[^\n]*|\/\*[\s\S]*?\*\/)+/
+
+/** The operation of a statement or a command: its first word in capitals, for `WITH` the word of its main statement. */
+export function operationOf(text: string): string {
+  const [word = ''] = /^\w+/.exec(text.replace(skipped, '')) ?? []
+  const first = word.toUpperCase()
+  return first === 'WITH' ? operationAfterWith(text) : first
+}
+
+/** The main statement comes after the common table expressions, which are in brackets. */
+function operationAfterWith(text: string): string {
+  let depth = 0
+  for (const [token] of text.matchAll(/[()]|"[^"]*"|`[^`]*`|\b(?:SELECT|INSERT|UPDATE|DELETE|MERGE)\b/gi)) {
+    if (token === '(') depth++
+    else if (token === ')') depth--
+    else if (depth === 0 && /^\w/.test(token)) return token.toUpperCase()
+  }
+  return 'WITH'
+}
+
+const reads: ReadonlySet<string> = new Set([
+  ...['SELECT', 'SHOW', 'EXPLAIN', 'DESCRIBE', 'DESC', 'VALUES', 'TABLE', 'PRAGMA'],
+  ...['GET', 'MGET', 'GETRANGE', 'STRLEN', 'EXISTS', 'TTL', 'PTTL', 'TYPE', 'KEYS', 'SCAN'],
+  ...['HGET', 'HMGET', 'HGETALL', 'HKEYS', 'HVALS', 'HLEN', 'HEXISTS', 'HSCAN'],
+  ...['LRANGE', 'LINDEX', 'LLEN', 'SMEMBERS', 'SISMEMBER', 'SCARD', 'SSCAN'],
+  ...['ZRANGE', 'ZRANGEBYSCORE', 'ZREVRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK', 'ZSCAN', 'XRANGE', 'XLEN', 'XREAD'],
+])

@@ -1,0 +1,107 @@
+import type { QueryResult, QueryStart } from '../../../kernel/queries.ts'
+import { flattenError } from '../../../lib/errors/flat-error.ts'
+import { roundTime } from '../profile/format.ts'
+import { joinPeriods, totalOf } from '../profile/periods.ts'
+import { isCache, type QueryData } from '../profile/query-data.ts'
+import type { CallerData } from '../profile/work-data.ts'
+import type { CallOwner } from './call-trace.ts'
+
+/** The part of a query that is masked when it is collected first. Its values are not kept after that. */
+export type DescribedQuery = Pick<QueryData, 'text' | 'parameters' | 'namespace' | 'server' | 'twin'>
+
+/** One query while it runs. Times are in milliseconds since the request began. */
+export class TracedQuery {
+  /** Its place among the queries of the request. */
+  readonly index: number
+  readonly system: string
+  readonly source: QueryStart['source']
+  readonly batch: number | undefined
+  readonly transaction: number | undefined
+  readonly caller: CallerData | undefined
+  readonly start: number
+  end: number | undefined
+  rows: number | undefined
+  /** The message of the error, not masked. */
+  error: string | undefined
+  code: string | undefined
+  /** The report of its source, not masked; `undefined` when it is described. */
+  raw: QueryStart | undefined
+  described: DescribedQuery | undefined
+  readonly #owner: CallOwner
+
+  constructor(
+    raw: QueryStart,
+    place: Pick<TracedQuery, 'index' | 'transaction'>,
+    caller: CallerData | undefined,
+    owner: CallOwner,
+  ) {
+    this.index = place.index
+    this.transaction = place.transaction
+    this.system = raw.system
+    this.source = raw.source
+    this.batch = raw.batch
+    this.raw = raw
+    this.caller = caller
+    this.#owner = owner
+    this.start = roundTime(owner.elapsed())
+  }
+
+  /** Called when the query has ended; later calls change nothing. */
+  finish({ error, rows }: QueryResult): void {
+    if (this.end !== undefined) return
+    this.end = roundTime(this.#owner.elapsed())
+    this.rows = rows
+    if (error !== undefined) {
+      const { code, message, name } = flattenError(error, { hasFrames: false })
+      this.error = message || name
+      this.code = code === undefined ? undefined : String(code)
+    }
+    this.#owner.touch()
+  }
+}
+
+const queryLimit = 500
+
+/** The queries of one request, in the order in which they began. */
+export class QueryTrace {
+  readonly queries: TracedQuery[] = []
+  /** All queries of databases; after 500 queries they are counted only. */
+  databaseCount = 0
+  /** All queries of caches. */
+  cacheCount = 0
+  /** The first query of each text with its values, by both; only while the request runs. */
+  readonly firsts: Map<string, number> = new Map()
+  readonly #transactions = new Map<object, number>()
+
+  /** The queries that were only counted. */
+  get omitted(): number {
+    return this.databaseCount + this.cacheCount - this.queries.length
+  }
+
+  /** Records a query; `undefined` when there are too many. */
+  begin(start: QueryStart, findCaller: () => CallerData | undefined, owner: CallOwner): TracedQuery | undefined {
+    if (isCache(start.system)) this.cacheCount++
+    else this.databaseCount++
+    const { length: index } = this.queries
+    if (index === queryLimit) return undefined
+    const query = new TracedQuery(start, { index, transaction: this.#number(start.transaction) }, findCaller(), owner)
+    this.queries.push(query)
+    owner.touch()
+    return query
+  }
+
+  /** Milliseconds in which at least one recorded query of a database ran. Queries that have not ended do not count. */
+  databaseTime(): number {
+    const periods = this.queries.flatMap(({ end, start, system }) =>
+      end === undefined || isCache(system) ? [] : [{ start, duration: end - start }],
+    )
+    return roundTime(totalOf(joinPeriods(periods)))
+  }
+
+  #number(transaction: object | undefined): number | undefined {
+    if (transaction === undefined) return undefined
+    const known = this.#transactions.get(transaction) ?? this.#transactions.size + 1
+    this.#transactions.set(transaction, known)
+    return known
+  }
+}

@@ -1,0 +1,126 @@
+import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
+import type { Request } from '../lib/http/request.ts'
+
+/** The values of a statement: by their positions, or by their names. */
+export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
+
+/** A query as its source reports it when it begins. Nothing in it is masked: its receiver masks it before it is stored. */
+export interface QueryStart {
+  /** The `db.system.name` of OpenTelemetry: `postgresql`, `mysql`, `mariadb`, `sqlite`, `redis`. */
+  readonly system: string
+  /** The statement; of a cache the command with its key. */
+  readonly text: string
+  readonly parameters?: QueryParameters | undefined
+  /** The name of the database, or the number of a Redis database. */
+  readonly namespace?: string | undefined
+  /** `host:port`, or the path of a file or socket. */
+  readonly server?: string | undefined
+  /** Where the report comes from: a diagnostics channel of the library, a span, or the application's own code. */
+  readonly source: 'channel' | 'span' | 'measure'
+  /** The request that made the query. The default is the current request. */
+  readonly request?: Request
+  /** How many commands are sent as one: a MULTI or a pipeline. */
+  readonly batch?: number | undefined
+  /** Any object that the queries of one transaction share. */
+  readonly transaction?: object | undefined
+}
+
+/** The result of a query. */
+export interface QueryResult {
+  /** Rows that were returned or changed. */
+  readonly rows?: number | undefined
+  /** The value that was thrown. */
+  readonly error?: unknown
+}
+
+/** Ends the report of a query. */
+export type QueryEnd = (result: QueryResult) => void
+
+/** Receives the queries of the application, such as the profiler. */
+export interface QueryObserver {
+  /** Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not recorded. */
+  begin(query: QueryStart): QueryEnd | undefined
+}
+
+/**
+ * Reports queries of databases and caches, which the profiler adds to profiles. Libraries with diagnostics channels, and those with an
+ * OpenTelemetry instrumentation, need no call of the application.
+ */
+export class Queries {
+  #observers: readonly QueryObserver[] = []
+
+  /** Adds an observer. The returned function removes it. */
+  observe(observer: QueryObserver): () => void {
+    this.#observers = [...this.#observers, observer]
+    return () => {
+      this.#observers = this.#observers.filter(other => other !== observer)
+    }
+  }
+
+  /**
+   * Runs a query and reports it, with the rows of its result: the length of a list, or the `rowCount`, `affectedRows` or
+   * `changes` of an object. Returns the result of `work`. A thenable that is not a promise, such as a query builder, is
+   * executed, and a promise is returned.
+   */
+  measure<result>(system: string, text: string, parameters: QueryParameters | undefined, work: () => result): result {
+    if (this.#observers.length === 0) return work()
+    const end = this.begin({ system, text, parameters, source: 'measure' })
+    if (end === undefined) return work()
+    let result: result
+    try {
+      result = work()
+    } catch (error) {
+      end({ error })
+      throw error
+    }
+    if (!isThenable(result)) {
+      end({ rows: countRows(result) })
+      return result
+    }
+    const measured = Promise.resolve(result).then(
+      value => {
+        end({ rows: countRows(value) })
+        return value
+      },
+      error => {
+        end({ error })
+        throw error
+      },
+    )
+    // The result was a thenable, and this promise has its value.
+    return measured as result
+  }
+
+  /**
+   * Reports that a query begins, for code that runs it in several steps. The returned function reports its end; it is
+   * `undefined` if nothing records the query. Errors of observers are dropped: the query runs without its report.
+   */
+  begin(query: QueryStart): QueryEnd | undefined {
+    const ends: QueryEnd[] = []
+    for (const observer of this.#observers) {
+      const end = attempt(() => observer.begin(query))
+      if (end !== undefined) ends.push(end)
+    }
+    if (ends.length === 0) return undefined
+    return result => {
+      for (const end of ends) attempt(() => end(result))
+    }
+  }
+}
+
+function attempt<result>(report: () => result): result | undefined {
+  try {
+    return report()
+  } catch {
+    return undefined
+  }
+}
+
+/** The rows that a result of a database library returned or changed; `undefined` if it does not say so. */
+export function countRows(result: unknown): number | undefined {
+  if (Array.isArray(result)) return result.length
+  if (typeof result !== 'object' || result === null) return undefined
+  const { affectedRows, changes, rowCount } = result as { readonly [name: string]: unknown }
+  const count = [rowCount, affectedRows, changes].find(value => typeof value === 'number' || typeof value === 'bigint')
+  return count === undefined ? undefined : Number(count)
+}

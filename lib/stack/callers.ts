@@ -1,0 +1,95 @@
+import { TextMemo } from '../text/text-memo.ts'
+import { type FrameLocation, locateFrame } from './locate-frame.ts'
+import { parseStack, toPath } from './stack-frames.ts'
+
+/** The function that called a library. */
+export interface Caller {
+  /** Absent at top level. */
+  readonly function?: string | undefined
+  /** As {@link locateFrame} names it. */
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+}
+
+/** A call of fetch has 27 frames of node above that of the caller. */
+const frameLimit = 50
+
+/**
+ * Finds the code of the application that is calling a library: the innermost frame of the application on the stack. Frames
+ * of npm packages and of Node are skipped; the frames of this package at the top of the stack are those of the recorder.
+ * Without a frame of the application it is the innermost one that is in no package of npm.
+ *
+ * The frames are read without source maps. Only for a new place the stack is formatted, which costs ten times as much; 500
+ * places are cached.
+ */
+export class Callers {
+  readonly #directory: string
+  readonly #origins = new TextMemo<FrameLocation>(500, 1000)
+  readonly #known = new TextMemo<Caller>(500, 1000)
+
+  /** Files are named as seen from the directory of the application. */
+  constructor(directory: string) {
+    this.#directory = directory
+  }
+
+  /** The caller of the running code; `undefined` if the stack has none. */
+  find(): Caller | undefined {
+    const { prepareStackTrace, stackTraceLimit } = Error
+    Error.stackTraceLimit = frameLimit
+    try {
+      let index = -1
+      let place = ''
+      Error.prepareStackTrace = (_error, sites) => {
+        index = this.#choose(sites)
+        const site = sites[index]
+        if (site !== undefined) place = `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}`
+        return ''
+      }
+      // The stack is formatted when it is read.
+      void new Error().stack
+      Error.prepareStackTrace = prepareStackTrace
+      if (index === -1) return undefined
+      let caller = this.#known.get(place)
+      if (caller === undefined) {
+        caller = this.#describe(new Error(), index)
+        this.#known.set(place, caller)
+      }
+      return caller
+    } finally {
+      Error.prepareStackTrace = prepareStackTrace
+      Error.stackTraceLimit = stackTraceLimit
+    }
+  }
+
+  /** The index of the caller's frame; -1 if there is none. */
+  #choose(sites: readonly NodeJS.CallSite[]): number {
+    let fallback = -1
+    let isBelowRecorder = false
+    for (const [index, site] of sites.entries()) {
+      const location = this.#locate(site.getFileName())
+      const { origin } = location
+      if (origin === 'application') return index
+      isBelowRecorder ||= origin !== 'kernel'
+      if (fallback === -1 && isBelowRecorder && origin !== 'runtime' && location.package === undefined) fallback = index
+    }
+    return fallback
+  }
+
+  #locate(file: string | null | undefined): FrameLocation {
+    if (!file) return { origin: 'runtime' }
+    let location = this.#origins.get(file)
+    if (location === undefined) {
+      location = locateFrame({ file: toPath(file) }, this.#directory)
+      this.#origins.set(file, location)
+    }
+    return location
+  }
+
+  #describe(error: Error, index: number): Caller {
+    const frame = parseStack(error)[index]
+    if (frame === undefined) return {}
+    const { column, function: name, line } = frame
+    return { function: name, file: locateFrame(frame, this.#directory).file, line, column }
+  }
+}

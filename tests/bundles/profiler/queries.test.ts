@@ -1,0 +1,167 @@
+import { t } from 'tap'
+import { readQueries } from '#bundles/profiler/profile/queries.ts'
+import { QueryTrace } from '#bundles/profiler/record/query-trace.ts'
+import { Response } from '#lib/http/response.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+import { until } from '#tests/support/until.ts'
+
+t.test('queries of an application are recorded with their times, rows and callers', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/shop': async () => {
+        const { queries } = kernel.app
+        await queries.measure('postgresql', 'SELECT * FROM products', [], async () => ['a', 'b'])
+        await queries.measure('redis', 'GET cart:7', undefined, async () => 'x')
+        const refused = () => Promise.reject(Object.assign(new Error('no such table: gone'), { code: '42P01' }))
+        await queries.measure('postgresql', 'SELECT * FROM gone', [], refused).catch(() => {})
+        return Response.html('done')
+      },
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/shop'))
+  const { queries, omitted } = readQueries(profile)
+  t.equal(omitted, 0)
+  t.hasStrict(queries, [
+    { system: 'postgresql', kind: 'database', text: 'SELECT * FROM products', rows: 2, source: 'measure', error: '' },
+    { system: 'redis', kind: 'cache', text: 'GET cart:7', operation: 'GET' },
+    { text: 'SELECT * FROM gone', error: 'no such table: gone', code: '42P01' },
+  ])
+  t.match(queries[0]?.caller, { file: /queries\.test\.[jt]s$/, line: Number })
+  t.hasStrict(profile.summary, { queries: 2, cacheCalls: 1 })
+  t.ok(profile.summary.queryTime <= profile.summary.duration)
+})
+
+t.test('a query that ends after its response updates the profile', async t => {
+  let answer = (_rows: readonly string[]) => {}
+  const rows = new Promise<readonly string[]>(resolve => {
+    answer = resolve
+  })
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/late': () => {
+        void kernel.app.queries.measure('sqlite', 'SELECT 1', undefined, () => rows)
+        return Response.html('done')
+      },
+    },
+  })
+  const response = await kernel.client.get('/late')
+  const [query] = readQueries(await kernel.profileOf(response)).queries
+  t.equal(query?.end, undefined)
+  answer(['a'])
+  await until(async () => readQueries(await kernel.profileOf(response)).queries[0]?.end !== undefined)
+  const profile = await kernel.profileOf(response)
+  t.hasStrict(readQueries(profile).queries, [{ text: 'SELECT 1', rows: 1 }])
+  t.ok(profile.collectors.late, 'it is late work')
+})
+
+t.test('after five hundred queries, further queries are only counted', async t => {
+  const trace = new QueryTrace()
+  const owner = { elapsed: () => 0, touch: () => {} }
+  const begin = (system: string) => trace.begin({ system, text: 'x', source: 'measure' }, () => undefined, owner)
+  for (let query = 0; query < 500; query++) t.ok(begin('sqlite'))
+  t.equal(begin('sqlite'), undefined)
+  t.equal(begin('redis'), undefined)
+  t.strictSame([trace.databaseCount, trace.cacheCount, trace.omitted], [501, 1, 2])
+})
+
+t.test('the time with a query counts queries at the same time once', async t => {
+  let now = 0
+  const owner = { elapsed: () => now, touch: () => {} }
+  const trace = new QueryTrace()
+  const begin = (system: string) => trace.begin({ system, text: 'x', source: 'measure' }, () => undefined, owner)
+  const [one, other, cache] = [begin('sqlite'), begin('sqlite'), begin('redis')]
+  begin('sqlite')
+  now = 3
+  one?.finish({})
+  now = 5
+  other?.finish({})
+  now = 9
+  other?.finish({ rows: 1 })
+  cache?.finish({})
+  t.equal(trace.databaseTime(), 5)
+  t.strictSame([other?.end, other?.rows], [5, undefined], 'a query ends once')
+})
+
+t.test('queries are numbered by the transactions of their request', async t => {
+  const trace = new QueryTrace()
+  const owner = { elapsed: () => 0, touch: () => {} }
+  const [first, second] = [{}, {}]
+  const begin = (transaction?: object) =>
+    trace.begin({ system: 'sqlite', text: 'x', source: 'measure', transaction }, () => undefined, owner)?.transaction
+  t.strictSame([begin(), begin(first), begin(second), begin(first)], [undefined, 1, 2, 1])
+})
+
+t.test('readQueries derives operations, shapes and duplicates', async t => {
+  const select = createQuery({ end: 3 })
+  const { database, cache, queries } = readQueries(
+    createProfile({
+      queries: {
+        queries: [
+          select,
+          { ...select, twin: 0, end: 4 },
+          createQuery({ system: 'redis', text: 'GET cart:7', end: undefined }),
+          createQuery({ text: 'INSERT INTO orders (id) VALUES ($1)', end: 9, twin: 7 }),
+          createQuery({ text: 'select * from products where id = ?', start: 5, end: 4 }),
+        ],
+        omitted: 2,
+      },
+    }),
+  )
+  t.strictSame(
+    queries.map(({ isRead, kind, operation }) => [kind, operation, isRead]),
+    [
+      ['database', 'SELECT', true],
+      ['database', 'SELECT', true],
+      ['cache', 'GET', true],
+      ['database', 'INSERT', false],
+      ['database', 'SELECT', true],
+    ],
+  )
+  t.strictSame(
+    database.shapes.map(({ queries, total }) => [queries.length, total]),
+    [
+      [1, 8],
+      [2, 5],
+      [1, 0],
+    ],
+  )
+  t.strictSame(
+    database.duplicates.map(({ index }) => index),
+    [0, 1],
+  )
+  t.equal(database.covered, 8)
+  t.strictSame([cache.queries.length, cache.covered], [1, 0])
+  t.equal(queries[3]?.twin, undefined, 'a twin comes before its query')
+})
+
+t.test('the operation of a statement is that of its main part', async t => {
+  const operations: Readonly<Record<string, string>> = {
+    '-- by id\n/* shop */ (select 1)': 'SELECT',
+    'WITH a AS (SELECT 1), b AS (DELETE FROM x) UPDATE y SET z = 1': 'UPDATE',
+    'WITH "select" AS (SELECT 1) INSERT INTO y SELECT 1': 'INSERT',
+    'with nothing': 'WITH',
+    '': '',
+    'hgetall user:1': 'HGETALL',
+  }
+  for (const [text, operation] of Object.entries(operations)) {
+    const profile = createProfile({ queries: { queries: [createQuery({ text })], omitted: 0 } })
+    t.equal(readQueries(profile).queries[0]?.operation, operation, text)
+  }
+})
+
+t.test('a damaged query is replaced, and a profile without queries has none', async t => {
+  const queries = [
+    7,
+    createQuery({ text: 'SELECT 1', twin: 0 }),
+    { ...createQuery(), rows: -1, source: 'x', caller: 3 },
+  ]
+  const stored = readQueries(createProfile({ queries: { queries, omitted: 'many' } }))
+  t.hasStrict(stored.queries, [
+    { system: '', text: '', start: 0 },
+    { text: 'SELECT 1', twin: 0 },
+    { rows: undefined, source: 'measure', caller: {} },
+  ])
+  t.equal(stored.omitted, 0)
+  t.strictSame(readQueries(createProfile({})).queries, [])
+})

@@ -1,0 +1,106 @@
+import { t } from 'tap'
+import { countRows, Queries, type QueryResult, type QueryStart } from '#kernel/queries.ts'
+
+/** An observer that notes what it receives. */
+function observe(queries: Queries) {
+  const notes: (QueryStart | QueryResult)[] = []
+  const stop = queries.observe({
+    begin(query) {
+      notes.push(query)
+      return result => notes.push(result)
+    },
+  })
+  return { notes, stop }
+}
+
+t.test('measure returns the result of the query and reports it with its rows', async t => {
+  const queries = new Queries()
+  const { notes, stop } = observe(queries)
+  t.strictSame(
+    queries.measure('sqlite', 'SELECT 1', [1], () => ['a', 'b']),
+    ['a', 'b'],
+  )
+  const query = { system: 'sqlite', text: 'SELECT 1', parameters: [1], source: 'measure' }
+  t.strictSame(notes, [query, { rows: 2 }])
+  stop()
+  t.equal(
+    queries.measure('sqlite', 'SELECT 2', undefined, () => 3),
+    3,
+  )
+  t.equal(notes.length, 2, 'nothing is reported after the observer was removed')
+})
+
+t.test('measure reports a promise when it is settled', async t => {
+  const queries = new Queries()
+  const { notes } = observe(queries)
+  const promise = queries.measure('mysql', 'DELETE', undefined, async () => ({ affectedRows: 4 }))
+  t.equal(notes.length, 1)
+  t.strictSame(await promise, { affectedRows: 4 })
+  t.strictSame(notes[1], { rows: 4 })
+  const error = new Error('refused')
+  await t.rejects(
+    queries.measure('mysql', 'DELETE', undefined, () => Promise.reject(error)),
+    error,
+  )
+  t.strictSame(notes[3], { error })
+})
+
+t.test('measure executes a query builder once', async t => {
+  const queries = new Queries()
+  observe(queries)
+  let executed = 0
+  const builder = {
+    // biome-ignore lint/suspicious/noThenProperty: a query builder is a thenable
+    then(resolve: (rows: string[]) => void) {
+      executed++
+      resolve(['row'])
+    },
+  }
+  t.strictSame(await queries.measure('mysql', 'SELECT', undefined, () => builder), ['row'])
+  t.equal(executed, 1)
+})
+
+t.test('an error of the query is reported and thrown', async t => {
+  const queries = new Queries()
+  const { notes } = observe(queries)
+  const error = new Error('no such table')
+  const fail = () => {
+    throw error
+  }
+  t.throws(() => queries.measure('sqlite', 'SELECT', undefined, fail), error)
+  t.strictSame(notes[1], { error })
+})
+
+t.test('an observer that throws affects neither the query nor other observers', async t => {
+  const queries = new Queries()
+  const fail = () => {
+    throw new Error('observer')
+  }
+  queries.observe({ begin: fail })
+  queries.observe({ begin: () => fail })
+  t.equal(
+    queries.measure('sqlite', 'SELECT', undefined, () => 1),
+    1,
+  )
+  const { notes } = observe(queries)
+  t.equal(
+    queries.measure('sqlite', 'SELECT', undefined, () => 1),
+    1,
+  )
+  t.equal(notes.length, 2)
+})
+
+t.test('a query that no observer records has no end', async t => {
+  const queries = new Queries()
+  queries.observe({ begin: () => undefined })
+  t.equal(queries.begin({ system: 'sqlite', text: 'SELECT', source: 'measure' }), undefined)
+  t.equal(
+    queries.measure('sqlite', 'SELECT', undefined, () => 1),
+    1,
+  )
+})
+
+t.test('the rows of a result are counted as its library says', async t => {
+  const counts = [[1, 2], { rowCount: 3 }, { affectedRows: 4 }, { changes: 5n }, { rowCount: null }, null, 'text']
+  t.strictSame(counts.map(countRows), [2, 3, 4, 5, undefined, undefined, undefined])
+})
