@@ -14,6 +14,7 @@ const places: Readonly<Record<string, string>> = {
   mime: 'lib/http/file-response.ts',
   'tough-cookie': 'kernel/testing/',
   valibot: 'bundles/profiler/profile/',
+  pbf: 'bundles/profiler/web/otlp/',
   commander: 'bin/console',
   acorn: 'bundles/maker/',
   '@sveltejs/acorn-typescript': 'bundles/maker/syntax.ts',

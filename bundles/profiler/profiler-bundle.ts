@@ -19,6 +19,7 @@ import { Assets } from './web/assets.ts'
 import { createEditorLinks } from './web/editor-links.ts'
 import { decorateErrorController, decorateLastResort } from './web/error-page/decorate.ts'
 import type { ErrorPage } from './web/error-page/error-page.ts'
+import { createOtlpRoute } from './web/otlp/otlp-route.ts'
 import { createPanelLoader } from './web/panels/load-panels.ts'
 import { addRoutes } from './web/routes.ts'
 import { profilerSettings } from './web/settings.ts'
@@ -83,8 +84,10 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const replayer = new Replayer({ ...app, profiler })
       const services = { ...app, profiler, storage, policy, assets, panels, inspector, replayer, cpu }
 
+      const otlpRoute = createOtlpRoute({ ...app, spans: storage.spans })
+      app.routes.add(otlpRoute)
       // In this order: the route `/_profiler/:record` matches the path of the MCP route, too.
-      const ownControllers = new Set([addMcp(services), ...addRoutes(services)])
+      const ownControllers = new Set([otlpRoute.controller, addMcp(services), ...addRoutes(services)])
       findOwnPage = createFindOwnPage(app.routes, ownControllers)
       app.isolated.push(request => findOwnPage(request) !== undefined)
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)

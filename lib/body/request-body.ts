@@ -47,6 +47,7 @@ export class RequestBody {
   #wasRead = false
   #isDisposed = false
   #bytes: Promise<Uint8Array> | undefined
+  #encoded: Promise<Uint8Array> | undefined
   #text: Promise<string> | undefined
   #json: Promise<unknown> | undefined
   #form: Promise<FormData> | undefined
@@ -86,6 +87,12 @@ export class RequestBody {
     return this.#bytes
   }
 
+  /** The content in its content encoding, for a caller that decodes it. The header `content-encoding` has its name. */
+  encodedBytes(): Promise<Uint8Array> {
+    this.#encoded ??= handled(this.#readEncoded())
+    return this.#encoded
+  }
+
   /** The content of any type as text, without a byte order mark. */
   text(): Promise<string> {
     this.#text ??= handled(this.#readText())
@@ -120,12 +127,20 @@ export class RequestBody {
 
   async #readBytes(): Promise<Uint8Array> {
     if (this.#source === null) return new Uint8Array()
-    const content = new ByteCollector()
-    const limit = this.limit ?? this.#limits.bytes
-    await readStream(this.#claim(this.#source), limit, chunk => void content.append(chunk))
-    const bytes = content.take()
+    const bytes = await this.#collect(this.#claim(this.#source))
     this.#glimpse = { ...this.#glimpse, bytes }
     return bytes
+  }
+
+  async #readEncoded(): Promise<Uint8Array> {
+    if (this.#source === null) return new Uint8Array()
+    return this.#collect(this.#claim({ ...this.#source, contentEncoding: undefined }))
+  }
+
+  async #collect(source: BodySource): Promise<Uint8Array> {
+    const content = new ByteCollector()
+    await readStream(source, this.limit ?? this.#limits.bytes, chunk => void content.append(chunk))
+    return content.take()
   }
 
   async #readText(): Promise<string> {

@@ -4,7 +4,10 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 /** After routing: a request without a route never waits for its body. */
 const priority = 10
 
-/** Reads JSON, form and text bodies before the controller runs. A route can set the limit: `_body_limit` in its defaults. */
+/**
+ * Reads JSON, form and text bodies before the controller runs. The defaults of a route can set the limit (`_body_limit`),
+ * and leave a body with a content encoding to the controller (`_body_encoded`).
+ */
 export class BodyListener {
   subscribe(dispatcher: EventDispatcher): void {
     dispatcher.subscribe(RequestEvent, this, 'onRequest', priority)
@@ -14,6 +17,7 @@ export class BodyListener {
     if (!isMainRequest || !request.hasBody) return undefined
     const limit = request.attributes.get('_body_limit')
     if (typeof limit === 'number') request.body.limit = limit
-    return request.body.read()
+    const isForController = request.attributes.get('_body_encoded') === true && request.headers.has('content-encoding')
+    return isForController ? undefined : request.body.read()
   }
 }

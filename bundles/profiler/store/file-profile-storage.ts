@@ -19,6 +19,8 @@ import { searchSummaries } from './search-summaries.ts'
 import { readTexts, type Segment, type StoredTexts } from './segment.ts'
 import { SegmentDirectory, type StoreLimits } from './segment-directory.ts'
 import { type SegmentSize, SegmentWriter } from './segment-writer.ts'
+import { SpanFiles } from './span-files.ts'
+import type { SpanStorage } from './span-storage.ts'
 import { coalesce, limitReports, within } from './waiting.ts'
 import { WriteQueue } from './write-queue.ts'
 
@@ -57,6 +59,7 @@ const intervals = { find: 20, tail: 200 } as const
  * oldest segments are removed when a limit is reached.
  */
 export class FileProfileStorage implements ProfileStorage {
+  readonly spans: SpanStorage
   readonly #fileSystem: FileSystem
   readonly #report: FileProfileStorageOptions['onProblem']
   readonly #clock: () => number
@@ -87,6 +90,7 @@ export class FileProfileStorage implements ProfileStorage {
     }
     this.#fileSystem = fileSystem
     this.#report = limitReports(options.onProblem, clock)
+    this.spans = new SpanFiles({ directory: path.join(directory, 'spans'), onProblem: this.#report })
     this.#clock = clock
     this.#limits = limits
     this.#size = size
@@ -172,7 +176,7 @@ export class FileProfileStorage implements ProfileStorage {
     await this.#queue.flush()
     await this.#refresh()
     const isPurged = ({ time, writer }: Segment) => writer !== this.#writer.id || time <= end
-    await this.#remove(this.#segments.all.filter(isPurged))
+    await Promise.all([this.#remove(this.#segments.all.filter(isPurged)), this.spans.purge()])
   }
 
   async usage(): Promise<StorageUsage> {

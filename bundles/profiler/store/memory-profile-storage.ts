@@ -9,9 +9,11 @@ import type {
 } from './profile-storage.ts'
 import { ProfileTail, type TailListener } from './profile-tail.ts'
 import { searchSummaries } from './search-summaries.ts'
+import { MemorySpanStorage, type SpanStorage } from './span-storage.ts'
 
 /** Stores profiles in memory, without limits: for tests and short-lived processes. */
 export class MemoryProfileStorage implements ProfileStorage {
+  readonly spans: SpanStorage = new MemorySpanStorage()
   readonly #profiles = new Map<string, SerializedProfile & { readonly facts: string }>()
   readonly #pinned = new Set<string>()
   readonly #tail = new ProfileTail(() => undefined)
@@ -54,6 +56,7 @@ export class MemoryProfileStorage implements ProfileStorage {
 
   async purge(): Promise<void> {
     for (const token of this.#profiles.keys()) if (!this.#pinned.has(token)) this.#profiles.delete(token)
+    await this.spans.purge()
   }
 
   async usage(): Promise<StorageUsage> {

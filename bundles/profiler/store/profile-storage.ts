@@ -1,4 +1,5 @@
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
+import type { SpanStorage } from './span-storage.ts'
 
 /** A profile to be stored: its summary for the list, and all of it as one line of masked JSON. */
 export interface SerializedProfile {
@@ -61,6 +62,8 @@ export interface StorageUsage {
  * as missing. Processes that use the same storage see one list.
  */
 export interface ProfileStorage {
+  /** The spans of other services. */
+  readonly spans: SpanStorage
   /**
    * Stores a profile, or a newer version of a profile that this process has appended: the newer version takes the
    * position of the first. Returns at once; `find` and `search` know the profile from then on. `facts` is the JSON text
@@ -87,7 +90,7 @@ export interface ProfileStorage {
    * called.
    */
   tail(listener: (summary: ProfileSummary) => void): () => void
-  /** Removes all profiles that are not pinned. */
+  /** Removes all profiles that are not pinned, and all spans. */
   purge(): Promise<void>
   usage(): Promise<StorageUsage>
   /** Resolves when all profiles that were appended are written or dropped. */

@@ -27,6 +27,17 @@ function isTopLevelNavigation(headers: Fetch['headers']): boolean {
   return headers.get('sec-fetch-mode') === 'navigate' && (headers.get('sec-fetch-dest') ?? 'document') === 'document'
 }
 
+/**
+ * Whether the client is a program. Browsers send an Origin (RFC 6454) and Fetch Metadata, programs do not, and no page
+ * of another site is let in. A site that takes our address under its own name (DNS rebinding) is of the same origin:
+ * the debug gate refuses that name.
+ */
+export function isProgram({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
+  const from = headers.get('origin')
+  const site = headers.get('sec-fetch-site')
+  return (from === null || from === origin) && (site === null || site === 'same-origin' || site === 'none')
+}
+
 /** The paths of all own pages begin so; the slash at the end may be missing. */
 const beginnings: readonly string[] = [home, toolbarLink('')].map(link => link.slice(0, -1))
 

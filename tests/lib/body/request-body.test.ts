@@ -104,6 +104,9 @@ t.test('an encoded body is refused, an identical one is not', async t => {
   const headers = { 'accept-encoding': 'identity' }
   await t.rejects(body.read(), { code: 'BODY_ENCODING_UNSUPPORTED', status: 415, message: /"gzip"/, headers })
   t.equal(body.wasRead, false)
+  t.equal(String(Buffer.from(await body.encodedBytes())), '{}', 'a caller may decode it')
+  t.equal(await body.encodedBytes(), await body.encodedBytes())
+  t.equal((await new RequestBody(null).encodedBytes()).length, 0)
 })
 
 t.test('bytes that are not UTF-8 are refused as text, and only as text', async t => {

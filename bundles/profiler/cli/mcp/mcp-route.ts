@@ -5,7 +5,7 @@ import { Response } from '../../../../lib/http/response.ts'
 import type { RouteDefinition } from '../../../../lib/routing/route.ts'
 import { home } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
-import type { Fetch } from '../../web/access.ts'
+import { isProgram } from '../../web/access.ts'
 import { protect } from '../../web/respond.ts'
 import { PROFILER_MCP_OFF } from './errors.ts'
 import type { LoadedMcp } from './mcp-command.ts'
@@ -41,17 +41,6 @@ export function createMcpRoute(services: McpRouteServices): RouteDefinition<Cont
       return protect(await answerMessage(request, mcp))
     }),
   }
-}
-
-/**
- * Whether the client is a program. Browsers send an Origin (RFC 6454) and Fetch Metadata, programs do not, and no page
- * of another site is let in. A site that takes our address under its own name (DNS rebinding) is of the same origin:
- * the debug gate refuses that name.
- */
-export function isProgram({ headers, origin }: Pick<Fetch, 'headers' | 'origin'>): boolean {
-  const from = headers.get('origin')
-  const site = headers.get('sec-fetch-site')
-  return (from === null || from === origin) && (site === null || site === 'same-origin' || site === 'none')
 }
 
 function refuse(): Response {

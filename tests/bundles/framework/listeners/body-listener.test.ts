@@ -34,6 +34,16 @@ t.test('a route says how much it accepts', async t => {
   })
 })
 
+t.test('a route may leave a body with a content encoding to its controller', async t => {
+  const request = post('{}', 'application/json')
+  request.attributes.set('_body_encoded', true)
+  request.headers.set('content-encoding', 'gzip')
+  t.equal(listener.onRequest(createRequestEvent({ request })), undefined)
+  request.headers.delete('content-encoding')
+  await listener.onRequest(createRequestEvent({ request }))
+  t.ok(request.body.wasRead)
+})
+
 t.test('a request without a body, and a sub-request, are not waited for', async t => {
   t.equal(listener.onRequest(createRequestEvent()), undefined)
   const sub = createRequestEvent({ request: post('{}', 'application/json').duplicate() })
