@@ -228,7 +228,6 @@ t.test('what is no message is refused with a status of the format', async t => {
     ...cut,
     Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]),
     Buffer.from([0x0a, 0x80]),
-    Buffer.from([0x00]),
     Buffer.from([0x0f]),
     Buffer.alloc(1000, 0x0a),
     Buffer.alloc(1000, 0xff),
