@@ -83,7 +83,7 @@ function isValid({ end, parentId, spanId, start, traceId }: OtlpSpan): boolean {
 
 const nameLength = 255
 
-/** The names of resource attributes that tell processes of a service apart. */
+/** The resource attributes that differ between the processes of a service. */
 const processNames: readonly string[] = ['service.instance.id', 'host.name', 'process.pid']
 
 function describeResource(attributes: OtlpAttributes, redactor: Redactor) {
