@@ -1,0 +1,34 @@
+import path from 'node:path'
+import type { Test } from 'tap'
+import { findPort } from './find-port.ts'
+import { createServerFolder, lacksPrograms, runAsServer, startServer } from './start-server.ts'
+
+/** Why tests with PostgreSQL are skipped; `false` if it is installed. */
+export const lacksPostgres: string | false = lacksPrograms('PostgreSQL', 'initdb', 'postgres')
+
+/** The options of a client, as the package pg takes them. */
+export interface DatabaseServer {
+  readonly host: string
+  readonly port: number
+  readonly user: string
+  readonly password: string
+  readonly database: string
+}
+
+/** Starts a PostgreSQL with an empty database, on a free port and in a temporary folder; it ends with the test. */
+export async function startPostgres(t: Test): Promise<DatabaseServer> {
+  const folder = createServerFolder(t)
+  const data = path.join(folder, 'data')
+  const user = 'app'
+  runAsServer('initdb', ['-D', data, '-U', user, '--auth=trust', '--no-sync', '--no-locale', '--encoding=UTF8'])
+  const port = await findPort()
+  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'shared_buffers=8MB']
+  await startServer(t, {
+    command: 'postgres',
+    args: ['-D', data, '-h', '127.0.0.1', '-p', `${port}`, '-k', folder, ...settings.flatMap(each => ['-c', each])],
+    ready: /ready to accept connections/,
+    stop: 'SIGQUIT',
+  })
+  // Any password is right.
+  return { host: '127.0.0.1', port, user, password: 'the-password-of-the-database', database: 'postgres' }
+}
