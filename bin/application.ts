@@ -62,9 +62,9 @@ export interface LoadOptions {
 /** Loads the bundles of an application, and registers them. @throws the errors of `Kernel.boot` and of a bundle */
 export async function loadApplication(application: ApplicationSettings, options: LoadOptions): Promise<Kernel> {
   const { isServed, logger, warns } = options
-  const bundles = await loadBundles(application, options.load)
+  const bundles = await loadBundles(application, options)
   const reportUnknown = async () => {
-    await allowProfilerSettings(application.settings)
+    await allowSettingsOfParts(application.settings)
     if (warns) warnOfUnknownSettings(application.settings, logger)
   }
   const kernelOptions = { ...application, bundles, logger }
@@ -79,32 +79,53 @@ export async function loadApplication(application: ApplicationSettings, options:
   }
 }
 
-/** The settings of the profiler are known in each environment. Its file is loaded only if there are unknown names. */
-async function allowProfilerSettings(settings: Settings): Promise<void> {
+/** The settings of the profiler and of tracing are always known. Their files are loaded only if there are unknown names. */
+async function allowSettingsOfParts(settings: Settings): Promise<void> {
   if (settings.listUnknown().length === 0) return
   const { profilerSettings } = await import('../bundles/profiler/web/settings.ts')
+  const { openTelemetrySettings } = await import('../bundles/opentelemetry/settings.ts')
   settings.allow(profilerSettings)
+  settings.allow(openTelemetrySettings)
 }
 
 /** Checks the settings of an application, with those of its bundles. @throws CONFIG_INVALID and the errors of a bundle */
 export async function checkSettings(application: ApplicationSettings, load?: LoadBundles): Promise<void> {
   const { settings } = application
-  declareSettings(settings, await loadBundles(application, load))
+  declareSettings(settings, await loadBundles(application, { load, isServed: false }))
   settings.check()
 }
 
 /** If it fails, mistakes in the kernel's own settings are reported instead: they may be the reason. */
 async function loadBundles(
   { config, directory, settings }: ApplicationSettings,
-  load?: LoadBundles,
+  { isServed, load }: Pick<LoadOptions, 'isServed' | 'load'>,
 ): Promise<readonly Bundle[]> {
   try {
-    return await (load ?? (await importBundles(directory)))(config)
+    const bundles = await (load ?? (await importBundles(directory)))(config)
+    return [...(await loadTracing(settings, bundles, isServed)), ...bundles]
   } catch (error) {
     settings.check()
     throw error
   }
 }
+
+/**
+ * The bundle for traces, if a setting names an endpoint for them: an application need not list it. It comes first, because
+ * other bundles may make calls while they are registered. A console command has its settings only: its packages take a
+ * tenth of a second to load.
+ */
+async function loadTracing(settings: Settings, bundles: readonly Bundle[], isServed: boolean): Promise<Bundle[]> {
+  const isWanted = endpointSettings.some(name => settings.textOf(name) !== undefined)
+  if (!isWanted || bundles.some(({ name }) => name === 'opentelemetry')) return []
+  if (isServed) {
+    const { createOpenTelemetryBundle } = await import('../bundles/opentelemetry/opentelemetry-bundle.ts')
+    return [createOpenTelemetryBundle()]
+  }
+  const { openTelemetrySettings } = await import('../bundles/opentelemetry/settings.ts')
+  return [{ name: 'opentelemetry', settings: openTelemetrySettings, register() {} }]
+}
+
+const endpointSettings = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']
 
 /**
  * Compiles and boots the application in a directory, with the log of a server.

@@ -6,6 +6,7 @@ import type { Request } from '../../lib/http/request.ts'
 import { Response } from '../../lib/http/response.ts'
 import type { Redactor } from '../../lib/redact/redactor.ts'
 import type { RouteCollection } from '../../lib/routing/route.ts'
+import { readProperty } from '../../lib/stack/read-property.ts'
 import { describeException, describeRequest, errorType, nameSpan } from './attributes.ts'
 import type { Packages } from './load-packages.ts'
 import { requestKey } from './registration.ts'
@@ -171,7 +172,7 @@ export class RequestSpans {
     const route = this.#services.routes.find(String(attributes.get('_route')))?.path.source
     if (route !== undefined) span.setAttribute('http.route', route)
     if (parent === undefined) span.updateName(nameSpan(request, route))
-    else span.updateName(`sub-request ${route ?? controllerName(attributes.get('_controller'))}`)
+    else span.updateName(`sub-request ${route ?? nameOf(attributes.get('_controller'))}`)
   }
 
   #setOutcome(span: Span, status: number, error: unknown): void {
@@ -190,10 +191,9 @@ function attachedSpan(request: Request): RequestSpan | undefined {
   return traced[spanKey]
 }
 
-function controllerName(controller: unknown): string {
-  return typeof controller === 'object' && controller !== null && 'name' in controller
-    ? String(controller.name)
-    : String(controller)
+/** The attribute is the name of a controller, a function, or the controller itself. */
+function nameOf(controller: unknown): string {
+  return typeof controller === 'string' ? controller : String(readProperty(controller, 'name') || 'anonymous')
 }
 
 /** Two fields of the same name are malformed; joined by a comma, the propagator refuses them. */
