@@ -103,6 +103,11 @@ export function formatFrame(frame: StackFrame): string {
   return frame.isAsync ? `at async ${call}` : `at ${call}`
 }
 
+/** Parses the lines that {@link formatFrame} writes; other lines are left out. */
+export function parseFrames(lines: readonly string[]): readonly StackFrame[] {
+  return lines.filter(line => line.startsWith('at ')).map(line => parseFrame(line.slice('at '.length)))
+}
+
 const callerLimit = 5
 
 /**

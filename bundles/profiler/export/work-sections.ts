@@ -1,6 +1,7 @@
 import { durationOf, phasesOf, readCalls, type StoredCall } from '../profile/calls.ts'
 import { intervalOf, placeOf, readCpu, type StoredCpu, type StoredFunction } from '../profile/cpu.ts'
 import { type EventNode, ownTime, readEventTree } from '../profile/event-tree.ts'
+import { type StoredException, toPlace } from '../profile/exceptions.ts'
 import { formatBytes, formatDuration, formatMicroseconds, formatShare } from '../profile/format.ts'
 import { formatSize } from '../profile/format-value.ts'
 import { readLogs, type StoredLog } from '../profile/logs.ts'
@@ -157,12 +158,24 @@ export const logsSection: Section = {
   },
 }
 
-function writeLog({ at, channel, context, level, message, place }: StoredLog): string {
+function writeLog({ at, channel, context, exceptions, level, message, place }: StoredLog): string {
   const line = `+${formatMicroseconds(at)} ${level} ${toSpan(channel)} ${toSpan(message)}`
   return [
     place === '' ? line : `${line} at ${toSpan(place)}`,
     ...(Object.keys(context).length === 0 ? [] : [`  - context: ${toValueSpan(context)}`]),
+    ...exceptions.flatMap(({ chain, name }) => chain.map(error => writeLogged(error, name))),
   ].join('\n')
+}
+
+/** An error of the context `name`: its class, message, properties, and the innermost frame of the application. */
+function writeLogged({ frames, message, name: type, properties, relation }: StoredException, name: string): string {
+  const frame = frames.find(({ origin }) => origin === 'application') ?? frames[0]
+  const facts = [
+    `${toSpan(name)}${relation === '' ? '' : `, ${relation}`}: ${toSpan(type)} ${toSpan(message)}`,
+    ...(frame === undefined ? [] : [`at ${toSpan(toPlace(frame))}`]),
+    ...properties.map(({ name, value }) => `${toSpan(name)}: ${toSpan(value)}`),
+  ]
+  return `  - ${facts.join('; ')}`
 }
 
 /** The functions with the most CPU time, and source excerpts of those of the application. */

@@ -111,7 +111,8 @@ const frame: Schema<RecordedFrame> = v.object({
   package: maybe(check.text),
 })
 
-const exception: Schema<RecordedException> = v.object({
+/** One exception with its causes. */
+export const recordedException: Schema<RecordedException> = v.object({
   name: text,
   message: text,
   code: maybe(v.union([v.string(), v.number()])),
@@ -121,11 +122,11 @@ const exception: Schema<RecordedException> = v.object({
   common: maybe(check.amount),
   omitted: maybe(check.amount),
   note: maybe(check.text),
-  cause: maybe(v.lazy(() => exception)),
-  errors: maybe(list(v.lazy(() => exception))),
+  cause: maybe(v.lazy(() => recordedException)),
+  errors: maybe(list(v.lazy(() => recordedException))),
 })
 
-export const exceptionSchema: Schema<ExceptionData> = v.object({ exceptions: list(exception), excerpts })
+export const exceptionSchema: Schema<ExceptionData> = v.object({ exceptions: list(recordedException), excerpts })
 
 const sampledFunction: Schema<SampledFunction> = v.object({
   name: text,

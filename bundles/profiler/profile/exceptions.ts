@@ -27,11 +27,12 @@ const countLimit = 100
 export const readExceptions: (profile: Profile) => readonly StoredException[] = oncePerProfile(collectors => {
   const [first, ...later] = collectors.exception?.exceptions ?? []
   if (first === undefined) return []
-  const all = [...readChain(first, ''), ...later.flatMap(error => readChain(error, 'Thrown later'))]
+  const all = [...readChain(first), ...later.flatMap(error => readChain(error, 'Thrown later'))]
   return all.slice(0, countLimit)
 })
 
-function readChain(
+/** Lists an exception, those that it gathers, and its causes. `relation` is that of the exception itself. */
+export function readChain(
   {
     cause,
     code = '',
@@ -45,7 +46,7 @@ function readChain(
     properties = {},
     status = 0,
   }: RecordedException,
-  relation: string,
+  relation = '',
 ): StoredException[] {
   const exception: StoredException = {
     relation,

@@ -1,5 +1,6 @@
 import type { LogLevel } from '../../../lib/log/logger.ts'
 import type { EventNode, EventTree } from './event-tree.ts'
+import { readChain, type StoredException } from './exceptions.ts'
 import { oncePerProfile } from './once-per-profile.ts'
 import type { Profile } from './profile.ts'
 import type { JsonObject } from './schema.ts'
@@ -12,6 +13,8 @@ export interface StoredLog extends Pick<LogMessage, 'at' | 'level' | 'channel' |
   /** The constant sentence; empty where it had no placeholders to fill. */
   readonly template: string
   readonly context: JsonObject
+  /** The errors of its context, each with those that it gathers and its causes. */
+  readonly exceptions: readonly { readonly name: string; readonly chain: readonly StoredException[] }[]
   /** Such as `bundles/site/site-bundle.ts:12`; empty where it is not known. */
   readonly place: string
   /** The function in which it was logged; empty where it is not known. */
@@ -40,7 +43,9 @@ export function severityOf(level: LogLevel): 'plain' | 'warning' | 'error' {
 function toLog(log: LogMessage, index: number): StoredLog {
   const { at, channel, context = {}, isCut = false, level, message, site, template = '' } = log
   const place = site === undefined ? '' : `${site.file}:${site.line}`
-  return { index, at, level, channel, message, template, context, place, function: site?.function ?? '', isCut }
+  const exceptions = Object.entries(log.exceptions ?? {}).map(([name, error]) => ({ name, chain: readChain(error) }))
+  const called = site?.function ?? ''
+  return { index, at, level, channel, message, template, context, exceptions, place, function: called, isCut }
 }
 
 /** A line of the log that follows from the event tree: it is not stored. */

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type LogLevel, logLevels } from '../../../lib/log/logger.ts'
+import { type RecordedException, recordedException } from './code-data.ts'
 import {
   amount,
   check,
@@ -32,6 +33,8 @@ export interface LogMessage {
   /** The constant sentence, where it had placeholders to fill. */
   readonly template?: string | undefined
   readonly context?: JsonObject | undefined
+  /** The errors of its context, by their names in it. */
+  readonly exceptions?: Readonly<Record<string, RecordedException>> | undefined
   /** Where it was logged; of warnings and above, except for those about an error, which has a place of its own. */
   readonly site?: CallSite | undefined
   /** Whether the context, and the end of a long message, were left out: there was too much text before it. */
@@ -132,6 +135,7 @@ export const loggerSchema: Schema<LoggerData> = v.object({
       message: check.text,
       template: maybe(check.text),
       context: maybe(check.object),
+      exceptions: maybe(v.record(v.string(), recordedException)),
       site: maybe(site),
       isCut: maybe(v.literal(true)),
     }),

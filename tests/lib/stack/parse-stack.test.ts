@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { type FrameLocation, locateFrame, resolveLocated } from '#lib/stack/locate-frame.ts'
-import { formatFrame, parseStack } from '#lib/stack/stack-frames.ts'
+import { formatFrame, parseFrames, parseStack } from '#lib/stack/stack-frames.ts'
 
 const evil = 'x\n    at evil (/etc/passwd:1:1)'
 
@@ -131,7 +131,9 @@ t.test('no text makes the parser throw', async t => {
 
 t.test('formatFrame writes a frame as V8 does', async t => {
   for (const line of ['f (/a.ts:1:2)', '/a.ts:1:2', 'async f (/a.ts:1:2)', 'Array.map (<anonymous>)', '<anonymous>']) {
-    t.same(parseStack(stackOf(line)).map(formatFrame), [`at ${line}`])
+    const frames = parseStack(stackOf(line))
+    t.same(frames.map(formatFrame), [`at ${line}`])
+    t.same(parseFrames([`at ${line}`, 'no frame']), frames)
   }
 })
 

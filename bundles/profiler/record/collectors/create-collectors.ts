@@ -13,8 +13,8 @@ import {
   createCpuCollector,
   createEventsCollector,
   createHttpCollector,
+  createLoggerCollector,
   createTemplatesCollector,
-  loggerCollector,
 } from './traces.ts'
 
 /** Creates the profiler's own collectors, in the order in which they run. */
@@ -29,7 +29,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     new SessionCollector(redactor, directory),
     createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
     createTimeCollector(redactor),
-    loggerCollector,
+    createLoggerCollector(directory),
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),

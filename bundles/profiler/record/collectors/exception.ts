@@ -1,7 +1,7 @@
 import { errorChain, type FlatError, flattenError } from '../../../../lib/errors/flat-error.ts'
 import { cut, MaskingCopier, propertyBounds } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
-import { type FrameLocation, locateFrame } from '../../../../lib/stack/locate-frame.ts'
+import type { FrameLocation } from '../../../../lib/stack/locate-frame.ts'
 import { readProperty } from '../../../../lib/stack/read-property.ts'
 import { SourceExcerpts } from '../../../../lib/stack/source-excerpts.ts'
 import type { StackFrame } from '../../../../lib/stack/stack-frames.ts'
@@ -9,6 +9,7 @@ import type { ExceptionData, RecordedException, RecordedFrame } from '../../prof
 import type { Excerpt } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
 import type { Trace } from '../trace.ts'
+import { recordFrame } from './recorded-frames.ts'
 
 const frameLimit = 30
 const messageLimit = 4096
@@ -77,23 +78,11 @@ export class ExceptionCollector implements CollectorOf<'exception'> {
   #recorded(frames: readonly StackFrame[]): readonly RecordedFrame[] {
     let recorded = this.#frames.get(frames)
     if (recorded === undefined) {
-      recorded = frames.slice(0, frameLimit).map(frame => this.#recordFrame(frame))
+      const mask = (text: string, limit: number) => this.#text(text, limit)
+      recorded = frames.slice(0, frameLimit).map(frame => recordFrame(frame, this.#directory, mask))
       this.#frames.set(frames, recorded)
     }
     return recorded
-  }
-
-  #recordFrame(frame: StackFrame): RecordedFrame {
-    const { file, origin, package: name } = locateFrame(frame, this.#directory)
-    const call = `${frame.isAsync ? 'async ' : ''}${frame.function ?? 'anonymous'}`
-    return {
-      call: this.#text(call, textLimit),
-      ...(file !== undefined && { file: this.#text(file, messageLimit) }),
-      ...(frame.line !== undefined && { line: frame.line }),
-      ...(frame.column !== undefined && { column: frame.column }),
-      origin,
-      ...(name !== undefined && { package: this.#text(name, textLimit) }),
-    }
   }
 
   /**

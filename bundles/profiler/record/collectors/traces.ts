@@ -8,6 +8,7 @@ import type { TracedCall } from '../call-trace.ts'
 import type { CollectorOf } from '../collect.ts'
 import { summarizeSamples } from '../cpu/summarize-samples.ts'
 import type { Trace } from '../trace.ts'
+import { recordLog } from './recorded-frames.ts'
 
 /** Collects the event tree of a request. For the process, collects the listeners and where they were registered. */
 export function createEventsCollector(
@@ -28,14 +29,16 @@ export function createEventsCollector(
   }
 }
 
-/** Collects the log messages of a request. The logger has masked them. */
-export const loggerCollector: CollectorOf<'logger'> = {
-  name: 'logger',
-  collectsLate: true,
-  collect({ logs }: Trace): LoggerData | undefined {
-    const records = logs.toArray()
-    return records.length === 0 ? undefined : { records, dropped: logs.dropped }
-  },
+/** Collects the log messages of a request, which the logger has masked. Paths are relative to the directory. */
+export function createLoggerCollector(directory: string): CollectorOf<'logger'> {
+  return {
+    name: 'logger',
+    collectsLate: true,
+    collect({ logs }: Trace): LoggerData | undefined {
+      const records = logs.toArray().map(log => recordLog(log, directory))
+      return records.length === 0 ? undefined : { records, dropped: logs.dropped }
+    },
+  }
 }
 
 const urlLength = 2000

@@ -7,7 +7,7 @@ import { eventsPanel } from './events.ts'
 import { createExceptionPanel } from './exception.ts'
 import { createFindingsPanel } from './findings.ts'
 import { createHttpPanel } from './http.ts'
-import { loggerPanel } from './logger.ts'
+import { createLoggerPanel } from './logger.ts'
 import { memoryPanel } from './memory.ts'
 import type { ProfilePanel } from './panel.ts'
 import { requestPanel } from './request.ts'
@@ -24,7 +24,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
-    loggerPanel,
+    createLoggerPanel(editor),
     eventsPanel,
     createRouterPanel(app),
     createTemplatesPanel(app, editor),

@@ -81,9 +81,7 @@ interface SourceLine {
 
 /** Creates the view of the exceptions of a profile. The first frame with a source is open; foreign frames are folded. */
 export function viewExceptions(profile: Profile, editor: EditorLinks): ExceptionsView {
-  const exceptions = readExceptions(profile)
-  const excerpts = readExcerpts(profile)
-  const views = exceptions.map((exception, index) => viewException(exception, index, excerpts, editor))
+  const views = viewChain(readExceptions(profile), 'exception', readExcerpts(profile), editor)
   const open = views.findIndex(({ groups }) => groups.some(({ frames }) => frames.some(({ isOpen }) => isOpen)))
   return {
     exceptions: views.map((view, index) => ({ ...view, isOpen: index === 0 || index === open })),
@@ -91,9 +89,19 @@ export function viewExceptions(profile: Profile, editor: EditorLinks): Exception
   }
 }
 
+/** Creates the views of exceptions, all folded. Their ids begin with `prefix`. */
+export function viewChain(
+  exceptions: readonly StoredException[],
+  prefix: string,
+  excerpts: readonly Excerpt[],
+  editor: EditorLinks,
+): ExceptionView[] {
+  return exceptions.map((exception, index) => viewException(exception, `${prefix}-${index + 1}`, excerpts, editor))
+}
+
 function viewException(
   { frames, common, omitted, relation, name, message, code, status, note, properties }: StoredException,
-  index: number,
+  id: string,
   excerpts: readonly Excerpt[],
   editor: EditorLinks,
 ): ExceptionView {
@@ -109,7 +117,7 @@ function viewException(
     lines: viewSource(sources[position]),
   }))
   return {
-    id: `exception-${index + 1}`,
+    id,
     relation,
     name,
     message,

@@ -2,35 +2,43 @@ import { isDeepStrictEqual } from 'node:util'
 import { type LogLevel, logLevels } from '../../../../lib/log/logger.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type EventTree, readEventTree } from '../../profile/event-tree.ts'
+import { readExcerpts } from '../../profile/exceptions.ts'
 import { formatCount, formatMicroseconds, shorten } from '../../profile/format.ts'
 import { formatValue } from '../../profile/format-value.ts'
 import { groupBy } from '../../profile/group-by.ts'
 import { describeSubRequest, profileLink } from '../../profile/links.ts'
 import { deriveNotifications, type Notification, readLogs, type StoredLog } from '../../profile/logs.ts'
 import type { Profile, ProfileSummary } from '../../profile/profile.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import { type ExceptionView, viewChain } from './exception.ts'
 import type { PanelSubject, ProfilePanel } from './panel.ts'
 
-/** Shows the log messages, with the notifications of listeners that follow from the event tree. */
-export const loggerPanel: ProfilePanel = {
-  name: 'logger',
-  label: 'Logs',
-  template: 'profiler/panels/logger',
-  hasContent: profile => readLogs(profile).logs.length > 0,
-  badge({ summary: { errors, warnings } }) {
-    if (errors > 0) return { text: String(errors), level: 'error' }
-    return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
-  },
-  toView,
+/** Creates the panel of log messages, with the notifications of listeners that follow from the event tree. */
+export function createLoggerPanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'logger',
+    label: 'Logs',
+    template: 'profiler/panels/logger',
+    hasContent: profile => readLogs(profile).logs.length > 0,
+    badge({ summary: { errors, warnings } }) {
+      if (errors > 0) return { text: String(errors), level: 'error' }
+      return warnings > 0 ? { text: String(warnings), level: 'warning' } : { text: '', level: 'plain' }
+    },
+    toView: subject => toView(subject, editor),
+  }
 }
 
-function toView({ children, profile, query }: PanelSubject): ViewModel {
+function toView({ children, profile, query }: PanelSubject, editor: EditorLinks): ViewModel {
   const { dropped, logs } = readLogs(profile)
   const tree = readEventTree(profile)
   const notifications = deriveNotifications(tree)
   const { parent, time, token } = profile.summary
   const filter = readLogFilter(query)
   const channels = [...new Set(logs.map(({ channel }) => channel))].filter(Boolean).sort()
-  const view = { clock: toClock(time), filter }
+  const excerpts = readExcerpts(profile)
+  const viewErrors: LogView['viewErrors'] = ({ exceptions, index }) =>
+    exceptions.flatMap(({ chain, name }) => viewChain(chain, `log-${index}-${name}`, excerpts, editor))
+  const view = { clock: toClock(time), filter, viewErrors }
   const lines = [
     ...toLogLines(logs, view),
     ...toEventLines(notifications, logs, view),
@@ -76,6 +84,8 @@ function toClock(begin: number): Clock {
 interface LogView {
   readonly clock: Clock
   readonly filter: LogFilter
+  /** Creates the views of the errors in the context of a message. */
+  readonly viewErrors: (log: StoredLog) => readonly ExceptionView[]
 }
 
 interface Line extends ViewModel {
@@ -118,7 +128,9 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
   const { at, channel, context: values, function: name, index, isCut, level, message, place, template } = log
   const names = Object.keys(values)
   const context = names.length === 0 ? '' : formatValue(values)
-  const text = [message, channel, level, template, context, place, name].join(' ')
+  const exceptions = view.viewErrors(log)
+  const errors = exceptions.map(({ message, name }) => `${name} ${message}`)
+  const text = [message, channel, level, template, context, place, name, ...errors].join(' ')
   return {
     isLog: true,
     index,
@@ -128,6 +140,8 @@ function toLogLine(log: StoredLog, again: readonly StoredLog[], view: LogView): 
     again: again.map(({ index }) => index),
     context,
     names: shorten(names.join(', '), namesLimit),
+    exceptions,
+    crumbs: [],
     isCut,
     place,
     function: name,

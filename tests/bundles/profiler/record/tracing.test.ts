@@ -1,14 +1,17 @@
 import { t } from 'tap'
 import type { SpanRow } from '#bundles/profiler/profile/event-data.ts'
 import type { StoredProfile } from '#bundles/profiler/store/profile-storage.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
-import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { currentRequest, defineController } from '#kernel/controller.ts'
 import { FinishRequestEvent, ResponseEvent } from '#kernel/events.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Response } from '#lib/http/response.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 
 interface TraceData {
   readonly spans: readonly SpanRow[]

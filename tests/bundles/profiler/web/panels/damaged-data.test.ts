@@ -3,12 +3,14 @@ import { t } from 'tap'
 import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
 import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
-import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
 import { createTemplatesPanel } from '#bundles/profiler/web/panels/templates.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 
 t.test('the panels of a damaged profile can be shown', async t => {
   const { app, show } = await createProfiledKernel(t)

@@ -1,9 +1,14 @@
 import { t } from 'tap'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { loggerPanel } from '#bundles/profiler/web/panels/logger.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import { Response } from '#lib/http/response.ts'
 import { createSubject } from '#tests/support/create-profile.ts'
+import { toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd() }))
 
 const spans = [
   [null, 'kernel.request', 0, 100],
@@ -186,4 +191,43 @@ t.test('invalid log messages are omitted', async t => {
     { index: 0, parts: [{ text: 'kept' }], channel: '', iso: '', time: '', offset: '+0.000 ms' },
   ])
   t.equal((view.lines as unknown[]).length, 1)
+})
+
+t.test('an error of a context is shown as an exception, folded, with a link to the editor', async t => {
+  const kernel = await createProfiledKernel(t, {
+    variables: { EDITOR_URL: 'vscode' },
+    handlers: {
+      '/logs-errors': () => {
+        const cause = Object.assign(new TypeError('inner'), { code: 'E_INNER', syscall: 'connect' })
+        const error = new Error('outer', { cause })
+        const all = new AggregateError([new RangeError('gathered')], 'all')
+        kernel.app.logger.error('Failed.', { exception: error, order: 7, all })
+        kernel.app.logger.error('No stack.', { exception: Object.assign(new Error('bare'), { stack: '' }) })
+        return new Response('fine')
+      },
+    },
+  })
+  const profile = await kernel.profileOf(await kernel.client.get('/logs-errors'))
+  const stored = profile.collectors.logger?.records.find(({ message }) => message === 'Failed.')
+  t.strictSame(stored?.context, { order: 7 })
+  t.match(stored?.exceptions, {
+    exception: {
+      name: 'Error',
+      message: 'outer',
+      frames: [{ file: /^tests\/.*logger\.test\.[jt]s$/, origin: 'application' }],
+      cause: { name: 'TypeError', code: 'E_INNER', properties: { syscall: 'connect' } },
+    },
+    all: { errors: [{ name: 'RangeError', message: 'gathered' }] },
+  })
+  t.ok(Number(stored?.exceptions?.exception?.cause?.common) > 0, 'frames that the cause shares are not repeated')
+
+  const html = await kernel.show('logger', profile)
+  t.match(toText(html), /Error outer .*Caused by TypeError E_INNER inner syscall connect .*Error 1 of 1 RangeError/)
+  t.match(toText(html), 'Error bare No stack trace recorded.')
+  t.match(html, /href="vscode:\/\/file\/[^"]*logger\.test\.ts:\d+:\d+"/)
+  t.notMatch(html, '<details class="exception" open>')
+  const { text } = await kernel.client.get(`/_profiler/${profile.summary.token}.md?panel=logger`)
+  t.match(text, /\n {2}- `exception`: `Error` `outer`; at `tests\/.*logger\.test\.ts:\d+:\d+`\n/)
+  t.match(text, /\n {2}- `exception`, Caused by: `TypeError` `inner`; at .*; `syscall`: `connect`\n/)
+  t.match(text, '\n  - `exception`: `Error` `bare`\n')
 })
