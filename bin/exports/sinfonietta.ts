@@ -14,6 +14,7 @@ export {
   toController,
 } from '../../kernel/controller.ts'
 export { isDebugOn } from '../../kernel/debug-gate.ts'
+export { dump } from '../../kernel/dump.ts'
 export {
   ControllerArgumentsEvent,
   ControllerEvent,

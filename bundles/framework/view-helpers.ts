@@ -1,4 +1,5 @@
 import type { Application } from '../../kernel/bundle.ts'
+import { dump } from '../../kernel/dump.ts'
 import { KERNEL_FILE_UNKNOWN, KERNEL_FRAGMENT_FAILED, KERNEL_TOO_DEEP } from '../../kernel/errors.ts'
 import type { HttpKernel } from '../../kernel/http-kernel.ts'
 import { HttpError } from '../../lib/errors/http-error.ts'
@@ -8,7 +9,8 @@ import { type HelperCall, HtmlFragment } from '../../lib/view/view.ts'
 
 /**
  * Adds the helpers of all templates: `{{path 'route' id=7}}`, `{{url 'route'}}` with scheme and host,
- * `{{asset 'site/site.css'}}`, and `{{render (path 'route')}}`, which inserts the response of a sub-request.
+ * `{{asset 'site/site.css'}}`, `{{render (path 'route')}}`, which inserts the response of a sub-request, and
+ * `{{dump value 'label'}}`, which writes nothing.
  */
 export function addViewHelpers({ view, urls, files, kernel }: Application): void {
   view.addHelper('path', ({ positional: [route], named, request }) =>
@@ -22,6 +24,10 @@ export function addViewHelpers({ view, urls, files, kernel }: Application): void
     const url = files.url(String(name))
     if (url === undefined) throw new KERNEL_FILE_UNKNOWN([name])
     return `${request?.basePath ?? ''}${url}`
+  })
+  view.addHelper('dump', ({ positional: [value, label] }) => {
+    dump(value, label === undefined ? undefined : String(label))
+    return ''
   })
   view.addHelper('render', call => {
     const target = String(call.positional[0])

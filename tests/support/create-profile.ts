@@ -38,6 +38,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     queryTime: 0,
     cacheCalls: 0,
     subRequests: 0,
+    dumps: 0,
     ...changes,
   }
   return toProfile({ schemaVersion, summary, children, data, failures }, processData)

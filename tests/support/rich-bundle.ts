@@ -1,4 +1,5 @@
 import type { Application, Bundle } from '#kernel/bundle.ts'
+import { dump } from '#kernel/dump.ts'
 import { encodeUpload } from '#kernel/testing/test-body.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
 import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
@@ -52,6 +53,11 @@ async function showMuch(
   for (const level of ['debug', 'info', 'warning', 'error', 'critical'] as const) {
     logger.channel('demo')[level]('The {level} of {thing}.', { level, thing: 'z'.repeat(120), more: [1, { a: 2 }] })
   }
+  dump(
+    { name: 'Ada', long: 'word '.repeat(100), [`k${'e'.repeat(80)}y`]: new Map([['list', [1, { deep: true }]]]) },
+    'a label',
+  )
+  dump(new Error('dumped'))
   logger.error('Something was thrown.', { exception: new Error('logged', { cause: new TypeError('its cause') }) })
   await dispatcher.dispatch(new DemoEvent())
   await dispatcher.dispatch(new OrphanEvent())

@@ -3,6 +3,7 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import { formatBytes, formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
+import { consoleSection } from './console-sections.ts'
 import { collectorsOfPanel } from './json.ts'
 import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
 import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
@@ -22,6 +23,7 @@ const sections: readonly Section[] = [
   findingsSection,
   exchangeSection,
   logsSection,
+  consoleSection,
   eventsSection,
   routingSection,
   templatesSection,

@@ -110,7 +110,7 @@ function toneOf(status: number): Tone {
 
 function badgesOf(summary: ProfileSummary): Badge[] {
   if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
-  const { calls, errors, exception, outcome, subRequests, warnings } = summary
+  const { calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
@@ -121,6 +121,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   count(warnings, 'warning', 'warning')
   count(calls, 'HTTP client call', 'plain')
   count(subRequests, 'sub-request', 'plain')
+  count(dumps, 'dump', 'plain')
   return badges
 }
 

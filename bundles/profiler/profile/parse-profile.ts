@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
 import { cpuSchema, exceptionSchema } from './code-data.ts'
+import { consoleSchema } from './console-data.ts'
 import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
 import {
   redirectsSchema,
@@ -35,6 +36,7 @@ const collectorSchemas: Schemas<CollectorTypes> = {
   events: eventsSchema,
   time: timeSchema,
   logger: loggerSchema,
+  console: consoleSchema,
   exception: exceptionSchema,
   router: routerSchema,
   templates: templatesSchema,
@@ -80,6 +82,8 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   queryTime: v.optional(check.amount, 0),
   cacheCalls: v.optional(count, 0),
   subRequests: count,
+  // Profiles of earlier versions do not have the following fields.
+  dumps: v.optional(count, 0),
 })
 
 const documentSchema: Schema<ProfileDocument> = v.object({

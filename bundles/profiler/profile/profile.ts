@@ -1,4 +1,5 @@
 import type { CpuData, ExceptionData } from './code-data.ts'
+import type { ConsoleData } from './console-data.ts'
 import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
 import type {
   ProfiledSession,
@@ -66,6 +67,8 @@ export interface ProfileSummary {
   /** Queries of caches. */
   readonly cacheCalls: number
   readonly subRequests: number
+  /** Calls of `dump` and of `console`. */
+  readonly dumps: number
 }
 
 /** The types of the parts that the profiler's collectors record of a request, by the names of the collectors. */
@@ -77,6 +80,7 @@ export interface CollectorTypes {
   readonly events: EventsData
   readonly time: TimeData
   readonly logger: LoggerData
+  readonly console: ConsoleData
   readonly exception: ExceptionData
   readonly router: RouterData
   readonly templates: TemplatesData

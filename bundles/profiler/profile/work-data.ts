@@ -123,7 +123,12 @@ export interface LateData {
   readonly since: number
 }
 
-const site = v.object({ file: check.text, line: check.number, function: maybe(check.text) })
+/** A place without its file or its line is damaged. */
+export const siteSchema: Schema<CallSite> = v.object({
+  file: check.text,
+  line: check.number,
+  function: maybe(check.text),
+})
 
 /** A message without its level or its text is left out. */
 export const loggerSchema: Schema<LoggerData> = v.object({
@@ -136,7 +141,7 @@ export const loggerSchema: Schema<LoggerData> = v.object({
       template: maybe(check.text),
       context: maybe(check.object),
       exceptions: maybe(v.record(v.string(), recordedException)),
-      site: maybe(site),
+      site: maybe(siteSchema),
       isCut: maybe(v.literal(true)),
     }),
   ),

@@ -70,10 +70,10 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   const { data, failures, summary } = collectData(trace, late, redactor)
   Object.assign(collected.data, data)
   Object.assign(collected.failures, failures)
-  const { cacheCalls, calls, errors, queries, queryTime, warnings } = summary
+  const { cacheCalls, calls, dumps, errors, queries, queryTime, warnings } = summary
   trace.collected = {
     ...collected,
-    summary: { ...collected.summary, calls, queries, queryTime, cacheCalls, errors, warnings },
+    summary: { ...collected.summary, calls, queries, queryTime, cacheCalls, errors, warnings, dumps },
   }
 }
 
@@ -105,6 +105,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     queryTime: queries?.databaseTime() ?? 0,
     cacheCalls: queries?.cacheCount ?? 0,
     subRequests: trace.children.length,
+    dumps: trace.console?.count ?? 0,
   }
 }
 

@@ -180,13 +180,20 @@ const frameLimit = 40
  * the profiler logs concerns its caller). `undefined` when there is none. Costs tens of microseconds, and more with source maps.
  */
 export function findCallSite(directory: string): CallSite | undefined {
+  return listCallSites(directory, 1)[0]
+}
+
+/** The frames of the application on the stack, innermost first. */
+export function listCallSites(directory: string, limit: number): CallSite[] {
+  const sites: CallSite[] = []
   for (const frame of captureStack()) {
     const { function: name, line } = frame
     const { file, origin } = locateFrame(frame, directory)
     if (origin !== 'application' || file === undefined || line === undefined) continue
-    return { file, line, ...(name !== undefined && { function: name }) }
+    sites.push({ file, line, ...(name !== undefined && { function: name }) })
+    if (sites.length === limit) break
   }
-  return undefined
+  return sites
 }
 
 function captureStack(): readonly StackFrame[] {

@@ -1,14 +1,22 @@
 // For the signal that it declares.
 import type {} from '../../../kernel/bundle.ts'
+import { observeDumps } from '../../../kernel/dump.ts'
 import type { RequestContext } from '../../../kernel/request-context.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { Logger } from '../../../lib/log/logger.ts'
+import type { Redactor } from '../../../lib/redact/redactor.ts'
+import { formatTree } from '../../../lib/redact/value-tree.ts'
 import type { Signals } from '../../../lib/signals.ts'
 import { CallTraces } from '../../../lib/stack/stack-frames.ts'
+import { escapeControls } from '../../../lib/text/escape-controls.ts'
 import type { RenderTracer } from '../../../lib/view/traceable-view.ts'
+import type { ConsoleEntry } from '../profile/console-data.ts'
+import { ConsoleTrace, describeConsole, describeDump } from './console-trace.ts'
+import { findCallSite, listCallSites } from './log-trace.ts'
 import type { Profiler } from './profiler.ts'
 import { RenderTrace } from './render-trace.ts'
 import type { Trace } from './trace.ts'
+import { watchConsole } from './watch-console.ts'
 
 /** The number of uses that are recorded for one request. The session counts all uses. */
 const useLimit = 50
@@ -73,3 +81,61 @@ export function watchCrashes(profiler: Profiler, context: RequestContext, logger
   process.on('uncaughtExceptionMonitor', onCrash)
   return () => process.off('uncaughtExceptionMonitor', onCrash)
 }
+
+/** The services of {@link observeConsole}. */
+export interface ConsoleServices {
+  /** Finds the trace of the current request. */
+  readonly findTrace: FindTrace
+  readonly redactor: Redactor
+  readonly directory: string
+  /** Where a dump outside of a request is printed. */
+  readonly terminal: { write(text: string): unknown }
+}
+
+/** The calls of the application that `console.trace` shows. */
+const callerLimit = 20
+
+/**
+ * Records the calls of `dump` and of `console` on the traces of their requests, until the returned function is called.
+ */
+export function observeConsole({ directory, findTrace, redactor, terminal }: ConsoleServices): () => void {
+  const add = (describe: () => Pick<ConsoleEntry, 'method' | 'label' | 'values' | 'callers'>) => {
+    const trace = findTrace()
+    if (trace === undefined) return false
+    trace.console ??= new ConsoleTrace()
+    trace.console.add(() => {
+      const at = Math.round(trace.elapsed() * 1000)
+      const site = findCallSite(directory)
+      return { at, ...describe(), ...(site !== undefined && { site }) }
+    })
+    trace.touch()
+    return true
+  }
+  const stopDumps = observeDumps({
+    record: (value, label) =>
+      add(() => ({
+        method: 'dump',
+        ...(label !== undefined && { label: redactor.text(label).slice(0, labelLength) }),
+        values: [describeDump(value, redactor)],
+      })),
+    print(value, label) {
+      const site = findCallSite(directory)
+      const head = ['dump', label === undefined ? '' : redactor.text(label), site && `${site.file}:${site.line}`]
+      const lines = formatTree(describeDump(value, redactor)).split('\n')
+      terminal.write([head.filter(Boolean).join(' '), ...lines].map(line => `${escapeControls(line)}\n`).join(''))
+    },
+  })
+  const stopConsole = watchConsole((method, values) => {
+    add(() => ({
+      method,
+      values: describeConsole(method, values, redactor),
+      ...(method === 'trace' && { callers: listCallSites(directory, callerLimit) }),
+    }))
+  })
+  return () => {
+    stopDumps()
+    stopConsole()
+  }
+}
+
+const labelLength = 200

@@ -13,7 +13,7 @@ import { createCollectors } from './collectors/create-collectors.ts'
 import { ListenerSites } from './listener-sites.ts'
 import { findCallSite } from './log-trace.ts'
 import { GcWatch, HangWatch, LoopWatch } from './loop-watch.ts'
-import { createRenderTracer, observeSessions, watchCrashes } from './observers.ts'
+import { createRenderTracer, observeConsole, observeSessions, watchCrashes } from './observers.ts'
 import { Profiler } from './profiler.ts'
 import { ProfilerListener } from './profiler-listener.ts'
 import { QueryRecorder } from './query-recorder.ts'
@@ -78,6 +78,10 @@ export class Recording {
     const renders = createRenderTracer(request => this.profiler.find(request ?? context.current))
     this.view = createTraceableView(foundation.view, renders)
     this.#stops.push(observeLog(foundation, this.profiler), loop.stop, hangs.stop)
+    // In production the console stays as it is, and dumps nothing.
+    if (!foundation.debugGate.isDebug) return
+    const findTrace = () => this.profiler.find(context.current)
+    this.#stops.push(observeConsole({ findTrace, redactor, directory, terminal: process.stdout }))
   }
 
   /**

@@ -6,6 +6,7 @@ import type { SessionMethod } from '../../../lib/session/session.ts'
 import type { StackFrame } from '../../../lib/stack/stack-frames.ts'
 import type { Outcome, ProfileSummary } from '../profile/profile.ts'
 import type { CallTrace } from './call-trace.ts'
+import type { ConsoleTrace } from './console-trace.ts'
 import type { CpuRecording } from './cpu/cpu-sampler.ts'
 import { EventTrace } from './event-trace.ts'
 import { LogTrace } from './log-trace.ts'
@@ -72,6 +73,8 @@ export class Trace implements CollectedRequest {
   calls: CallTrace | undefined
   /** The queries of databases and caches; `undefined` when there were none. */
   queries: QueryTrace | undefined
+  /** The calls of `dump` and of `console`; `undefined` when there were none. */
+  console: ConsoleTrace | undefined
   /** The resources that the process uses; only of a main request. */
   usage: UsageTrace | undefined
   /** The CPU samples, when sampling was requested. */

@@ -10,6 +10,7 @@ import { RouterCollector } from './router.ts'
 import { SessionCollector } from './session.ts'
 import { createTimeCollector, lateCollector } from './time.ts'
 import {
+  consoleCollector,
   createCpuCollector,
   createEventsCollector,
   createHttpCollector,
@@ -30,6 +31,7 @@ export function createCollectors(app: Application, sites: ListenerSites): Profil
     createEventsCollector(dispatcher, listener => sites.find(listener, directory)),
     createTimeCollector(redactor),
     createLoggerCollector(directory),
+    consoleCollector,
     new ExceptionCollector(app),
     new RouterCollector(app),
     createTemplatesCollector(redactor),

@@ -41,6 +41,13 @@ export function createLoggerCollector(directory: string): CollectorOf<'logger'> 
   }
 }
 
+/** Collects the calls of `dump` and of `console`. They are masked when they are recorded. */
+export const consoleCollector: CollectorOf<'console'> = {
+  name: 'console',
+  collectsLate: true,
+  collect: ({ console }: Trace) => console?.toData(),
+}
+
 const urlLength = 2000
 const errorLength = 500
 

@@ -2,6 +2,7 @@ import type { Application } from '../../../../kernel/bundle.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import { createEditorLinks } from '../editor-links.ts'
 import { configPanel } from './config.ts'
+import { createConsolePanel } from './console.ts'
 import { createCpuPanel } from './cpu.ts'
 import { eventsPanel } from './events.ts'
 import { createExceptionPanel } from './exception.ts'
@@ -25,6 +26,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
     createLoggerPanel(editor),
+    createConsolePanel(editor),
     eventsPanel,
     createRouterPanel(app),
     createTemplatesPanel(app, editor),

@@ -1,5 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import { Response } from '../../../../lib/http/response.ts'
+import { formatTree } from '../../../../lib/redact/value-tree.ts'
 import type { ViewModel } from '../../../../lib/view/view.ts'
 import { type Finding, linkToFinding, toBadge, toneOf, writeProblem } from '../../insight/findings/finding.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
@@ -54,6 +55,7 @@ const itemMakers: readonly ItemMaker[] = [
   toExceptionItem,
   toRedirectItem,
   toLogItem,
+  toConsoleItem,
   toFindingItem,
   toTimeItem,
   toTemplateItem,
@@ -136,6 +138,24 @@ function toLogItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarIt
       .map(({ index, level, message, tone }) => row(level, cutText(message), { link: `${link}#log-${index}`, tone })),
   })
 }
+
+function toConsoleItem({ profile }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
+  const { dumps } = profile.summary
+  if (dumps === 0) return undefined
+  const { entries = [] } = profile.collectors.console ?? {}
+  const link = profileLink(token, 'console')
+  return item('console', 'Console', {
+    text: formatCount(dumps, 'dump'),
+    link,
+    rows: entries.slice(0, listLimit).map(({ label, method, values }, index) => {
+      const text = values.map(value => formatTree(value).replaceAll(/\s+/g, ' ')).join(' ')
+      return row(label ?? method, shorten(text, rowLimit), { link: `${link}#dump-${index}` })
+    }),
+  })
+}
+
+/** Characters of a value in a row. */
+const rowLimit = 100
 
 function toFindingItem({ findings }: ShownProfile, { token }: SummaryView): ToolbarItem | undefined {
   const badge = toBadge(findings)

@@ -29,6 +29,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     queryTime: 0,
     cacheCalls: 0,
     subRequests: 0,
+    dumps: 0,
     ...fields,
   }
 }

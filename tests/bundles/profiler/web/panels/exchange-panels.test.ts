@@ -227,6 +227,7 @@ const summary: ProfileSummary = {
   queryTime: 0,
   cacheCalls: 0,
   subRequests: 0,
+  dumps: 0,
 }
 
 async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelSubject> = {}) {

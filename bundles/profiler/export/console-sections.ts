@@ -1,0 +1,30 @@
+import { formatTree } from '../../../lib/redact/value-tree.ts'
+import type { ConsoleEntry } from '../profile/console-data.ts'
+import { formatMicroseconds } from '../profile/format.ts'
+import { type Section, toBlock, toSpan } from './markdown-text.ts'
+
+/** The calls of `dump` and of `console`. */
+export const consoleSection: Section = {
+  panel: 'console',
+  write({ profile }, limit) {
+    const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+    if (entries.length === 0) return []
+    const rest = Math.max(0, entries.length - limit) + omitted
+    return [
+      '## Console',
+      ...entries.slice(0, limit).flatMap(writeEntry),
+      ...(rest === 0 ? [] : [`${rest.toLocaleString('en')} more are not listed.`]),
+    ]
+  },
+}
+
+function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEntry): string[] {
+  const place = site === undefined ? '' : ` at ${toSpan(`${site.file}:${site.line}`)}`
+  const head = `+${formatMicroseconds(at)} ${method}${label === undefined ? '' : ` ${toSpan(label)}`}${place}`
+  const plain = method === 'dump' ? [] : values.filter(({ kind }) => kind === 'text')
+  const lines = values.map(value => (plain.includes(value) ? value.text : formatTree(value)))
+  const calls = callers.map(
+    ({ file, function: name, line }) => `at ${name === undefined ? '' : `${name} `}${file}:${line}`,
+  )
+  return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
+}

@@ -1,0 +1,91 @@
+import { formatWithOptions } from 'node:util'
+import { Headers } from '../../../lib/http/headers.ts'
+import { Request } from '../../../lib/http/request.ts'
+import { Response } from '../../../lib/http/response.ts'
+import type { CopyBounds, TextMasker } from '../../../lib/redact/masking-copier.ts'
+import { describeTree, type Expand, type ValueTree } from '../../../lib/redact/value-tree.ts'
+import type { ConsoleData, ConsoleEntry, ConsoleMethod } from '../profile/console-data.ts'
+
+/** More calls of one request are only counted. */
+const entryLimit = 200
+
+/** Characters of all values of one request; the values of later calls are left out. */
+const textLimit = 250_000
+
+/** One call. */
+const bounds: CopyBounds = { depth: 6, entries: 500, text: 4096, total: 16_384 }
+
+/** The calls of `dump` and of `console` in one request. */
+export class ConsoleTrace {
+  /** All calls, including those that were not kept. */
+  count = 0
+  readonly #entries: ConsoleEntry[] = []
+  #size = 0
+
+  /** Adds a call; `describe` is called only if there is room. */
+  add(describe: () => ConsoleEntry): void {
+    this.count++
+    if (this.#entries.length === entryLimit || this.#size > textLimit) return
+    const entry = describe()
+    this.#size += JSON.stringify(entry.values).length
+    this.#entries.push(entry)
+  }
+
+  toData(): ConsoleData {
+    return { entries: this.#entries, omitted: this.count - this.#entries.length }
+  }
+}
+
+/** Describes the value of a dump, masked and within bounds. */
+export function describeDump(value: unknown, masker: TextMasker): ValueTree {
+  return describeTree(value, masker, bounds, expand)
+}
+
+/**
+ * Describes the values of a call of the console: as `console` does, a text with placeholders such as `%s` is filled with
+ * the next values. All other values become trees.
+ */
+export function describeConsole(
+  method: ConsoleMethod,
+  values: readonly unknown[],
+  masker: TextMasker,
+): readonly ValueTree[] {
+  // The second value of these is an option.
+  const shown = method === 'dir' || method === 'table' ? values.slice(0, 1) : fillText(values)
+  return shown.slice(0, valueLimit).map(value => describeDump(value, masker))
+}
+
+const valueLimit = 20
+
+/** Placeholders that take a value; `%%` takes none. */
+const placeholder = /%[sdifjoOc%]/g
+
+function fillText([first, ...rest]: readonly unknown[]): readonly unknown[] {
+  if (typeof first !== 'string' || rest.length === 0)
+    return first === undefined && rest.length === 0 ? [] : [first, ...rest]
+  const wanted = (first.match(placeholder) ?? []).filter(found => found !== '%%').length
+  const filled = rest.slice(0, wanted)
+  return [formatWithOptions({ depth: 4 }, first, ...filled), ...rest.slice(wanted)]
+}
+
+/** The data of objects that keep it in private fields. */
+const expand: Expand = value => {
+  if (value instanceof Request) {
+    const { attributes, clientIp, headers, method, url } = value
+    return Object.entries({ method, url, clientIp, headers, attributes })
+  }
+  if (value instanceof Response) {
+    const { body, headers, status } = value
+    return Object.entries({ status, headers, body: typeof body === 'string' ? body : describeBody(body) })
+  }
+  if (value instanceof globalThis.Response) {
+    const { headers, status, url } = value
+    return Object.entries({ url, status, headers })
+  }
+  if (value instanceof Headers || value instanceof globalThis.Headers || value instanceof URLSearchParams) return value
+  return undefined
+}
+
+function describeBody(body: Exclude<Response['body'], string>): unknown {
+  return body === null || ArrayBuffer.isView(body) ? body : '(a stream)'
+}

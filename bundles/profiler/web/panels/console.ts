@@ -1,0 +1,94 @@
+import type { ValueEntry, ValueTree } from '../../../../lib/redact/value-tree.ts'
+import type { ViewModel } from '../../../../lib/view/view.ts'
+import type { ConsoleEntry, ConsoleMethod } from '../../profile/console-data.ts'
+import { formatMicroseconds, formatNumber } from '../../profile/format.ts'
+import type { CallSite } from '../../profile/work-data.ts'
+import type { EditorLinks } from '../editor-links.ts'
+import type { ProfilePanel } from './panel.ts'
+
+/** Creates the panel of the calls of `dump` and of `console`, in their order. */
+export function createConsolePanel(editor: EditorLinks): ProfilePanel {
+  return {
+    name: 'console',
+    label: 'Console',
+    template: 'profiler/panels/console',
+    hasContent: ({ summary }) => summary.dumps > 0,
+    badge: ({ summary: { dumps } }) => ({ text: dumps === 0 ? '' : String(dumps), level: 'plain' }),
+    toView({ profile }) {
+      const { entries = [], omitted = 0 } = profile.collectors.console ?? {}
+      return { omitted, entries: entries.map((entry, index) => toRow(entry, index, editor)) }
+    },
+  }
+}
+
+function toRow(
+  { at, callers = [], label = '', method, site, values }: ConsoleEntry,
+  index: number,
+  editor: EditorLinks,
+) {
+  const table = method === 'table' ? toTable(values[0]) : undefined
+  return {
+    index,
+    time: `+${formatMicroseconds(at)}`,
+    method,
+    level: levels[method],
+    label,
+    table,
+    values: table === undefined ? values.map(value => toTreeView(value, method)) : [],
+    site: site === undefined ? undefined : viewSite(site, editor),
+    callers: callers.map(caller => viewSite(caller, editor)),
+  }
+}
+
+/** The colours of levels of the log. */
+const levels: Readonly<Record<ConsoleMethod, string>> = {
+  dump: 'info',
+  log: 'plain',
+  info: 'info',
+  warn: 'warning',
+  error: 'error',
+  debug: 'plain',
+  table: 'plain',
+  trace: 'plain',
+  dir: 'plain',
+}
+
+function viewSite({ file, function: call = '', line }: CallSite, editor: EditorLinks) {
+  return { call, place: `${file}:${line}`, link: editor.link(file, line) }
+}
+
+/** The model of the partial `profiler/tree`. The outermost object of a value is open. */
+function toTreeView(tree: ValueTree, method: ConsoleMethod): ViewModel {
+  const isPlain = method !== 'dump' && tree.kind === 'text'
+  return { ...viewTree(tree), isOpen: true, ...(isPlain && { text: tree.text }) }
+}
+
+function viewTree({ entries = [], kind, omitted = 0, text }: ValueTree): ViewModel {
+  return {
+    kind,
+    text: kind === 'text' ? `"${text}"` : text,
+    isOpen: false,
+    entries: entries.map(({ name, value }) => ({ name, value: viewTree(value) })),
+    rest: omitted === 0 ? '' : formatNumber(omitted),
+  }
+}
+
+const columnLimit = 20
+
+/** The table of `console.table`: a row for each entry of the value, and a column for each property. */
+function toTable(tree: ValueTree | undefined): ViewModel | undefined {
+  const rows = tree?.entries ?? []
+  const isTable = rows.length > 0 && rows.every(({ value }) => value.kind === 'object' && value.entries !== undefined)
+  if (!isTable) return undefined
+  const names = [...new Set(rows.flatMap(({ value }) => cellsOf(value).map(({ name }) => name)))].slice(0, columnLimit)
+  const cell = (value: ValueTree, name: string) => cellsOf(value).find(entry => entry.name === name)?.value.text ?? ''
+  return {
+    names,
+    rows: rows.map(({ name, value }) => ({ name, cells: names.map(column => cell(value, column)) })),
+    rest: tree?.omitted === undefined ? '' : formatNumber(tree.omitted),
+  }
+}
+
+function cellsOf({ entries = [] }: ValueTree): readonly ValueEntry[] {
+  return entries
+}

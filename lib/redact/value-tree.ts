@@ -1,0 +1,220 @@
+import { types } from 'node:util'
+import { describeError } from '../errors/flat-error.ts'
+import { formatFrame, parseStack } from '../stack/stack-frames.ts'
+import { type CopyBounds, MaskingCopier, type TextMasker } from './masking-copier.ts'
+import { mask, secretUnder } from './secret-names.ts'
+
+/** Any value as plain data: masked, within bounds, with its types and classes. */
+export interface ValueTree {
+  /** `text`: a string. `value`: a number, a boolean, a date. `object`: an object. `note`: a value that is not shown. */
+  readonly kind: 'text' | 'value' | 'object' | 'note'
+  /** A string as it is; of an object its class, and the size of a collection: `Map(2)`. */
+  readonly text: string
+  /** The properties or items of an object. */
+  readonly entries?: readonly ValueEntry[] | undefined
+  /** How many further entries were left out. */
+  readonly omitted?: number | undefined
+}
+
+/** A property of an object, or an item of a collection. */
+export interface ValueEntry {
+  readonly name: string
+  readonly value: ValueTree
+}
+
+type Entries = Iterable<readonly [name: string, value: unknown]>
+
+/** Gives the entries of objects whose data is private; `undefined` for all other objects. */
+export type Expand = (value: object) => Entries | undefined
+
+/** The most entries of one object. */
+const breadth = 100
+const frameLimit = 20
+
+const circular: ValueTree = { kind: 'note', text: '[circular]' }
+const secret: ValueTree = { kind: 'note', text: mask }
+const getter: ValueTree = { kind: 'note', text: '[getter]' }
+const unreadable: ValueTree = { kind: 'note', text: '[unreadable]' }
+
+/**
+ * Describes a value as a tree. Values under secret names, and secrets in texts, are masked. No getter, no `toJSON` and no
+ * method of the value is called. The bounds hold for the whole tree; an object has at most 100 entries. Never throws.
+ */
+export function describeTree(
+  value: unknown,
+  masker: TextMasker,
+  bounds: CopyBounds,
+  expand: Expand = () => undefined,
+): ValueTree {
+  return new TreeBuilder(masker, bounds, expand).build('', value, bounds.depth)
+}
+
+class TreeBuilder {
+  readonly #masker: TextMasker
+  readonly #copier: MaskingCopier
+  readonly #expand: Expand
+  /** The objects around the current one. */
+  readonly #outer: object[] = []
+
+  constructor(masker: TextMasker, bounds: CopyBounds, expand: Expand) {
+    this.#masker = masker
+    this.#copier = new MaskingCopier(masker, bounds)
+    this.#expand = expand
+  }
+
+  build(name: string, value: unknown, depth: number): ValueTree {
+    if (value === undefined || value === null) return { kind: 'value', text: String(value) }
+    if (value !== '' && this.#masker.isSecret(name)) return secret
+    switch (typeof value) {
+      case 'string':
+        return { kind: 'text', text: this.#copier.text(value) }
+      case 'bigint':
+        return { kind: 'value', text: `${value}n` }
+      case 'symbol':
+        return { kind: 'value', text: this.#copier.text(String(value)) }
+      case 'function':
+        return { kind: 'note', text: this.#copier.text(nameFunction(value)) }
+      case 'object':
+        return this.#guard(value, depth)
+      default:
+        return { kind: 'value', text: Object.is(value, -0) ? '-0' : String(value) }
+    }
+  }
+
+  /** A proxy as a prototype, and an iterator of the application, may throw. */
+  #guard(value: object, depth: number): ValueTree {
+    if (types.isProxy(value)) return { kind: 'note', text: '[Proxy]' }
+    if (this.#outer.includes(value)) return circular
+    this.#outer.push(value)
+    try {
+      return this.#buildObject(value, depth)
+    } catch {
+      return unreadable
+    } finally {
+      this.#outer.pop()
+    }
+  }
+
+  #buildObject(value: object, depth: number): ValueTree {
+    if (types.isNativeError(value) || value instanceof Error) {
+      const text = this.#copier.text(describeError(value))
+      return this.#withEntries(text, errorEntries(value), depth)
+    }
+    if (value instanceof Date) {
+      return { kind: 'value', text: Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString() }
+    }
+    if (types.isRegExp(value)) return { kind: 'value', text: this.#copier.text(RegExp.prototype.toString.call(value)) }
+    if (value instanceof URL) return { kind: 'value', text: this.#copier.text(value.href) }
+    const name = this.#copier.text(classOf(value))
+    if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value)) {
+      // Bytes may be a secret that no rule would recognise.
+      return { kind: 'object', text: `${name}(${value.byteLength} ${value.byteLength === 1 ? 'byte' : 'bytes'})` }
+    }
+    if (Array.isArray(value)) return this.#withEntries(`${name}(${value.length})`, itemsOf(value), depth, value.length)
+    if (types.isMap(value)) return this.#withEntries(`${name}(${value.size})`, this.#pairsOf(value), depth, value.size)
+    if (types.isSet(value)) return this.#withEntries(`${name}(${value.size})`, valuesOf(value), depth, value.size)
+    return this.#withEntries(name, this.#expand(value) ?? this.#propertiesOf(value), depth)
+  }
+
+  /** `size` is the number of all entries; by default they are counted. */
+  #withEntries(text: string, all: Entries, depth: number, size?: number): ValueTree {
+    if (depth === 0) return size === 0 ? { kind: 'object', text } : { kind: 'object', text: `${text} …` }
+    const entries: ValueEntry[] = []
+    let omitted = 0
+    for (const [name, value] of all) {
+      if (omitted > 0 || entries.length === breadth || this.#copier.isSpent()) omitted++
+      else entries.push({ name: this.#copier.text(name), value: this.#buildEntry(name, value, depth - 1) })
+      if (omitted > 0 && size !== undefined) break
+    }
+    if (size !== undefined) omitted = size - entries.length
+    return { kind: 'object', text, ...(entries.length > 0 && { entries }), ...(omitted > 0 && { omitted }) }
+  }
+
+  #buildEntry(name: string, value: unknown, depth: number): ValueTree {
+    return isNote(value) ? value : this.build(name, value, depth)
+  }
+
+  *#propertiesOf(value: object): Entries {
+    const named = secretUnder(value, this.#masker.isSecret)
+    for (const name of Object.keys(value)) {
+      const property = Object.getOwnPropertyDescriptor(value, name)
+      if (property?.get !== undefined || property?.set !== undefined) yield [name, getter]
+      else yield [name, name === named && property?.value !== '' ? secret : property?.value]
+    }
+  }
+
+  /** A key that is an object is shown by its class. */
+  *#pairsOf(map: ReadonlyMap<unknown, unknown>): Entries {
+    for (const [key, value] of Map.prototype.entries.call(map)) {
+      yield [typeof key === 'object' && key !== null ? `[${classOf(key)}]` : String(key), value]
+    }
+  }
+}
+
+/** Whether an entry is a note instead of a value. No value of the application is one of these two objects. */
+function isNote(value: unknown): value is ValueTree {
+  return value === getter || value === secret
+}
+
+function* errorEntries(error: object): Entries {
+  const frames = parseStack(error).slice(0, frameLimit)
+  if (frames.length > 0) yield ['stack', frames.map(formatFrame).join('\n')]
+  for (const name of ['cause', 'errors']) {
+    const property = Object.getOwnPropertyDescriptor(error, name)
+    if (property !== undefined && !property.enumerable) yield [name, property.get ? getter : property.value]
+  }
+  for (const name of Object.keys(error)) {
+    if (name === 'stack' || name === 'message') continue
+    const property = Object.getOwnPropertyDescriptor(error, name)
+    yield [name, property?.get ? getter : property?.value]
+  }
+}
+
+function* itemsOf(list: readonly unknown[]): Entries {
+  for (let index = 0; index < list.length; index++) {
+    const property = Object.getOwnPropertyDescriptor(list, index)
+    yield [String(index), property?.get ? getter : property?.value]
+  }
+}
+
+function* valuesOf(set: ReadonlySet<unknown>): Entries {
+  let index = 0
+  for (const value of Set.prototype.values.call(set)) yield [String(index++), value]
+}
+
+/** The name of the class of an object, without a call of its code. */
+function classOf(value: object): string {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === null) return '[no prototype]'
+  return nameOf(Object.getOwnPropertyDescriptor(prototype, 'constructor')?.value) || 'Object'
+}
+
+function nameFunction(value: object): string {
+  const isClass = Function.prototype.toString.call(value).startsWith('class')
+  return `[${isClass ? 'class' : 'function'} ${nameOf(value) || '(anonymous)'}]`
+}
+
+function nameOf(value: unknown): string {
+  if (typeof value !== 'function') return ''
+  const name: unknown = Object.getOwnPropertyDescriptor(value, 'name')?.value
+  return typeof name === 'string' ? name : ''
+}
+
+/** Writes a tree as text: one line for a simple value, otherwise an indented line for each entry. */
+export function formatTree(tree: ValueTree, indent = ''): string {
+  const { entries = [], omitted = 0 } = tree
+  const inner = `${indent}  `
+  const lines = entries.map(({ name, value }) => `${inner}${name}: ${formatTree(value, inner)}`)
+  const rest = omitted > 0 ? [`${inner}… ${omitted.toLocaleString('en')} more`] : []
+  return [writeHead(tree, inner), ...lines, ...rest].join('\n')
+}
+
+function writeHead({ kind, text }: ValueTree, indent: string): string {
+  if (kind !== 'text') return text
+  return text.includes('\n')
+    ? text
+        .split('\n')
+        .map(line => `\n${indent}${line}`)
+        .join('')
+    : JSON.stringify(text)
+}

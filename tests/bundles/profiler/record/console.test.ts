@@ -1,0 +1,341 @@
+import { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import { type Test, t } from 'tap'
+import type { ConsoleEntry } from '#bundles/profiler/profile/console-data.ts'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
+import { observeConsole } from '#bundles/profiler/record/observers.ts'
+import { watchConsole } from '#bundles/profiler/record/watch-console.ts'
+import type { RequestHandler } from '#kernel/controller.ts'
+import { dump, observeDumps } from '#kernel/dump.ts'
+import { Headers } from '#lib/http/headers.ts'
+import { Response } from '#lib/http/response.ts'
+import { Redactor } from '#lib/redact/redactor.ts'
+import { formatTree } from '#lib/redact/value-tree.ts'
+import { plainEquals, toText } from '#tests/support/html.ts'
+import { createProfiledKernel, waitForProfile } from '#tests/support/profiled-kernel.ts'
+import { createProject } from '#tests/support/project.ts'
+
+const { console } = globalThis
+
+/** The streams of the console; tests write their results to those of the process. */
+interface Streams {
+  _stdout: Writable
+  _stderr: Writable
+}
+
+/** Collects what the console prints, until the test ends. */
+function capture(t: Test): string[] {
+  const printed: string[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, callback) {
+      printed.push(String(chunk))
+      callback()
+    },
+  })
+  const streams = console as unknown as Streams
+  const { _stderr, _stdout } = streams
+  Object.assign(streams, { _stderr: stream, _stdout: stream })
+  t.teardown(() => Object.assign(streams, { _stderr, _stdout }))
+  return printed
+}
+
+/** Runs a handler in a request, and gives its profile and what was printed. */
+async function run(t: Test, handle: RequestHandler): Promise<{ profile: Profile; entries: string[]; printed: string }> {
+  const kernel = await createProfiledKernel(t, { handlers: { '/run': handle } })
+  const printed = capture(t)
+  const response = await kernel.client.get('/run')
+  const profile = await kernel.profileOf(response)
+  return { profile, entries: entriesOf(profile).map(write), printed: printed.join('') }
+}
+
+function entriesOf({ collectors }: Profile): readonly ConsoleEntry[] {
+  return collectors.console?.entries ?? []
+}
+
+function write({ label = '', method, values }: ConsoleEntry): string {
+  return [method, label, ...values.map(value => formatTree(value))].filter(Boolean).join(' ')
+}
+
+t.test('a dump is in the profile of its request, with label and place, and gives its value back', async t => {
+  const { entries, printed, profile } = await run(t, request => {
+    const total = dump(1, 'first') + dump({ password: 'hunter2', nested: { a: [1] } }).nested.a.length
+    dump(request, 'the request')
+    dump(new Response('text', { status: 201, headers: { 'set-cookie': 'session=abc' } }))
+    dump(new Response(null))
+    dump(Response.stream(Readable.from(['x'])))
+    dump(new Headers({ authorization: 'Bearer abc', accept: '*/*' }))
+    dump(new globalThis.Headers({ cookie: 'a=b' }))
+    dump(globalThis.Response.json({}))
+    dump(new URLSearchParams('token=abc'))
+    return Response.text(String(total))
+  })
+  t.equal(entries[0], 'dump first 1')
+  t.equal(entries[1], 'dump Object\n  password: ******\n  nested: Object\n    a: Array(1)\n      0: 1')
+  t.match(entries[2], /^dump the request Request\n {2}method: "GET"\n {2}url: "http.+\/run"\n/)
+  t.match(entries[2], /attributes: Map\(\d+\)/)
+  t.match(entries[3], 'Response\n  status: 201\n  headers: Headers\n')
+  t.match(entries[3], '    set-cookie: ******\n  body: "text"')
+  t.match(entries[4], 'body: null')
+  t.match(entries[5], 'body: "(a stream)"')
+  t.match(entries[6], 'Headers\n  authorization: ******\n  accept: "*/*"')
+  t.match(entries[7], 'Headers\n  cookie: ******')
+  t.match(entries[8], 'status: 200')
+  t.equal(entries[9], 'dump URLSearchParams\n  token: ******')
+  const [first] = entriesOf(profile)
+  t.match(first?.site, { file: /^tests\/.+\/console\.test\.[jt]s$/, line: Number })
+  t.ok((first?.at ?? -1) >= 0)
+  t.equal(profile.summary.dumps, 10)
+  t.equal(printed, '', 'nothing is printed')
+})
+
+t.test('calls of the console are in the profile, and print as before', async t => {
+  const { entries, printed, profile } = await run(t, () => {
+    console.log('%s has %d of 100%% %o', 'cart', 3, { a: 1 }, { token: 'abc' }, 'end')
+    console.info('plain')
+    console.warn(new Error('warned'))
+    console.error('text', 'more')
+    console.debug({ a: 1 })
+    console.dir({ deep: { er: 1 } }, { depth: 0 })
+    console.table([{ a: 1, b: 'x' }, { a: 2 }], ['a'])
+    ;(function outer() {
+      console.trace('here')
+    })()
+    console.log()
+    return Response.text('')
+  })
+  t.equal(entries[0], 'log "cart has 3 of 100% { a: 1 }" Object\n  token: ****** "end"')
+  t.equal(entries[1], 'info "plain"')
+  t.match(entries[2], /^warn Error: warned\n {2}stack: /)
+  t.strictSame(entries.slice(3, 6), [
+    'error "text" "more"',
+    'debug Object\n  a: 1',
+    'dir Object\n  deep: Object\n    er: 1',
+  ])
+  t.match(entries[6], /^table Array\(2\)\n {2}0: Object\n/)
+  t.strictSame(entries.slice(7), ['trace "here"', 'log'])
+  t.match(entriesOf(profile)[7]?.callers?.[0], { function: 'outer', line: Number })
+  t.equal(profile.summary.dumps, 9)
+  t.match(printed, "cart has 3 of 100% { a: 1 } { token: 'abc' } end\nplain\n")
+  t.match(printed, /Trace: here\n +at outer/)
+  t.match(printed, '│ (index) │ a │')
+})
+
+t.test('what prints while a value is shown is not recorded', async t => {
+  const noisy = {
+    [inspect.custom]() {
+      console.log('inside')
+      return 'noisy'
+    },
+  }
+  const broken = {
+    [inspect.custom]() {
+      throw new Error('It cannot be shown.')
+    },
+  }
+  const { entries, printed } = await run(t, () => {
+    console.log('%O', noisy)
+    t.throws(() => console.log('%O', broken), { message: 'It cannot be shown.' })
+    console.log('after')
+    return Response.text('')
+  })
+  t.strictSame(entries, ['log "noisy"', 'log "after"'])
+  t.match(printed, 'inside\n')
+})
+
+t.test('300 overlapping requests never see dumps of one another', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/run': async request => {
+        const marker = request.query.get('marker')
+        for (let turn = 0; turn < 3; turn++) {
+          await sleep((Number(marker) * 31 + turn * 7) % 5)
+          dump(marker, `turn ${turn}`)
+          console.log('%s', marker)
+        }
+        return Response.text('')
+      },
+    },
+  })
+  capture(t)
+  const markers = Array.from({ length: 300 }, (_, index) => String(index))
+  const responses = await Promise.all(markers.map(marker => kernel.client.get(`/run?marker=${marker}`)))
+  for (const [index, response] of responses.entries()) {
+    const entries = entriesOf(await kernel.profileOf(response))
+    const wrong = entries.filter(({ values }) => values[0]?.text !== markers[index])
+    if (entries.length !== 6 || wrong.length > 0) t.fail(`request ${index} has ${entries.length} dumps`)
+  }
+})
+
+t.test('a request has at most 200 dumps, and not too much text', async t => {
+  const many = await run(t, () => {
+    for (let index = 0; index < 250; index++) dump(index)
+    return Response.text('')
+  })
+  t.equal(many.entries.length, 200)
+  t.strictSame([many.profile.summary.dumps, many.profile.collectors.console?.omitted], [250, 50])
+  const long = await run(t, () => {
+    for (let index = 0; index < 250; index++) dump(Array(10).fill('x'.repeat(4000)))
+    return Response.text('')
+  })
+  t.ok(long.entries.length < 20)
+  t.equal(long.profile.summary.dumps, 250)
+})
+
+t.test('a dump after the response updates the profile', async t => {
+  const kernel = await createProfiledKernel(t, {
+    handlers: {
+      '/late': () => {
+        void sleep(20).then(() => dump('late'))
+        return Response.text('')
+      },
+    },
+  })
+  const response = await kernel.client.get('/late')
+  const token = response.headers.get('x-debug-token')
+  const profile = await waitForProfile(kernel.storage, token, ({ summary }) => summary.dumps === 1)
+  t.strictSame(entriesOf(profile).map(write), ['dump "late"'])
+})
+
+t.test('a template can dump a value, and nothing is in the page', async t => {
+  const directory = createProject(t.testdir(), {
+    'templates/own/page.hbs': "<p>{{dump total 'the total'}}{{dump total}}</p>",
+  })
+  const kernel = await createProfiledKernel(t, {
+    directory,
+    handlers: {
+      '/run': async request => Response.html(await kernel.app.view.render('own/page', { total: 7 }, request)),
+    },
+  })
+  const response = await kernel.client.get('/run')
+  t.equal(response.text, '<p></p>')
+  t.strictSame(entriesOf(await kernel.profileOf(response)).map(write), ['dump the total 7', 'dump 7'])
+})
+
+t.test('outside of a request a dump is printed, and the console is unchanged', async t => {
+  await createProfiledKernel(t)
+  const written: string[] = []
+  const parts = {
+    findTrace: () => undefined,
+    redactor: new Redactor(),
+    terminal: { write: (text: string) => written.push(text) },
+  }
+  const stop = observeConsole({ ...parts, directory: process.cwd() })
+  const printed = capture(t)
+  t.equal(dump('\u001b[31mred', 'a label'), '\u001b[31mred')
+  dump({ password: 'hunter2' })
+  console.log('plain')
+  stop()
+  t.match(written[0], /^dump a label tests\/.+console\.test\.[jt]s:\d+\n"\\u001b\[31mred"\n$/)
+  t.match(written[1], /\nObject\n {2}password: \*{6}\n$/)
+  t.strictSame(printed, ['plain\n'])
+  const stopElsewhere = observeConsole({ ...parts, directory: '/somewhere/else' })
+  dump('x')
+  stopElsewhere()
+  t.equal(written[2], 'dump\n"x"\n', 'without application code there is no place')
+})
+
+t.test('without an observer nothing happens, not even a look at the value', async t => {
+  const printed = capture(t)
+  const untouchable = new Proxy(
+    {},
+    {
+      get: () => t.fail('It was read.'),
+      getPrototypeOf: () => {
+        throw new Error('It was read.')
+      },
+    },
+  )
+  t.equal(dump(untouchable), untouchable)
+  t.strictSame(printed, [])
+  const stop = observeDumps({ record: () => true, print: () => {} })
+  stop()
+  stop()
+})
+
+t.test('production has no console of its own', async t => {
+  const { log } = console
+  const kernel = await createProfiledKernel(t, { variables: { APP_DEBUG: '0' } })
+  t.equal(console.log, log)
+  const printed = capture(t)
+  dump('ignored')
+  t.strictSame(printed, [])
+  await kernel.close()
+})
+
+t.test('the last observer restores the console, unless another library has wrapped it', async t => {
+  const { error, log } = console
+  const calls: string[] = []
+  const stopFirst = watchConsole(method => calls.push(`first ${method}`))
+  const stopSecond = watchConsole(method => calls.push(`second ${method}`))
+  const printed = capture(t)
+  t.not(console.log, log)
+  const patched = console.error
+  const wrapper = (...values: unknown[]) => patched(...values)
+  console.error = wrapper
+  console.log('once')
+  stopFirst()
+  console.error('twice')
+  stopSecond()
+  t.equal(console.log, log)
+  t.equal(console.error, wrapper)
+  console.error('unobserved')
+  console.error = error
+  t.strictSame(calls, ['first log', 'second log', 'second error'])
+  t.equal(printed.join(''), 'once\ntwice\nunobserved\n')
+})
+
+t.test('the panel, the toolbar, the list and the exports show dumps', async t => {
+  const kernel = await createProfiledKernel(t, {
+    variables: { EDITOR_URL: 'editor://open?file={file}&line={line}' },
+    handlers: {
+      '/run': () => {
+        dump({ list: [1, '<b>'], empty: {} }, 'a <label>')
+        console.log('said <i>')
+        console.table([{ a: 1, b: 'x' }, { a: 2 }])
+        console.table(Array.from({ length: 101 }, () => ({ a: 1 })))
+        console.table('no table')
+        console.table([1])
+        console.trace('traced')
+        return Response.text('')
+      },
+    },
+  })
+  capture(t)
+  const response = await kernel.client.get('/run')
+  const profile = await kernel.profileOf(response)
+  const token = profile.summary.token
+  const html = plainEquals(await kernel.show('console', profile))
+  t.match(html, /<p class="dump-label">a &lt;label&gt;<\/p>/)
+  t.match(html, '<details class="value-tree" open><summary><span class="value-object">Object</span></summary>')
+  t.match(html, '<span class="value-name">1</span>: <span class="value-text">&quot;&lt;b&gt;&quot;</span>')
+  t.match(html, '<span class="value-text">said &lt;i&gt;</span>', 'a text of the console has no quotes')
+  t.match(html, '<tr><th scope="row">1</th><td>2</td><td></td></tr>')
+  t.match(html, '… 1 more')
+  t.match(html, /<ol class="frames"><li><span class="call">[^<]+<\/span>\s+<a class="place" href="editor:/)
+  t.notMatch(html, /<b>|<i>s/)
+  t.strictSame(kernel.panel('console').badge?.(profile), { text: '7', level: 'plain' })
+  t.match((await kernel.client.get('/_profiler/empty/search/results?limit=10')).text, '7 dumps')
+  const bar = toText(plainEquals((await kernel.client.get(`/_wdt/${token}`)).text))
+  t.match(bar, /Console 7 dumps .*a <label> Object list: Array\(2\) 0: 1/)
+  const markdown = (await kernel.client.get(`/_profiler/${token}.md?panel=console`)).text
+  t.match(
+    markdown,
+    /\+[\d.]+ ms dump `a <label>` at `tests\/.+console\.test\.[jt]s:\d+`\n\n```text\nObject\n {2}list: Array\(2\)\n/,
+  )
+  t.match(markdown, /```text\nsaid <i>\n```/)
+  t.match(markdown, /```text\ntraced\nat .+console\.test/)
+  const whole = (await kernel.client.get(`/_profiler/${token}.md`)).text
+  t.match(whole, '## Console')
+})
+
+t.test('a profile without dumps says how to make one', async t => {
+  const kernel = await createProfiledKernel(t, { handlers: { '/run': () => Response.text('') } })
+  const profile = await kernel.profileOf(await kernel.client.get('/run'))
+  const { name, hasContent, badge } = kernel.panel('console')
+  t.strictSame([name, hasContent(profile), badge?.(profile)], ['console', false, { text: '', level: 'plain' }])
+  t.match(await kernel.show('console', profile), 'No dumps.')
+  t.notMatch((await kernel.client.get(`/_profiler/${profile.summary.token}.md`)).text, '## Console')
+  const markdown = await kernel.client.get(`/_profiler/${profile.summary.token}.md?panel=console`)
+  t.match(markdown.text, 'No data for this panel.')
+})
