@@ -2,9 +2,10 @@ import type { Application, Bundle, Foundation } from '../../kernel/bundle.ts'
 import { isDebugOn } from '../../kernel/debug-gate.ts'
 import { TraceableEventDispatcher } from '../../lib/event-dispatcher/traceable-event-dispatcher.ts'
 import type { Request } from '../../lib/http/request.ts'
+import type { SpanIds } from '../../lib/log/logger.ts'
 import { createListenerTracer, traceControllers } from './event-spans.ts'
 import { ExportReports } from './export-reports.ts'
-import { loadPackages } from './load-packages.ts'
+import { loadPackages, type Packages } from './load-packages.ts'
 import { type StartedProvider, startProvider } from './provider.ts'
 import { instrumentations } from './registration.ts'
 import { RequestSpans } from './request-spans.ts'
@@ -23,6 +24,7 @@ export function createOpenTelemetryBundle(): Bundle {
   let isOn = false
   let spans: RequestSpans | undefined
   let provider: StartedProvider | undefined
+  let uncorrelate = () => {}
 
   return {
     name: 'opentelemetry',
@@ -52,10 +54,12 @@ export function createOpenTelemetryBundle(): Bundle {
       const { tracer } = provider
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
       traceControllers(app, spans)
+      uncorrelate = logger.correlate(() => findSpanIds(packages))
     },
 
     async close() {
       await provider?.stop(flushTime)
+      uncorrelate()
     },
   }
 }
@@ -65,6 +69,11 @@ function isWanted({ config, settings }: Foundation): boolean {
   const values = settings.of(openTelemetrySettings)
   if (values.OTEL_SDK_DISABLED) return false
   return findEndpoint(values) !== undefined || (instrumentations.length > 0 && isDebugOn(config))
+}
+
+function findSpanIds({ isSpanContextValid, trace }: Packages): SpanIds | undefined {
+  const span = trace.getActiveSpan()?.spanContext()
+  return span !== undefined && isSpanContextValid(span) ? { traceId: span.traceId, spanId: span.spanId } : undefined
 }
 
 /** Pages of the profiler and health checks have no span. */

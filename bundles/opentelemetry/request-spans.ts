@@ -1,5 +1,6 @@
 import type { Attributes, Context, Span, TextMapGetter, Tracer } from '@opentelemetry/api'
 import type { TerminateEvent } from '../../kernel/events.ts'
+import { setTraceContext } from '../../kernel/trace-context.ts'
 import { isThenable } from '../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Headers } from '../../lib/http/headers.ts'
 import type { Request } from '../../lib/http/request.ts'
@@ -117,6 +118,9 @@ export class RequestSpans {
     const parent = this.#propagator.extract(empty, request.headers, headerGetter)
     const attributes = describeRequest(request, redactor)
     const span = tracer.startSpan(nameSpan(request), { kind: SpanKind.SERVER, attributes }, parent)
+    const parentId = trace.getSpanContext(parent)?.spanId
+    const { spanId, traceId } = span.spanContext()
+    setTraceContext(request, { traceId, parentId, spanId })
     return { context: trace.setSpan(parent, span), span }
   }
 

@@ -171,5 +171,6 @@ export const silentLogger: Logger = {
   critical: ignore,
   isLevelEnabled: () => false,
   channel: () => silentLogger,
+  correlate: () => ignore,
   observe: () => ignore,
 }

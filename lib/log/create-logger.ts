@@ -1,6 +1,14 @@
 import { Redactor } from '../redact/redactor.ts'
 import { escapeControls } from '../text/escape-controls.ts'
-import { type LogContext, type Logger, type LogLevel, type LogObserver, type LogRecord, logLevels } from './logger.ts'
+import {
+  type LogContext,
+  type Logger,
+  type LogLevel,
+  type LogObserver,
+  type LogRecord,
+  logLevels,
+  type SpanIds,
+} from './logger.ts'
 import { formatReadable } from './readable.ts'
 import { createRecord } from './record.ts'
 
@@ -26,7 +34,8 @@ export interface LoggerOptions {
 /** Creates the logger of the channel `app`; its method `channel` gives those of other channels. */
 export function createLogger(options: LoggerOptions): Logger {
   const { level, clock = () => new Date(), redactor = new Redactor() } = options
-  return new ChannelLogger('app', { level, clock, redactor, write: createWriter(options), observers: new Set() })
+  const parts = { level, clock, redactor, write: createWriter(options), observers: new Set<LogObserver>() }
+  return new ChannelLogger('app', { ...parts, findSpan: undefined })
 }
 
 /** What the loggers of all channels share. */
@@ -36,6 +45,7 @@ interface Parts {
   readonly redactor: Redactor
   readonly write: (record: LogRecord) => void
   readonly observers: Set<LogObserver>
+  findSpan: (() => SpanIds | undefined) | undefined
 }
 
 class ChannelLogger implements Logger {
@@ -85,12 +95,20 @@ class ChannelLogger implements Logger {
     return () => observers.delete(observer)
   }
 
+  correlate(findSpan: () => SpanIds | undefined): () => void {
+    const parts = this.#parts
+    parts.findSpan = findSpan
+    return () => {
+      parts.findSpan = undefined
+    }
+  }
+
   #log(level: LogLevel, message: string, context: LogContext = {}): void {
-    const { write, clock, redactor, observers } = this.#parts
+    const { write, clock, redactor, observers, findSpan } = this.#parts
     const isWritten = this.#isWritten(level)
     if (!isWritten && observers.size === 0) return
     try {
-      const record = createRecord(clock(), level, this.#name, message, context, redactor)
+      const record = createRecord(clock(), level, this.#name, message, context, redactor, findSpan?.())
       if (isWritten) write(record)
       for (const observer of observers) observer(record)
     } catch {
@@ -114,8 +132,10 @@ function createWriter({ format, stream }: LoggerOptions): (record: LogRecord) =>
 }
 
 /** Outside of strings JSON has no character to escape. */
-function toJsonLine({ time, level, channel, message, template, context }: LogRecord): string {
+function toJsonLine({ time, level, channel, message, template, context, span }: LogRecord): string {
   const hasContext = Object.keys(context).length > 0
-  const line = { time, level, channel, message, template, context: hasContext ? context : undefined }
+  // The names are those of OpenTelemetry for logs in JSON.
+  const ids = { trace_id: span?.traceId, span_id: span?.spanId }
+  const line = { time, level, channel, message, template, ...ids, context: hasContext ? context : undefined }
   return `${escapeControls(JSON.stringify(line))}\n`
 }

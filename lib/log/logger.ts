@@ -15,12 +15,22 @@ export interface Logger {
   isLevelEnabled(level: LogLevel): boolean
   /** Creates a logger of another channel. */
   channel(name: string): Logger
+  /**
+   * Adds the ids of the current span to all records, those of other channels included. Returns a function that ends this.
+   */
+  correlate(findSpan: () => SpanIds | undefined): () => void
   /** Passes the records of all channels and levels to an observer. Returns a function that removes it. */
   observe(observer: LogObserver): () => void
 }
 
 /** Called while a record is logged: the caller of the logger is still on the stack. */
 export type LogObserver = (record: LogRecord) => void
+
+/** The ids of a span of OpenTelemetry, as lower-case hexadecimal digits. */
+export interface SpanIds {
+  readonly traceId: string
+  readonly spanId: string
+}
 
 /** A log message as it is written and observed: plain data, masked and bounded. */
 export interface LogRecord {
@@ -33,6 +43,8 @@ export interface LogRecord {
   /** The message before its placeholders were filled, if it has any. */
   readonly template?: string
   readonly context: Readonly<Record<string, unknown>>
+  /** The span in which the message was logged, if tracing is on. */
+  readonly span?: SpanIds
 }
 
 /** The levels, least first. */

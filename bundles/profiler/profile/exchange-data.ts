@@ -26,6 +26,10 @@ export interface RequestData {
   readonly attributes: Pairs
   /** Whether the client may see debug output. A replay has the same permission. */
   readonly isDebugAllowed: boolean
+  /** The id of the distributed trace; absent without tracing, unless the client has sent a trace context. */
+  readonly traceId?: string | undefined
+  /** The span of the caller in this trace; only of a main request. */
+  readonly parentSpanId?: string | undefined
   readonly query?: Pairs | undefined
   readonly body?: BodyData | undefined
 }
@@ -165,6 +169,8 @@ export const requestSchema: Schema<RequestData> = v.object({
   headers: pairs,
   attributes: pairs,
   isDebugAllowed: flag,
+  traceId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{32}$/))),
+  parentSpanId: maybe<string>(v.pipe(v.string(), v.regex(/^[\da-f]{16}$/))),
   query: maybe(pairs),
   body: maybe(body),
 })

@@ -1,5 +1,7 @@
 import { context, propagation } from '@opentelemetry/api'
 import { t } from 'tap'
+import { createRequest } from '#kernel/testing/event-factories.ts'
+import { traceContextOf } from '#kernel/trace-context.ts'
 import { Response } from '#lib/http/response.ts'
 import { createTracedKernel } from './traced-kernel.ts'
 
@@ -49,6 +51,15 @@ t.test('a request continues the trace of its trace context, and begins one if th
     t.not(span?.traceId, traceId, name)
   }
   for (const name of Object.keys(wellFormed)) t.match(find(name), { traceId, parentId, traceState: 'a=1,b=2' }, name)
+})
+
+t.test('without tracing, the trace context of a request is that of its header, by the same rules', async t => {
+  const find = (traceparent: string) => traceContextOf(createRequest('/', { headers: { traceparent } }))
+  for (const [name, value] of Object.entries(malformed)) t.equal(find(value), undefined, name)
+  for (const [name, value] of Object.entries(wellFormed)) t.strictSame(find(value), { traceId, parentId }, name)
+  t.equal(traceContextOf(createRequest()), undefined)
+  const request = createRequest('/', { headers: { traceparent: `00-${traceId}-${parentId}-01` } })
+  t.strictSame(traceContextOf(request.duplicate()), { traceId, parentId }, 'a sub-request has that of its parent')
 })
 
 t.test('a malformed trace state is dropped, the trace goes on', async t => {

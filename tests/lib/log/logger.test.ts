@@ -283,6 +283,32 @@ t.test('an observer gets the records of all channels as plain data until it is r
   t.equal(lines().length, 1)
 })
 
+t.test('each line has the span in which it was logged, until the source of spans is removed', async t => {
+  const span = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' }
+  for (const format of ['json', 'readable'] as const) {
+    const { logger, lines } = createTestLogger({ format })
+    let isInSpan = true
+    const end = logger.channel('other').correlate(() => (isInSpan ? span : undefined))
+    logger.info('In a span.', { a: 1 })
+    isInSpan = false
+    logger.info('Outside.')
+    isInSpan = true
+    end()
+    logger.info('After.')
+    const [inSpan = '', outside = '', after = ''] = lines()
+    if (format === 'json') {
+      t.match(parse(inSpan), { trace_id: span.traceId, span_id: span.spanId, context: { a: 1 } })
+      t.strictSame(
+        [parse(outside), parse(after)].map(Object.keys),
+        [...Array(2)].map(() => ['time', 'level', 'channel', 'message']),
+      )
+    } else {
+      t.match(inSpan, /In a span\. \{"a":1\} trace=4bf92f35\n?$/)
+      t.notMatch(outside + after, 'trace')
+    }
+  }
+})
+
 t.test('a record below the level is not created if there is no observer', async t => {
   const { logger } = createTestLogger({
     format: 'json',

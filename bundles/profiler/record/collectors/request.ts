@@ -1,4 +1,5 @@
 import type { DebugGate } from '../../../../kernel/debug-gate.ts'
+import { traceContextOf } from '../../../../kernel/trace-context.ts'
 import { decodeUtf8 } from '../../../../lib/body/body-source.ts'
 import { type FormData, parseForm } from '../../../../lib/body/form-data.ts'
 import type { Request } from '../../../../lib/http/request.ts'
@@ -31,6 +32,9 @@ export class RequestCollector implements CollectorOf<'request'> {
       attributes: copyAttributes(request, createCopier(redactor)),
       isDebugAllowed: this.#debugGate.allows(request),
     }
+    const trace = traceContextOf(request)
+    if (trace !== undefined) data.traceId = trace.traceId
+    if (trace?.parentId !== undefined && request.parent === undefined) data.parentSpanId = trace.parentId
     if (request.queryString !== '') data.query = copyQuery(request.query, createCopier(redactor))
     const body = describeBody(request, redactor)
     if (body !== undefined) data.body = body

@@ -75,10 +75,11 @@ function viewSteps({ way }: DebugReport) {
 
 /** Writes a report as Markdown, for terminals, issues and chats. */
 function writeMarkdown(report: DebugReport): string {
-  const { address, exceptions, logs, method, routing, status, statusText, way } = report
+  const { address, exceptions, logs, method, routing, status, statusText, traceId, way } = report
   const parts = [
     `# ${status} ${statusText}`,
     toSpan(`${method} ${address}`),
+    traceId === undefined ? '' : `Trace ${traceId}`,
     ...exceptions.flatMap(describeException),
     ...(routing === undefined ? [] : describeRouting(routing)),
     '## Path to the error',

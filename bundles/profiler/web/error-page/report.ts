@@ -28,6 +28,8 @@ export interface DebugReport extends ExceptionsView {
   readonly message: string
   readonly method: string
   readonly address: string
+  /** The id of the distributed trace; absent if there is none. */
+  readonly traceId: string | undefined
   /** The first call with a source; absent without sources. */
   readonly first: FrameView | undefined
   readonly way: readonly Step[]
@@ -94,6 +96,7 @@ export function createReport(
     message: message || name,
     method: profile.summary.method,
     address: profile.summary.url,
+    traceId: profile.collectors.request?.traceId,
     first: frames.find(({ isOpen }) => isOpen),
     way: findWay(lineage, token !== ''),
     routing: createRouting(profile.collectors.router, services.routes),
