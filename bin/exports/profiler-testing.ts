@@ -1,5 +1,7 @@
 /// <reference types="node" preserve="true" />
 // For tests that check the profiles of requests.
+
+export type { RanQueries } from '../../bundles/profiler/testing/checks/queries.ts'
 export {
   createProfiledTestKernel,
   type ProfiledResponse,

@@ -56,6 +56,14 @@ export function layOut({ columns, rows }: Table, width: number = Number.POSITIVE
   return capped().map((each, index) => (shown[index] ? each : 0))
 }
 
+/** Removes the column with this title if all of its cells are empty. */
+export function withoutEmpty(table: Table, title: string): Table {
+  const at = table.columns.findIndex(column => column.title === title)
+  if (table.rows.some(row => textOf(row[at] ?? '') !== '')) return table
+  const remove = <item>(items: readonly item[]) => items.filter((_, index) => index !== at)
+  return { columns: remove(table.columns), rows: table.rows.map(remove) }
+}
+
 /** Formats a table: the titles, and the rows below them. */
 export function formatTable(table: Table, paint: Paint, width?: number): string {
   const layout = layOut(table, width)

@@ -5,7 +5,7 @@ import {
   exitCodes,
 } from '../../../kernel/console-command.ts'
 import type { Output } from '../../../lib/console/output.ts'
-import type { Cell, Column } from '../../../lib/console/table.ts'
+import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
 import { type PublicFinding, toPublicFinding } from '../export/json.ts'
 import { toBadge } from '../insight/findings/finding.ts'
 import type { Inspector } from '../insight/findings/inspector.ts'
@@ -33,6 +33,7 @@ export function createProfilerList(storage: ProfileStorage, inspector: Inspector
       { line: 'profiler:list', purpose: 'lists the latest ten requests' },
       { line: 'profiler:list --status 50 --sort duration', purpose: 'lists failed requests, the slowest first' },
       { line: 'profiler:list --url !/assets --follow', purpose: 'follows all requests except those for assets' },
+      { line: 'profiler:list --queries 20.. --sort queryTime', purpose: 'lists requests with many database queries' },
       { line: 'profiler:list --findings', purpose: 'shows the number of findings' },
       { line: 'profiler:list --limit 1000 --json', purpose: 'writes the summaries for a program' },
     ],
@@ -60,7 +61,9 @@ async function list(storage: ProfileStorage, inspector: Inspector, input: Comman
   }))
   output.print({
     blocks:
-      rows.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table: { columns, rows } }],
+      rows.length === 0
+        ? [{ kind: 'text', text: 'No results found.' }]
+        : [{ kind: 'table', table: withoutEmpty({ columns, rows }, 'Queries') }],
     json: { total, records },
   })
   if (rows.length > 0 && rows.length < total && output.format === 'text') {
@@ -127,6 +130,7 @@ const columns: readonly Column[] = [
   { title: 'URL', least: 24 },
   { title: 'Route', isOptional: true },
   { title: 'Duration', align: 'right', cut: 'never' },
+  { title: 'Queries', align: 'right', cut: 'never', isOptional: true },
   { title: 'Token', cut: 'never' },
   { title: 'Notes', isOptional: true },
   { title: 'Time', cut: 'never', isOptional: true },
@@ -140,7 +144,7 @@ interface RowInit {
 }
 
 function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned = false }: RowInit = {}): Cell[] {
-  const { badges, duration, ip, method, route, status, target, time, token, tone } = withBadge(
+  const { badges, duration, ip, method, queries, queryTime, route, status, target, time, token, tone } = withBadge(
     toSummaryView(summary),
     badge,
   )
@@ -151,6 +155,7 @@ function toRow(summary: ProfileSummary, { badge, isBelowParent = false, isPinned
     isBelowParent || summary.parent !== null ? `└ ${target}` : target,
     route,
     duration,
+    queries === '' ? '' : `${queries} in ${queryTime}`,
     { text: token, tone: 'strong' },
     { text: notes, tone: badges.some(({ tone }) => tone === 'error') ? 'error' : 'muted' },
     { text: `${time.iso.slice(0, 10)} ${time.clock}`, tone: 'muted' },

@@ -1,5 +1,5 @@
 import { type ConsoleCommand, exitCodes } from '../../../kernel/console-command.ts'
-import type { Cell, Column } from '../../../lib/console/table.ts'
+import { type Cell, type Column, withoutEmpty } from '../../../lib/console/table.ts'
 import { searchList } from '../insight/list-request.ts'
 import {
   gatherStatistics,
@@ -15,7 +15,7 @@ import { filterOptions, parseSearch } from './search-options.ts'
 export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
   return {
     name: 'profiler:stats',
-    description: 'Shows the number of requests, the durations and the errors of each route',
+    description: 'Shows the number of requests, the durations, the database queries and the errors of each route',
     options: [
       ...filterOptions,
       {
@@ -43,7 +43,7 @@ export function createProfilerStats(storage: ProfileStorage): ConsoleCommand {
       const statistics = gatherStatistics(main).sort(
         (one, other) => measureStatistics(other, field) - measureStatistics(one, field),
       )
-      const table = { columns, rows: statistics.map(toRow) }
+      const table = withoutEmpty({ columns, rows: statistics.map(toRow) }, 'Queries')
       output.print({
         blocks: main.length === 0 ? [{ kind: 'text', text: 'No results found.' }] : [{ kind: 'table', table }],
         json: { requests: main.length, routes: statistics },
@@ -59,16 +59,29 @@ const columns: readonly Column[] = [
   { title: 'p50', align: 'right', cut: 'never' },
   { title: 'p95', align: 'right', cut: 'never' },
   { title: 'p99', align: 'right', cut: 'never', isOptional: true },
+  { title: 'Queries', align: 'right', cut: 'never', isOptional: true },
   { title: 'Errors', align: 'right', cut: 'never' },
   { title: 'Slowest', align: 'right', cut: 'never', isOptional: true },
   { title: 'Token', cut: 'never' },
 ]
 
-function toRow({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): Cell[] {
+function toRow({
+  count,
+  errorRate,
+  errors,
+  mostQueries,
+  p50,
+  p95,
+  p99,
+  queries,
+  route,
+  worst,
+}: RouteStatistics): Cell[] {
   return [
     route ?? { text: '(no route)', tone: 'muted' },
     formatNumber(count),
     ...[p50, p95, p99].map(formatDuration),
+    mostQueries === 0 ? '' : `${formatNumber(queries)} to ${formatNumber(mostQueries)}`,
     { text: `${(100 * errorRate).toFixed(1)} %`, tone: errors > 0 ? 'error' : 'muted' },
     formatDuration(worst.duration),
     { text: worst.token, tone: 'strong' },

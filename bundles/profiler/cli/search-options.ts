@@ -1,5 +1,11 @@
 import { type CommandInput, type CommandOption, CommandUsageError } from '../../../kernel/console-command.ts'
-import { type ListRequest, parseListRequest, parseMoment, sortableFields } from '../insight/list-request.ts'
+import {
+  type ListRequest,
+  parseCountRange,
+  parseListRequest,
+  parseMoment,
+  sortableFields,
+} from '../insight/list-request.ts'
 
 /** The filters of the list, with the names of their parameters on the web. */
 const filters: readonly (CommandOption & { readonly parameter: string })[] = [
@@ -9,6 +15,12 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
   { name: 'url', parameter: 'url', value: 'text', description: 'a part of the URL; !text for those without it' },
   { name: 'token', parameter: 'token', value: 'text', description: 'a part of the token' },
   { name: 'route', parameter: 'route', value: 'text', description: 'a part of the name of the route' },
+  {
+    name: 'queries',
+    parameter: 'queries',
+    value: 'range',
+    description: 'the number of database queries, such as 10.. or 5..20',
+  },
   { name: 'type', parameter: 'type', value: 'name', description: 'the type: there are only requests' },
   {
     name: 'from',
@@ -41,6 +53,10 @@ export function parseSearch({ options }: Pick<CommandInput, 'options'>): ListReq
   })
   checkMoment('from', options.from)
   checkMoment('until', options.until)
+  if (options.queries !== undefined && parseCountRange(options.queries) === undefined)
+    throw new CommandUsageError(
+      `--queries must be a number such as 10, or a range such as 10.. or 5..20, not "${options.queries}".`,
+    )
   const limit = readCount('limit', options.limit, 10)
   const page = readCount('page', options.page, 1)
   const wanted = parseListRequest(new URLSearchParams(given))

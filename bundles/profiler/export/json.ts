@@ -107,6 +107,8 @@ const collectors: ReadonlyMap<string, readonly string[]> = new Map([
   ['time', ['time', 'events']],
   ['config', ['config', 'server']],
   ['findings', ['late']],
+  ['database', ['queries']],
+  ['cache', ['queries']],
 ])
 
 /**

@@ -78,12 +78,15 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
 }
 
 function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
-  const { duration, errors, exception, method, outcome, parent, route, status, time, token, url, warnings } = summary
+  const { cacheCalls, duration, errors, exception, method, outcome, parent } = summary
+  const { queries, queryTime, route, status, time, token, url, warnings } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
     formatDuration(duration),
     formatMoment(time),
     ...(route === null ? [] : [`route ${toSpan(route)}`]),
+    ...(queries === 0 ? [] : [`queries: ${queries} in ${formatDuration(queryTime)}`]),
+    ...(cacheCalls === 0 ? [] : [`cache calls: ${cacheCalls}`]),
     ...(exception === null ? [] : [toSpan(exception)]),
     ...(outcome === 'complete' ? [] : [outcome]),
     ...(errors === 0 ? [] : [`errors: ${errors}`]),

@@ -6,6 +6,7 @@ import type { ProfileSummary } from '../profile/profile.ts'
 import { consoleSection } from './console-sections.ts'
 import { collectorsOfPanel } from './json.ts'
 import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
+import { cacheSection, databaseSection } from './query-sections.ts'
 import { exceptionSection, exchangeSection, findingsSection, routingSection } from './request-sections.ts'
 import {
   callsSection,
@@ -22,6 +23,8 @@ const sections: readonly Section[] = [
   exceptionSection,
   findingsSection,
   exchangeSection,
+  databaseSection,
+  cacheSection,
   logsSection,
   consoleSection,
   eventsSection,
@@ -83,13 +86,16 @@ function writeTitle({ method, status, url }: ProfileSummary): string {
 
 function writeSummary({ children, isPinned, parent, profile }: ShownProfile): string {
   const { summary } = profile
-  const { controller, contentType, duration, exception, ip, memory, outcome, route, time, token } = summary
+  const { cacheCalls, controller, contentType, duration, exception, ip } = summary
+  const { memory, outcome, queries, queryTime, route, time, token } = summary
   const relate = (token: string, found: ProfileSummary | undefined) =>
     `${toSpan(token)} ${found === undefined ? '(profile deleted)' : describeRelative(found)}`
   const facts = [
     `Token: ${toSpan(token)}${isPinned ? ', pinned' : ''}`,
     `Time: ${formatMoment(time)}`,
     `Duration: ${formatDuration(duration)}`,
+    ...(queries === 0 ? [] : [`Queries: ${queries} in ${formatDuration(queryTime)}`]),
+    ...(cacheCalls === 0 ? [] : [`Cache calls: ${cacheCalls}`]),
     `Heap: ${formatBytes(memory)}`,
     `Outcome: ${outcome}`,
     `Client: ${toSpan(ip)}`,

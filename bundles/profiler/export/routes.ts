@@ -45,11 +45,13 @@ export function routesToMarkdown({ notes, requests, routes, startedAt }: PublicR
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }
 
-function writeRoute({ changes, count, errorRate, failed, p50, p95, p99, route, slowest }: RouteReport): string {
-  const { errorRate: errors, p50: median, p95: slow } = changes
+function writeRoute(report: RouteReport): string {
+  const { changes, count, errorRate, failed, mostQueries, p50, p95, p99, queries, route, slowest } = report
+  const { errorRate: errors, p50: median, p95: slow, queries: changed } = changes
   const facts = [
     `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
     `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
+    ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
     `${formatShare(errorRate, 1)} errors`,
     `slowest ${slowest.map(({ duration, token }) => `${toSpan(token)} ${formatDuration(duration)}`).join(', ')}`,
     ...(failed.length === 0
@@ -59,6 +61,9 @@ function writeRoute({ changes, count, errorRate, failed, p50, p95, p99, route, s
       ? []
       : [`since the restart p50 ${formatDuration(median.before)} → ${formatDuration(median.since)}`]),
     ...(slow === null ? [] : [`p95 ${formatDuration(slow.before)} → ${formatDuration(slow.since)}`]),
+    ...(changed === null || changed.before + changed.since === 0
+      ? []
+      : [`queries ${changed.before} → ${changed.since}`]),
     ...(errors === null ? [] : [`errors ${formatShare(errors.before, 1)} → ${formatShare(errors.since, 1)}`]),
   ]
   return facts.join('; ')

@@ -20,7 +20,17 @@ export interface ListRequest {
 }
 
 /** The sortable columns of the list. */
-export const sortableFields = ['status', 'ip', 'method', 'url', 'route', 'duration', 'time'] as const
+export const sortableFields = [
+  'status',
+  'ip',
+  'method',
+  'url',
+  'route',
+  'queries',
+  'queryTime',
+  'duration',
+  'time',
+] as const
 
 /** The order of a sort without the parameter `order`. */
 export const defaultOrder = 'desc'
@@ -28,7 +38,7 @@ export const defaultOrder = 'desc'
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
-  ...['route', 'pinned', 'sort', 'order', 'page'],
+  ...['route', 'queries', 'pinned', 'sort', 'order', 'page'],
 ]
 
 const defaultLimit = 10
@@ -62,6 +72,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
   contain('route', route)
+  filters.push(...readQueryRange(parameters, notes))
   // Every profile belongs to a request, so the type `request` excludes none.
   if (type !== 'request') contain('type', type)
   const from = readMoment('start', parameters, 'first', notes)
@@ -69,6 +80,34 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   if (from !== undefined) filters.push({ field: 'time', test: 'from', value: from })
   if (until !== undefined) filters.push({ field: 'time', test: 'until', value: until })
   return filters
+}
+
+function readQueryRange({ queries: text }: Parameters, notes: string[]): ProfileFilter[] {
+  if (text === undefined) return []
+  const range = parseCountRange(text)
+  if (range === undefined) {
+    notes.push(
+      `The queries “${text}” are ignored: they are not a number such as 10, and not a range such as 10.. or 5..20.`,
+    )
+    return []
+  }
+  return (['from', 'until'] as const).flatMap((test, index) => {
+    const value = range[index]
+    return value === undefined ? [] : [{ field: 'queries', test, value }]
+  })
+}
+
+/**
+ * Parses a range of whole numbers to its first and last number: `10`, `10..`, `..20`, `5..20`. Returns `undefined` for any
+ * other text.
+ */
+export function parseCountRange(
+  text: string,
+): readonly [first: number | undefined, last: number | undefined] | undefined {
+  const [, first = '', dots = '', last = ''] = /^(\d{0,9})(?:(\.\.)(\d{0,9}))?$/.exec(text) ?? []
+  if (first === '' && last === '') return undefined
+  const toNumber = (digits: string) => (digits === '' ? undefined : Number(digits))
+  return [toNumber(first), toNumber(dots === '' ? first : last)]
 }
 
 function readMoment(name: string, parameters: Parameters, edge: Edge, notes: string[]): number | undefined {

@@ -11,6 +11,10 @@ export interface RouteStatistics {
   readonly p50: number
   readonly p95: number
   readonly p99: number
+  /** The queries of databases in a request: the median. */
+  readonly queries: number
+  /** The most queries of a request. */
+  readonly mostQueries: number
   /** Requests that ended with a status of 500 or more, or with the process. */
   readonly errors: number
   readonly errorRate: number
@@ -31,7 +35,7 @@ export interface WorstProfile {
 }
 
 /** The numeric columns of the statistics. */
-export const statisticFields = ['count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
+export const statisticFields = ['count', 'p50', 'p95', 'p99', 'queries', 'mostQueries', 'errors', 'worst'] as const
 
 /** A numeric column. */
 type StatisticField = (typeof statisticFields)[number]
@@ -61,6 +65,7 @@ const worstLimit = 3
 
 function summarize(route: string | null, group: readonly ProfileSummary[]): RouteStatistics {
   const sorted = Float64Array.from(group, ({ duration }) => duration).sort()
+  const queries = Float64Array.from(group, ({ queries }) => queries).sort()
   const slowest = group.toSorted((one, other) => other.duration - one.duration).slice(0, worstLimit)
   const failed = group.filter(isError)
   const latest = failed.toSorted((one, other) => other.time - one.time).slice(0, worstLimit)
@@ -72,6 +77,8 @@ function summarize(route: string | null, group: readonly ProfileSummary[]): Rout
     p50: percentile(sorted, 50),
     p95: percentile(sorted, 95),
     p99: percentile(sorted, 99),
+    queries: percentile(queries, 50),
+    mostQueries: percentile(queries, 100),
     errors: failed.length,
     errorRate: failed.length / sorted.length,
     worst: toWorst(worst),
@@ -112,7 +119,7 @@ export interface RouteReport extends RouteStatistics {
 }
 
 /** The columns that are compared. */
-type ComparedField = 'p50' | 'p95' | 'errorRate'
+type ComparedField = 'p50' | 'p95' | 'queries' | 'errorRate'
 
 /** A value before and since the restart. */
 export interface RouteChange {
@@ -121,7 +128,12 @@ export interface RouteChange {
 }
 
 /** The least numbers of requests on both sides of a comparison: rare slow requests and errors need a larger sample. */
-export const leastCounts: Readonly<Record<ComparedField, number>> = { p50: 5, p95: 20, errorRate: 20 }
+export const leastCounts: Readonly<Record<ComparedField, number>> = {
+  p50: 5,
+  queries: 5,
+  p95: 20,
+  errorRate: 20,
+}
 
 /** Computes the statistics of all routes from the matching profiles, without sub-requests. */
 export async function gatherRoutes(
@@ -151,7 +163,13 @@ function compareWithBefore(
       ? null
       : { before: before[field], since: since[field] }
   }
-  return { counts, changes: { p50: compare('p50'), p95: compare('p95'), errorRate: compare('errorRate') } }
+  const changes = {
+    p50: compare('p50'),
+    p95: compare('p95'),
+    queries: compare('queries'),
+    errorRate: compare('errorRate'),
+  }
+  return { counts, changes }
 }
 
 function sortRoutes(routes: readonly RouteReport[], { direction, field }: RoutesRequest['sort']): RouteReport[] {
@@ -175,10 +193,10 @@ export interface RoutesRequest {
 }
 
 /** The sortable columns. */
-export const routeFields = ['route', 'count', 'p50', 'p95', 'p99', 'errors', 'worst'] as const
+export const routeFields: readonly RouteField[] = ['route', ...statisticFields]
 
 /** A sortable column. */
-type RouteField = (typeof routeFields)[number]
+type RouteField = 'route' | StatisticField
 
 /** Returns the default direction of a column: names ascend, numbers descend. */
 export function usualDirection(field: RouteField): RoutesRequest['sort']['direction'] {

@@ -4,6 +4,7 @@ import {
   formatBytes,
   formatCount,
   formatDuration,
+  formatNumber,
   formatTime,
   toTarget,
 } from '../profile/format.ts'
@@ -42,6 +43,12 @@ export interface SummaryView {
   readonly controller: string
   readonly time: FormattedTime
   readonly duration: string
+  /** The number of queries of databases: `51`; empty without any. */
+  readonly queries: string
+  /** The time of these queries. */
+  readonly queryTime: string
+  /** Their panel. */
+  readonly queryLink: string
   readonly memory: string
   /** A sentence about how the request ended. */
   readonly outcome: string
@@ -70,6 +77,9 @@ export function toSummaryView(summary: ProfileSummary): SummaryView {
     controller: summary.controller ?? '',
     time: formatTime(summary.time),
     duration: formatDuration(summary.duration),
+    queries: summary.queries === 0 ? '' : formatNumber(summary.queries),
+    queryTime: formatDuration(summary.queryTime),
+    queryLink: profileLink(token, 'database'),
     memory: formatBytes(summary.memory),
     outcome: outcomes[outcome].sentence,
     badges: badgesOf(summary),
@@ -110,7 +120,7 @@ function toneOf(status: number): Tone {
 
 function badgesOf(summary: ProfileSummary): Badge[] {
   if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
-  const { calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
+  const { cacheCalls, calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
@@ -119,6 +129,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   }
   count(errors, 'error', 'error')
   count(warnings, 'warning', 'warning')
+  count(cacheCalls, 'cache call', 'plain')
   count(calls, 'HTTP client call', 'plain')
   count(subRequests, 'sub-request', 'plain')
   count(dumps, 'dump', 'plain')

@@ -102,7 +102,7 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     warnings: logs.warnings,
     calls: trace.calls?.count ?? 0,
     queries: queries?.databaseCount ?? 0,
-    queryTime: queries?.databaseTime() ?? 0,
+    queryTime: queries?.time('database') ?? 0,
     cacheCalls: queries?.cacheCount ?? 0,
     subRequests: trace.children.length,
     dumps: trace.console?.count ?? 0,

@@ -4,7 +4,7 @@ import type { EventDispatcher } from '../../../lib/event-dispatcher/event-dispat
 import type { Headers } from '../../../lib/http/headers.ts'
 import type { Request } from '../../../lib/http/request.ts'
 import type { SpanRow } from '../profile/event-data.ts'
-import { roundTime } from '../profile/format.ts'
+import { formatCount, roundTime } from '../profile/format.ts'
 import { profileLink } from '../profile/links.ts'
 import { joinPeriods, totalOf } from '../profile/periods.ts'
 import type { Profiler } from './profiler.ts'
@@ -50,7 +50,7 @@ export class ProfilerListener {
 
 /**
  * Writes the Server-Timing header (W3C Server Timing): where the time of a request went, in milliseconds, as far as it
- * is known when the response is built. The time of the controller includes its templates and HTTP client calls.
+ * is known when the response is built. The time of the controller includes its templates, queries and HTTP client calls.
  * `profile` is the token: scripts of the same origin can read it without a patch of `fetch`.
  */
 export function toServerTiming(trace: Trace): string {
@@ -64,12 +64,23 @@ export function toServerTiming(trace: Trace): string {
     metrics.push(toMetric('ctrl', 'Controller', controller))
   }
   if (templates > 0) metrics.push(toMetric('tpl', 'Templates', templates))
+  metrics.push(...toQueryMetrics(trace))
   if (http > 0) metrics.push(toMetric('http', 'HTTP client calls', http))
   return metrics.join(', ')
 }
 
 function toMetric(name: string, description: string, duration: number): string {
   return `${name};desc="${description}";dur=${roundTime(duration)}`
+}
+
+function toQueryMetrics(trace: Trace): string[] {
+  const metrics: string[] = []
+  const queries = sumOver(trace, ({ queries }) => queries?.databaseCount ?? 0)
+  const cacheCalls = sumOver(trace, ({ queries }) => queries?.cacheCount ?? 0)
+  const timeOf = (kind: 'database' | 'cache') => sumOver(trace, ({ queries }) => queries?.time(kind) ?? 0)
+  if (queries > 0) metrics.push(toMetric('db', formatCount(queries, 'query', 'queries'), timeOf('database')))
+  if (cacheCalls > 0) metrics.push(toMetric('cache', formatCount(cacheCalls, 'cache call'), timeOf('cache')))
+  return metrics
 }
 
 /** The sum over a request and all of its sub-requests. */

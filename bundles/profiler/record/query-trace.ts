@@ -90,10 +90,10 @@ export class QueryTrace {
     return query
   }
 
-  /** Milliseconds in which at least one recorded query of a database ran. Queries that have not ended do not count. */
-  databaseTime(): number {
+  /** Milliseconds in which at least one recorded query ran. Queries that have not ended do not count. */
+  time(kind: 'database' | 'cache'): number {
     const periods = this.queries.flatMap(({ end, start, system }) =>
-      end === undefined || isCache(system) ? [] : [{ start, duration: end - start }],
+      end === undefined || isCache(system) !== (kind === 'cache') ? [] : [{ start, duration: end - start }],
     )
     return roundTime(totalOf(joinPeriods(periods)))
   }

@@ -15,6 +15,7 @@ import {
   sessionCheck,
 } from './checks/answer.ts'
 import { checkCalled, checkDispatched, checkDuration, checkFindings, checkOrder } from './checks/events.ts'
+import { checkRan, type RanQueries } from './checks/queries.ts'
 import type { ProfileCheck } from './profile-check.ts'
 
 /** The number of lines of a profile in a failure. */
@@ -105,6 +106,14 @@ export class ProfileExpectation {
     return this.#hold(checkSent(url, count), this.sentRequestsTo)
   }
 
+  /**
+   * The request ran queries: by default at least one of a database, with a number exactly so many, or as described. Queries
+   * of sub-requests belong to their own expectations.
+   */
+  ran(queries: number | RanQueries = {}): ProfileExpectation {
+    return this.#hold(checkRan(typeof queries === 'number' ? { count: queries } : queries), this.ran)
+  }
+
   /** Sub-requests were made, by default at least one. */
   madeSubRequests(count?: number): ProfileExpectation {
     return this.#hold(checkSubRequests(count), this.madeSubRequests)
@@ -117,7 +126,7 @@ export class ProfileExpectation {
 
   /**
    * The request, or a part of it, took at most the given milliseconds. A part is `controller`, `templates`, `calls`
-   * (HTTP client calls), an event, a listener, or a name of the stopwatch.
+   * (HTTP client calls), `queries` (of databases), an event, a listener, or a name of the stopwatch.
    */
   tookAtMost(milliseconds: number, part = 'request'): ProfileExpectation {
     return this.#hold(checkDuration(milliseconds, part), this.tookAtMost)

@@ -12,7 +12,7 @@ import {
 import { hasColours, Output } from '#lib/console/output.ts'
 import { paintColours, paintNothing } from '#lib/console/paint.ts'
 import { createProgress, formatProgress } from '#lib/console/progress.ts'
-import { formatTable, layOut, type Table } from '#lib/console/table.ts'
+import { formatTable, layOut, type Table, withoutEmpty } from '#lib/console/table.ts'
 import { displayWidth } from '#lib/console/text-width.ts'
 import { createFakeStream } from '#tests/support/fake-terminal.ts'
 import { hostileTexts } from '#tests/support/hostile-texts.ts'
@@ -43,6 +43,16 @@ t.test('a table is as wide as its texts if there is room', async t => {
     ].join('\n'),
   )
   t.equal(formatTable(table, paintNothing, 200), formatTable(table, paintNothing))
+})
+
+t.test('a column without a text can be left out', async t => {
+  const table = (rows: readonly string[][]) => ({ columns: [{ title: 'A' }, { title: 'B' }], rows })
+  t.strictSame(withoutEmpty(table([['1', ''], ['2']]), 'B'), { columns: [{ title: 'A' }], rows: [['1'], ['2']] })
+  const full = table([
+    ['1', ''],
+    ['2', '3'],
+  ])
+  t.equal(withoutEmpty(full, 'B'), full)
 })
 
 t.test('a table fits a terminal: its widest columns are cut, optional ones are left out', async t => {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { CommandOption } from '../../../../kernel/console-command.ts'
-import { type ListRequest, parseMoment } from '../../insight/list-request.ts'
+import { type ListRequest, parseCountRange, parseMoment } from '../../insight/list-request.ts'
 import type { DataForm } from '../../profile/links.ts'
 import { isToken } from '../../profile/schema.ts'
 import { latest } from '../find-profile.ts'
@@ -69,6 +69,12 @@ function toSchema(z: Zod, { choices, name, value }: CommandOption): z.ZodType {
   if (name === 'limit') return wholeNumber(z, limitOfList)
   if (name === 'page') return wholeNumber(z, 1_000_000)
   if (name === 'status') return z.union([z.string(), z.number()], 'must be a text such as "404", or a number')
+  if (name === 'queries') {
+    const message = 'must be a number such as 10, or a range such as 10.. or 5..20'
+    return z
+      .union([z.string(), z.number()], message)
+      .refine(range => parseCountRange(String(range)) !== undefined, message)
+  }
   if (value !== 'time') return z.string('must be a text')
   const message = 'must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970'
   return z.string(message).refine(text => parseMoment(text, 'first') !== undefined, message)

@@ -56,7 +56,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find recorded requests',
       description:
-        'Lists recorded requests, the latest first: status, method, URL, duration, time, exception, and the token by which other tools find the profile. Only requests that match all filters.',
+        'Lists recorded requests, the latest first: status, method, URL, duration, queries, time, exception, and the token by which other tools find the profile. Only requests that match all filters.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
@@ -75,7 +75,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Read a profile',
       description:
-        'Reads everything that was recorded of one request: summary, exceptions, request and response, logs, events, routing, templates, HTTP client calls. Long; read_panel reads one part.',
+        'Reads everything that was recorded of one request: summary, exceptions, request and response, queries, logs, events, routing, templates, HTTP client calls. Long; read_panel reads one part.',
       input: { token, ...answer },
       annotations: readsOnly,
     },
@@ -111,7 +111,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Compare two profiles',
       description:
-        'Lists the differences of two recorded requests: times, status, headers, parameters, listeners, logs. Equal parts are left out.',
+        'Lists the differences of two recorded requests: times, status, headers, parameters, listeners, queries by statement, logs. Equal parts are left out.',
       input: {
         token,
         with: token
@@ -136,10 +136,13 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Statistics by route',
       description:
-        'Gives for each route the number of requests, percentiles of the duration, the errors, and the token of the slowest request. Only main requests that match all filters.',
+        'Gives for each route the number of requests, percentiles of the duration, the queries of a request (median and most), the errors, and the token of the slowest request. Only main requests that match all filters.',
       input: {
         ...filters,
-        sort: z.enum(['count', 'p50', 'p95', 'p99', 'errors']).describe('the greatest first').default('count'),
+        sort: z
+          .enum(['count', 'p50', 'p95', 'p99', 'queries', 'mostQueries', 'errors'])
+          .describe('the greatest first')
+          .default('count'),
         limit: wholeNumber(z, 100).describe('the number of routes').default(25),
         ...answer,
       },
@@ -165,7 +168,7 @@ export function addTools(z: Zod, services: ToolServices, add: AddTool): void {
     {
       title: 'Find what could be better',
       description:
-        'Checks recorded requests by all rules (repeated HTTP client calls, slow listeners, a blocked event loop, insecure cookies and more) and lists the findings by rule, with advice. Checks the latest requests that match all filters.',
+        'Checks recorded requests by all rules (N+1 and slow queries, repeated HTTP client calls, slow listeners, insecure cookies and more) and lists the findings by rule, with advice. Checks the latest requests that match all filters.',
       input: { ...filters, ...paging, ...answer },
       annotations: readsOnly,
     },
@@ -215,10 +218,12 @@ function explainNoFailure(other: ProfileSummary | undefined): string {
   return `No such failure is stored; the latest exception was answered with ${other.status}: ask with status "${other.status}".`
 }
 
-function describeRoute({ count, errorRate, errors, p50, p95, p99, route, worst }: RouteStatistics): string {
+function describeRoute(statistics: RouteStatistics): string {
+  const { count, errorRate, errors, mostQueries, p50, p95, p99, queries, route, worst } = statistics
   const parts = [
     `${route === null ? 'no route' : toSpan(route)}: ${formatCount(count, 'request')}`,
     `p50 ${formatDuration(p50)}, p95 ${formatDuration(p95)}, p99 ${formatDuration(p99)}`,
+    ...(mostQueries === 0 ? [] : [`queries: median ${queries}, most ${mostQueries}`]),
     ...(errors === 0 ? [] : [`${formatCount(errors, 'error')} (${(100 * errorRate).toFixed(1)} %)`]),
     `slowest ${formatDuration(worst.duration)} ${toSpan(worst.token)}`,
   ]

@@ -6,6 +6,7 @@ import { formatSize, formatText, formatValue } from '../../profile/format-value.
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { queryDuration, readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Pairs } from '../../profile/schema.ts'
 
@@ -110,8 +111,8 @@ export interface Timing {
 }
 
 /**
- * Reads the durations of a request: total, controller, templates and HTTP client calls; then events, then the
- * stopwatch.
+ * Reads the durations of a request: total, controller, templates, HTTP client calls, queries and cache calls; then
+ * events, then the stopwatch.
  */
 export function readTimings(profile: Profile): Map<string, Timing> {
   const { collectors, summary } = profile
@@ -133,6 +134,17 @@ export function readTimings(profile: Profile): Map<string, Timing> {
     'HTTP client calls',
     'main',
     readCalls(profile).calls.map(call => durationOf(call) * 1000),
+  )
+  const { cache, database } = readQueries(profile)
+  add(
+    'Database queries',
+    'main',
+    database.queries.map(query => queryDuration(query) * 1000),
+  )
+  add(
+    'Cache calls',
+    'main',
+    cache.queries.map(query => queryDuration(query) * 1000),
   )
   const dispatches = tree.nodes.filter(({ kind }) => kind === 'dispatch')
   for (const [name, group] of groupBy(dispatches, ({ name }) => name)) {
@@ -184,6 +196,27 @@ export function readCallUses(profile: Profile): Map<string, string[]> {
     uses.set(name, [...(uses.get(name) ?? []), outcome.text])
   }
   return uses
+}
+
+/** All queries of a statement shape. */
+export interface QueryUse {
+  readonly system: string
+  readonly text: string
+  readonly times: number
+  /** Milliseconds of all of them. */
+  readonly duration: number
+}
+
+/** Reads the queries of databases and caches by system and statement shape, those with the longest duration first. */
+export function readQueryUses(profile: Profile): Map<string, QueryUse> {
+  const { cache, database } = readQueries(profile)
+  const shapes = [...database.shapes, ...cache.shapes]
+  return new Map(
+    shapes.map(({ queries, system, text, total }) => [
+      JSON.stringify([system, text]),
+      { system, text, times: queries.length, duration: total },
+    ]),
+  )
 }
 
 function count(names: readonly string[]): Map<string, number> {

@@ -4,11 +4,13 @@ import { replayAttribute } from '../../record/recording-policy.ts'
 import {
   type ListenerUse,
   type LogUse,
+  type QueryUse,
   readCallUses,
   readExceptionUses,
   readListenerUses,
   readLogUses,
   readPairs,
+  readQueryUses,
   readRequestBody,
   readResponseBody,
   readTemplateUses,
@@ -30,6 +32,7 @@ export interface Comparison {
   readonly listeners: readonly Compared<ListenerUse>[]
   readonly templates: readonly Compared<number>[]
   readonly calls: readonly Compared<readonly string[]>[]
+  readonly queries: readonly Compared<QueryUse>[]
   readonly logs: readonly Compared<LogUse>[]
 }
 
@@ -69,7 +72,8 @@ export function compareProfiles(first: Profile, second: Profile): Comparison {
     listeners: compare(readListenerUses, isSameUse),
     templates: compare(readTemplateUses),
     calls: compare(readCallUses),
-    logs: compare(readLogUses, ({ times }, other) => times === other.times),
+    queries: compare(readQueryUses, isSameTimes),
+    logs: compare(readLogUses, isSameTimes),
   }
 }
 
@@ -82,11 +86,15 @@ function readHeaders(part: 'request' | 'response', { collectors, summary }: Prof
 /** The compared fields of summaries. Times and durations differ in each request. */
 const summaryFields = [
   ...(['status', 'outcome', 'exception', 'method', 'url', 'route', 'controller', 'contentType', 'ip'] as const),
-  ...(['errors', 'warnings', 'calls', 'subRequests'] as const),
+  ...(['errors', 'warnings', 'calls', 'queries', 'cacheCalls', 'subRequests'] as const),
 ] satisfies readonly (keyof ProfileSummary)[]
 
 function readSummary({ summary }: Profile): Map<string, string | number> {
   return new Map(summaryFields.map(field => [field, summary[field] ?? '']))
+}
+
+function isSameTimes(one: { readonly times: number }, other: { readonly times: number }): boolean {
+  return one.times === other.times
 }
 
 function isSameUse(first: ListenerUse, second: ListenerUse): boolean {
@@ -144,6 +152,7 @@ const fieldNames: ReadonlyMap<string, string> = new Map([
   ['url', 'URL'],
   ['ip', 'IP'],
   ['calls', 'HTTP client calls'],
+  ['cacheCalls', 'cache calls'],
   ['subRequests', 'sub-requests'],
 ])
 

@@ -29,6 +29,7 @@ const partNouns: readonly PartNoun[] = [
   { part: 'responseHeaders', noun: 'response header', isNamed: true },
   { part: 'templates', noun: 'template', isNamed: true },
   { part: 'calls', noun: 'HTTP client call', isNamed: false, field: 'calls' },
+  { part: 'queries', noun: 'statement shape', isNamed: false, field: 'queries' },
   { part: 'listeners', noun: 'listener', isNamed: false },
   { part: 'attributes', noun: 'request attribute', isNamed: true },
   { part: 'logs', noun: 'log message', isNamed: false },
@@ -86,7 +87,8 @@ function isDifferent({ change }: Compared<unknown>): boolean {
 const longText = 60
 
 function describeField(field: Compared<string | number>): VerdictChange {
-  return describeValues('summary', nameOfField(field.key), field)
+  const part = partNouns.find(noun => noun.field === field.key)?.part ?? 'summary'
+  return describeValues(part, nameOfField(field.key), field)
 }
 
 function describeBody(fact: Compared<string>): VerdictChange {

@@ -3,6 +3,14 @@ import { flattenError } from '../../../../lib/errors/flat-error.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { repeatedCallsRule, sequentialCallsRule } from './call-rules.ts'
 import type { Finding } from './finding.ts'
+import {
+  manyQueriesRule,
+  manyRowsRule,
+  sequentialQueriesRule,
+  slowQueryRule,
+  templateQueriesRule,
+} from './query-rules.ts'
+import { duplicateQueriesRule, repeatedQueriesRule } from './repeated-queries.ts'
 import { insecureCookieRule, uncacheableResponseRule, uncompressedResponseRule } from './response-rules.ts'
 import { blockedLoopRule, lateWorkRule, slowListenerRule } from './time-rules.ts'
 import { needlessSessionRule, repeatedTemplateRule } from './work-rules.ts'
@@ -76,6 +84,13 @@ export const profilerRules: readonly FindingRule<Profile>[] = [
   slowListenerRule,
   repeatedCallsRule,
   sequentialCallsRule,
+  repeatedQueriesRule,
+  duplicateQueriesRule,
+  sequentialQueriesRule,
+  slowQueryRule,
+  manyRowsRule,
+  manyQueriesRule,
+  templateQueriesRule,
   repeatedTemplateRule,
   lateWorkRule,
   needlessSessionRule,

@@ -5,6 +5,7 @@ import { formatCount, formatDuration, formatShare } from '../../profile/format.t
 import { groupBy } from '../../profile/group-by.ts'
 import { readLogs } from '../../profile/logs.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 
 /**
@@ -112,16 +113,24 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
   const calls = readCalls(profile).calls.filter(({ head = Infinity, end = head }) => end > since)
   const logs = readLogs(profile).logs.filter(({ at }) => at / 1000 > since)
   const renders = readRenders(profile).all.filter(({ start }) => start > since)
+  const queries = readQueries(profile).queries.filter(({ end = Infinity }) => end > since)
   const kinds = [
+    {
+      panel: queries[0]?.kind ?? '',
+      anchor: `query-${queries[0]?.index}`,
+      count: queries.length,
+      one: 'query',
+      many: 'queries',
+    },
     { panel: 'http', anchor: `call-${calls[0]?.index}`, count: calls.length, one: 'HTTP client call' },
     { panel: 'logger', anchor: `log-${logs[0]?.index}`, count: logs.length, one: 'log message' },
     { panel: 'templates', anchor: `render-${renders[0]?.index}`, count: renders.length, one: 'template' },
   ].filter(({ count }) => count > 0)
   const [first] = kinds
   if (first === undefined) return []
-  const ends = [...calls.flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
+  const ends = [...[...calls, ...queries].flatMap(({ end = since }) => end), ...logs.map(({ at }) => at / 1000)]
   const time = Math.max(since, ...ends, ...renders.map(({ start }) => start)) - since
-  const what = kinds.map(({ count, one }) => formatCount(count, one)).join(', ')
+  const what = kinds.map(({ count, many, one }) => formatCount(count, one, many)).join(', ')
   return [
     {
       severity: 'warning',
@@ -129,7 +138,7 @@ function describeLateWork(profile: Profile, since: number): RuleFinding[] {
       advice:
         'Await it, or do it in a listener of kernel.terminate: the errors of work that is not awaited are lost, and so is the work when the process stops.',
       place: { panel: first.panel, anchor: first.anchor },
-      evidence: { calls: calls.length, logs: logs.length, renders: renders.length, time },
+      evidence: { queries: queries.length, calls: calls.length, logs: logs.length, renders: renders.length, time },
     },
   ]
 }

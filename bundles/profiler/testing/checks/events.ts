@@ -6,6 +6,7 @@ import { controllerTimes } from '../../profile/event-outline.ts'
 import { type EventNode, readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration } from '../../profile/format.ts'
 import type { Profile } from '../../profile/profile.ts'
+import { readQueries } from '../../profile/queries.ts'
 import { readRenders } from '../../profile/renders.ts'
 import type { Examination, ProfileCheck } from '../profile-check.ts'
 
@@ -34,7 +35,7 @@ export function checkDuration(limit: number, part: string): ProfileCheck {
 
 /**
  * Returns the durations of all parts of a request by name, in milliseconds: `request`, `controller`, `templates`,
- * `calls`, then the names of the stopwatch, the events and the listeners.
+ * `calls`, `queries`, then the names of the stopwatch, the events and the listeners.
  */
 function measureParts(profile: Profile): ReadonlyMap<string, number> {
   const { nodes, roots } = readEventTree(profile)
@@ -45,6 +46,8 @@ function measureParts(profile: Profile): ReadonlyMap<string, number> {
   for (const page of readRenders(profile).pages) add('templates', page.duration)
   const { calls } = readCalls(profile)
   if (calls.length > 0) add('calls', coveredCallTime(calls))
+  const { database } = readQueries(profile)
+  if (database.queries.length > 0) add('queries', database.covered)
   for (const { duration, name } of profile.collectors.time?.measured ?? []) add(name, duration / 1000)
   for (const { duration = 0, kind, name } of nodes) if (kind !== 'request') add(name, duration / 1000)
   return parts

@@ -1,6 +1,6 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
-import type { ListenerUse, LogUse, Timing } from '../../insight/compare/compared-parts.ts'
+import type { ListenerUse, LogUse, QueryUse, Timing } from '../../insight/compare/compared-parts.ts'
 import {
   type Compared,
   type Comparison,
@@ -12,7 +12,7 @@ import {
 import { judgeComparison, type Verdict } from '../../insight/compare/judge-comparison.ts'
 import { findPrevious } from '../../insight/relatives.ts'
 import { type SummaryView, toSummaryView } from '../../insight/summary-view.ts'
-import { formatCount, formatMicroseconds, formatShare } from '../../profile/format.ts'
+import { formatCount, formatDuration, formatMicroseconds, formatShare } from '../../profile/format.ts'
 import { compareLink } from '../../profile/links.ts'
 import type { Profile } from '../../profile/profile.ts'
 import { readOriginal } from '../../record/recording-policy.ts'
@@ -78,6 +78,7 @@ export function toCompareView(first: Profile, second: Profile, comparison: Compa
   const parts = [
     viewTimings(timings),
     viewPart('summary', 'Summary', summary, viewField),
+    viewPart('queries', 'Queries', comparison.queries, viewQuery),
     viewPart('exceptions', 'Exceptions', comparison.exceptions, viewTimes('thrown')),
     viewPart('responseHeaders', 'Response headers', comparison.responseHeaders, viewValues),
     viewPart('responseBody', 'Response body', comparison.responseBody, viewText),
@@ -221,6 +222,12 @@ const viewLog: View<LogUse> = {
   name: ({ message }) => message,
   note: ({ channel, level }) => `${level}, ${channel}`,
   text: ({ times }) => viewTimes('logged').text(times),
+}
+
+const viewQuery: View<QueryUse> = {
+  name: ({ text }) => text,
+  note: ({ system }) => system,
+  text: ({ duration, times }) => `${formatCount(times, 'query', 'queries')}\n${formatDuration(duration)}`,
 }
 
 /** The usual spread: a smaller difference than one of both, as a share of the longer time or in microseconds. */

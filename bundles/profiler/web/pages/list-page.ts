@@ -33,12 +33,14 @@ export async function renderList(
   ])
   const isGrouped = query.sort === undefined || query.sort.field === 'time'
   const count = summaries.length
+  const hasQueries = summaries.some(({ queries }) => queries > 0)
   const badges = await findings.find(summaries.map(({ token }) => token))
   const model = {
     title: count === 0 ? 'No results found' : `${count} results found`,
     rows: createRows(summaries, {
       badges,
       isGrouped,
+      hasQueries,
       unstored,
       list: { pinned, parameters: `${new URLSearchParams(parameters)}` },
     }),
@@ -48,7 +50,7 @@ export async function renderList(
       { type: 'application/json', link: listDataLink('json', parameters) },
       { type: 'text/markdown', link: listDataLink('md', parameters) },
     ],
-    columns: createColumns(wanted),
+    columns: createColumns(wanted, hasQueries),
     notes,
     form: createSearchForm(wanted),
     ...describePage(wanted, count, total),
@@ -64,6 +66,8 @@ function linkTo({ parameters }: ListRequest, changes: Readonly<Record<string, st
 }
 
 interface Column {
+  /** Its class in the styles. */
+  readonly name: string
   readonly label: string
   /** Empty when the column cannot be sorted. */
   readonly link: string
@@ -77,18 +81,24 @@ const labels: Readonly<Record<(typeof sortableFields)[number], string>> = {
   method: 'Method',
   url: 'URL',
   route: 'Route',
+  queries: 'Queries',
+  queryTime: 'Query time',
   duration: 'Duration',
   time: 'Time',
 }
 
-function createColumns(wanted: ListRequest): Column[] {
+/** The columns of an application without a database would be empty. */
+const queryFields: readonly string[] = ['queries', 'queryTime']
+
+function createColumns(wanted: ListRequest, hasQueries: boolean): Column[] {
   const { sort } = wanted.query
-  const sortable = sortableFields.map(field => {
+  const fields = sortableFields.filter(field => hasQueries || !queryFields.includes(field))
+  const sortable = fields.map(field => {
     const sorted = sort?.field === field ? sort.direction : ''
     const order = sorted === 'descending' ? 'asc' : defaultOrder
-    return { label: labels[field], link: linkTo(wanted, { sort: field, order }), sorted }
+    return { name: field, label: labels[field], link: linkTo(wanted, { sort: field, order }), sorted }
   })
-  return [...sortable, { label: 'Token', link: '', sorted: '' }]
+  return [...sortable, { name: 'token', label: 'Token', link: '', sorted: '' }]
 }
 
 function describePage(wanted: ListRequest, count: number, total: number): object {
@@ -121,6 +131,8 @@ function describeRecording({ ignored, isPaused }: RecordingPolicy, usage: Storag
 interface RowView extends SummaryView {
   /** Whether it is a sub-request below the row of its parent. */
   readonly isBelowParent: boolean
+  /** Whether the table has columns for queries. */
+  readonly hasQueries: boolean
   /** The length of its bar, in hundredths of the longest. */
   readonly share: string
   /** `false` where rows cannot be selected and pinned. */
@@ -131,6 +143,8 @@ interface RowView extends SummaryView {
 interface RowOptions {
   /** Whether sub-requests are below their parents. The default is true. */
   readonly isGrouped?: boolean
+  /** Whether the table has columns for queries. The default is false. */
+  readonly hasQueries?: boolean
   /** The badges of findings, by token. */
   readonly badges?: ReadonlyMap<string, Badge>
   /** Tokens of profiles that are only in memory, because the disk is full or failing. */
@@ -144,7 +158,7 @@ const notStored: Badge = { text: 'not stored', tone: 'warning' }
 /** Creates the rows of a list. */
 export function createRows(
   summaries: readonly ProfileSummary[],
-  { badges, isGrouped = true, list, unstored }: RowOptions = {},
+  { badges, hasQueries = false, isGrouped = true, list, unstored }: RowOptions = {},
 ): RowView[] {
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
   const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
@@ -152,6 +166,7 @@ export function createRows(
     const { duration, token } = summary
     return {
       isBelowParent,
+      hasQueries,
       share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
       actions: list !== undefined && createActions(token, list),
       ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),
@@ -181,6 +196,7 @@ interface SearchForm {
   readonly end: string
   readonly route: string
   readonly token: string
+  readonly queries: string
   readonly isPinned: boolean
   readonly limits: readonly Choice[]
   /** Hidden fields that keep the order of the list. */
@@ -196,9 +212,17 @@ const limits = ['10', '25', '50', '100']
 
 /** Creates the search form with the current filters. */
 export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
-  const { ip = '', method = '', route = '', status_code: status = '', token = '', url: address = '' } = parameters
+  const {
+    ip = '',
+    method = '',
+    queries = '',
+    route = '',
+    status_code: status = '',
+    token = '',
+    url: address = '',
+  } = parameters
   const boundOf = (wanted: 'from' | 'until') => {
-    const bound = query.filters.find(({ test }) => test === wanted)
+    const bound = query.filters.find(({ field, test }) => field === 'time' && test === wanted)
     return bound === undefined ? '' : toInputValue(Number(bound.value))
   }
   const start = boundOf('from')
@@ -212,12 +236,13 @@ export function createSearchForm({ isPinned, parameters, query }: ListRequest): 
     end,
     route,
     token,
+    queries,
     isPinned,
     limits: choices(limits, String(query.limit)),
     kept: Object.entries(parameters)
       .filter(([name]) => name === 'sort' || name === 'order')
       .map(([name, value]) => ({ name, value })),
-    isOpen: isPinned || [ip, route, token, start, end].some(text => text !== ''),
+    isOpen: isPinned || [ip, route, token, queries, start, end].some(text => text !== ''),
     isFiltering: isPinned || query.filters.length > 0,
   }
 }

@@ -14,7 +14,14 @@ import {
   usualDirection,
   type WorstProfile,
 } from '../../insight/route-statistics.ts'
-import { type FormattedTime, formatCount, formatDuration, formatShare, formatTime } from '../../profile/format.ts'
+import {
+  type FormattedTime,
+  formatCount,
+  formatDuration,
+  formatNumber,
+  formatShare,
+  formatTime,
+} from '../../profile/format.ts'
 import { type DataForm, listLink, profileLink, routesDataLink, routesLink } from '../../profile/links.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { renderPage } from '../respond.ts'
@@ -50,6 +57,7 @@ interface RoutesView {
   readonly restart: FormattedTime
   readonly enough: typeof leastCounts
   readonly columns: readonly RouteColumn[]
+  readonly hasQueries: boolean
   readonly rows: readonly RouteRow[]
   readonly notes: readonly string[]
   readonly form: RoutesForm
@@ -80,6 +88,11 @@ interface RouteRow {
   readonly p50: string
   readonly p95: string
   readonly p99: string
+  /** Whether the table has a column for queries. */
+  readonly hasQueries: boolean
+  /** In a request: the median, and the most. */
+  readonly queries: string
+  readonly mostQueries: string
   /** The length of the bar of p95, in hundredths of the longest. */
   readonly share: string
   readonly errors: string
@@ -110,14 +123,16 @@ interface ChangeView {
 export function toRoutesView({ requests, routes, startedAt }: RoutesReport, wanted: RoutesRequest): RoutesView {
   const { filters, notes, parameters } = wanted
   const longest = Math.max(0, ...routes.map(({ p95 }) => p95))
+  const hasQueries = routes.some(({ mostQueries }) => mostQueries > 0)
   const { methods, route } = createSearchForm(parseListRequest(new URLSearchParams(parameters)))
   return {
     title: formatCount(routes.length, 'route'),
     requests: formatCount(requests, 'request'),
     restart: formatTime(startedAt),
     enough: leastCounts,
-    columns: createColumns(wanted),
-    rows: routes.map(report => viewRoute(report, longest)),
+    columns: createColumns(wanted, hasQueries),
+    hasQueries,
+    rows: routes.map(report => viewRoute(report, longest, hasQueries)),
     notes,
     form: {
       route,
@@ -137,12 +152,18 @@ const labels: Readonly<Record<(typeof routeFields)[number], string>> = {
   p50: 'p50',
   p95: 'p95',
   p99: 'p99',
+  queries: 'Queries',
+  mostQueries: 'Most queries',
   errors: 'Errors',
   worst: 'Slowest',
 }
 
-function createColumns({ parameters, sort }: RoutesRequest): RouteColumn[] {
-  return routeFields.map(field => {
+/** The columns of an application without a database would be empty. */
+const queryFields: readonly string[] = ['queries', 'mostQueries']
+
+function createColumns({ parameters, sort }: RoutesRequest, hasQueries: boolean): RouteColumn[] {
+  const fields = routeFields.filter(field => hasQueries || !queryFields.includes(field))
+  return fields.map(field => {
     const sorted = sort.field === field ? sort.direction : ''
     const usual = usualDirection(field)
     const next = sorted === usual ? (usual === 'ascending' ? 'desc' : 'asc') : usual === 'ascending' ? 'asc' : 'desc'
@@ -151,11 +172,13 @@ function createColumns({ parameters, sort }: RoutesRequest): RouteColumn[] {
   })
 }
 
-function viewRoute(report: RouteReport, longest: number): RouteRow {
-  const { changes, count, counts, errorRate, errors, failed, p50, p95, p99, route, slowest } = report
+function viewRoute(report: RouteReport, longest: number, hasQueries: boolean): RouteRow {
+  const { changes, count, counts, errorRate, errors, failed } = report
+  const { mostQueries, p50, p95, p99, queries, route, slowest } = report
   const viewed = [
     ...viewChange('p50', changes.p50, viewTime),
     ...viewChange('p95', changes.p95, viewTime),
+    ...viewChange('queries', hasQueries ? changes.queries : null, viewQueries),
     ...viewChange('errors', changes.errorRate, viewRate),
   ]
   return {
@@ -165,6 +188,9 @@ function viewRoute(report: RouteReport, longest: number): RouteRow {
     p50: formatDuration(p50),
     p95: formatDuration(p95),
     p99: formatDuration(p99),
+    hasQueries,
+    queries: formatNumber(queries),
+    mostQueries: formatNumber(mostQueries),
     share: (longest === 0 ? 0 : (100 * p95) / longest).toFixed(1),
     errors: formatShare(errorRate, 1),
     hasErrors: errors > 0,
@@ -205,6 +231,16 @@ function viewTime({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
     since: formatDuration(since),
     difference: `${signOf(difference)}${Math.abs(100 * share).toFixed(0)} %`,
     tone: isNoticed ? (difference > 0 ? 'error' : 'ok') : 'plain',
+  }
+}
+
+function viewQueries({ before, since }: RouteChange): Omit<ChangeView, 'label'> {
+  const difference = since - before
+  return {
+    before: formatNumber(before),
+    since: formatNumber(since),
+    difference: `${signOf(difference)}${formatNumber(Math.abs(difference))}`,
+    tone: difference === 0 ? 'plain' : difference > 0 ? 'error' : 'ok',
   }
 }
 

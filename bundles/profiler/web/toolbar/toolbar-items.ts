@@ -5,6 +5,7 @@ import { controllerTimes, readHandledTime } from '../../profile/event-outline.ts
 import { readEventTree } from '../../profile/event-tree.ts'
 import { formatDuration, shorten } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
+import { readQueries } from '../../profile/queries.ts'
 import { readRenders, renderTime } from '../../profile/renders.ts'
 
 /** A line of the details of an item. */
@@ -70,11 +71,15 @@ export function toTimeItem({ profile }: ShownProfile, { token }: SummaryView): T
   const controller = controllers.reduce((sum, duration) => sum + duration / 1000, 0)
   const templates = renderTime(readRenders(profile).pages)
   const http = readCalls(profile).calls.reduce((sum, call) => sum + durationOf(call), 0)
-  const own = Math.max(0, controller - templates - http)
+  const { cache, database } = readQueries(profile)
+  const waited = templates + http + database.covered + cache.covered
+  const own = Math.max(0, controller - waited)
   const parts: [name: string, category: string, duration: number][] = [
-    ['Kernel and listeners', 'section', Math.max(0, handled - Math.max(controller, templates + http))],
+    ['Kernel and listeners', 'section', Math.max(0, handled - Math.max(controller, waited))],
     ['Controller', 'controller', own],
     ['Templates', 'template', templates],
+    ['Database', 'database', database.covered],
+    ['Cache', 'cache', cache.covered],
     ['HTTP client', 'http', http],
     ['Sending', 'default', total - handled >= leastSending ? total - handled : 0],
   ]

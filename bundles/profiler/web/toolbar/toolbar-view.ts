@@ -15,6 +15,7 @@ import { readRenders, renderTime } from '../../profile/renders.ts'
 import { findProfile, type ProfileServices } from '../pages/find-profile.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { protect } from '../respond.ts'
+import { toCacheItem, toDatabaseItem } from './query-items.ts'
 import { cutText, item, row, type ToolbarItem, toTimeItem } from './toolbar-items.ts'
 
 /** Renders the content of a toolbar. If the profile does not exist, the answer is an empty 404, as in Symfony. */
@@ -58,6 +59,8 @@ const itemMakers: readonly ItemMaker[] = [
   toConsoleItem,
   toFindingItem,
   toTimeItem,
+  toDatabaseItem,
+  toCacheItem,
   toTemplateItem,
   toCallItem,
   toSubRequestItem,

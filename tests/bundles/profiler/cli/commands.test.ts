@@ -41,6 +41,9 @@ const records: readonly RecordInit[] = [
     route: 'buy',
     exception: 'TypeError',
     errors: 1,
+    queries: 51,
+    queryTime: 38,
+    cacheCalls: 2,
     url: 'http://localhost/buy',
     ip: '10.0.0.7',
   },
@@ -83,13 +86,16 @@ t.test('profiler:list lists the latest first, sub-requests below their requests'
   t.equal(code, 0)
   t.equal(stderr, '')
   const lines = stdout.split('\n')
-  t.match(lines[0], /^Status +Method +URL +Route +Duration +Token +Notes +Time +IP$/)
+  t.match(lines[0], /^Status +Method +URL +Route +Duration +Queries +Token +Notes +Time +IP$/)
   t.match(
     lines[1],
     /^ +404 +GET +\/\\u001b\[2Jnowhere +5\.\d* ms +00000d +1 sub-request +2026-11-20 15:00:00 +127\.0\.0\.1$/,
   )
   t.match(lines[2], /└ \/\\u001b\[2Jnowhere/)
-  t.match(lines[3], /500 +POST +\/buy +buy .* TypeError, 1 error .* 10\.0\.0\.7$/)
+  t.match(
+    lines[3],
+    /500 +POST +\/buy +buy +40\.0 ms +51 in 38\.0 ms +00000c +TypeError, 1 error, 2 cache calls .* 10\.0\.0\.7$/,
+  )
   t.strictSame(tokensOf(stdout), ['00000d', '00000e', '00000c', '00000b', '00000a'])
 })
 
@@ -101,6 +107,9 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --url !localhost/shop --limit 1'), ['00000d'])
   t.strictSame(await tokens('profiler:list --token 0E'), ['00000e'])
   t.strictSame(await tokens('profiler:list --route buy'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --queries 10..'), ['00000c'])
+  t.strictSame(await tokens('profiler:list --sort queryTime --limit 1'), ['00000c'])
+  t.notMatch((await run('profiler:list --queries 0')).stdout, 'Queries', 'a column without a value is left out')
   t.strictSame(await tokens('profiler:list --type command'), [])
   t.strictSame(await tokens('profiler:list --from 2026-11-20T13:00 --until 2026-11-20T14:00'), ['00000c', '00000b'])
   t.strictSame(await tokens('profiler:list --sort duration --order asc --limit 2'), ['00000a', '00000d'])
@@ -173,12 +182,14 @@ t.test('profiler:stats shows each route', async t => {
   const { code, stdout } = await run('profiler:stats')
   t.equal(code, 0)
   const lines = stdout.split('\n')
-  t.match(lines[0], /^Route +Requests +p50 +p95 +p99 +Errors +Slowest +Token$/)
+  t.match(lines[0], /^Route +Requests +p50 +p95 +p99 +Queries +Errors +Slowest +Token$/)
   t.match(lines[1], /^shop +2 +4\.\d* ms +9\.\d* ms +9\.\d* ms +0\.0 % +9\.\d* ms +00000b$/)
-  t.match(stdout, /^buy +1 .* 100\.0 % +40\.0 ms +00000c$/m)
+  t.match(stdout, /^buy +1 .* 51 to 51 +100\.0 % +40\.0 ms +00000c$/m)
   t.match(stdout, /^\(no route\) +1 /m)
   t.match((await run('profiler:stats --sort worst')).stdout.split('\n')[1], /^buy/)
   t.match((await run('profiler:stats --sort p50')).stdout.split('\n')[1], /^buy/)
+  t.match((await run('profiler:stats --sort queries')).stdout.split('\n')[1], /^buy/)
+  t.notMatch((await run('profiler:stats --route shop')).stdout, 'Queries')
   t.equal((await run('profiler:stats --route nope')).stdout, 'No results found.\n')
   t.equal(JSON.parse((await run('profiler:stats --url shop --json')).stdout).requests, 2)
 })
@@ -186,7 +197,8 @@ t.test('profiler:stats shows each route', async t => {
 t.test('percentiles are measured values', async t => {
   const summaries = Array.from(
     { length: 200 },
-    (_, index) => createProfile({}, { duration: index + 1, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
+    (_, index) =>
+      createProfile({}, { duration: index + 1, queries: index, outcome: index === 0 ? 'crashed' : 'complete' }).summary,
   )
   const worst = (duration: number, outcome = 'complete') => ({ token: 'abc123', status: 200, outcome, duration })
   t.strictSame(gatherStatistics(summaries), [
@@ -196,6 +208,8 @@ t.test('percentiles are measured values', async t => {
       p50: 100,
       p95: 190,
       p99: 198,
+      queries: 99,
+      mostQueries: 199,
       errors: 1,
       errorRate: 0.005,
       worst: worst(200),

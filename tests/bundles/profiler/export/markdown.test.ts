@@ -8,7 +8,7 @@ import { toJsonBlock, toValueSpan } from '#bundles/profiler/export/markdown-text
 import { parseListRequest } from '#bundles/profiler/insight/list-request.ts'
 import type { ShownProfile } from '#bundles/profiler/insight/relatives.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
-import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 import { disarm, hostileTexts } from '#tests/support/hostile-texts.ts'
 import { changeTree, type Json, mergeTrees } from '#tests/support/json-tree.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
@@ -229,6 +229,9 @@ t.test('unusual facts are written', async t => {
     route: null,
     controller: null,
     contentType: null,
+    queries: 3,
+    queryTime: 2.5,
+    cacheCalls: 1,
     outcome: 'crashed',
     parent: 'abcdef',
   } as const
@@ -243,6 +246,8 @@ t.test('unusual facts are written', async t => {
     '`not shown`',
     'Body: size not known, streamed',
     '- Stateless: yes',
+    '- Queries: 3 in 2.500 ms',
+    '- Cache calls: 1',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`',
     '- `GET` `http://a/`: 200, 1.000 ms; by `ask` at `a.ts:7`; repeated',
     '- `GET` `http://b/`: 200, 1.000 ms; by (empty) at `b.ts:0`',
@@ -263,7 +268,61 @@ t.test('unusual facts are written', async t => {
   const result = { summaries: [profile.summary], total: 1, pinned: new Set(['abc123']) }
   const list = listToMarkdown(listToJson(result, parseListRequest(new URLSearchParams())))
   t.match(list, '- `abc123` no response `GET http://localhost:8000/somewhere?q=1`; 5.000 ms;')
+  t.match(list, '; queries: 3 in 2.500 ms; cache calls: 1')
   t.match(list, '; crashed; sub-request of `abcdef`; pinned')
+})
+
+t.test('queries are written by statement shape, then each with its values', async t => {
+  const queries = [
+    createQuery({ start: 1.5, end: 3, text: 'SELECT *\n  FROM products' }),
+    createQuery({
+      start: 3,
+      end: 4,
+      text: 'SELECT *\n  FROM products',
+      twin: 0,
+      parameters: undefined,
+      transaction: 2,
+    }),
+    createQuery({
+      start: 4,
+      end: undefined,
+      rows: undefined,
+      text: 'UPDATE `stock`',
+      caller: {},
+      namespace: undefined,
+    }),
+    createQuery({ start: 5, text: 'SELECT broken', error: 'no column "broken"', code: '42703', rows: 0 }),
+    createQuery({ start: 6, text: 'SELECT', error: 'gone', rows: undefined, caller: { file: 'a.ts' } }),
+    createQuery({ system: 'redis', namespace: '0', text: 'MULTI', batch: 3, rows: undefined, caller: undefined }),
+  ]
+  const subject = {
+    profile: createProfile({ queries: { queries, omitted: 2 } }),
+    isPinned: false,
+    parent: undefined,
+    children: [],
+    findings: [],
+  }
+  const markdown = toMarkdown(subject)
+  for (const line of [
+    '## Database',
+    '5 queries of 4 statement shapes, 4.500 ms, 2 duplicates, 2 further queries not recorded.',
+    '- 2 × `SELECT * FROM products`: 2.500 ms, slowest 1.500 ms; 2 rows; at `bundles/shop/products.ts:12`',
+    '- 1 × `` UPDATE `stock` ``: 0.000 ms, slowest 0.000 ms',
+    '- 1. +1.500 ms `SELECT * FROM products`: 1.500 ms; `postgresql shop`; 1 row; with `id` `7`; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 2. +3.000 ms `SELECT * FROM products`: 1.000 ms; `postgresql shop`; 1 row; duplicate of 1; transaction 2; by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 3. +4.000 ms `` UPDATE `stock` ``: not finished; `postgresql`; with `id` `7`',
+    '- 4. +5.000 ms `SELECT broken`: 1.000 ms; `postgresql shop`; 0 rows; with `id` `7`; failed: `no column "broken"` (`42703`); by `findProduct` at `bundles/shop/products.ts:12`',
+    '- 5. +6.000 ms `SELECT`: 1.000 ms; `postgresql shop`; with `id` `7`; failed: `gone`; by (empty) at `a.ts:0`',
+    '## Cache',
+    '1 query of 1 statement shape, 1.000 ms, 2 further queries not recorded.',
+    '- 6. +1.000 ms `MULTI`: 1.000 ms; `redis 0`; with `id` `7`; batch of 3',
+  ]) {
+    t.ok(markdown.includes(`\n${line}\n`), line)
+  }
+  t.notMatch(toMarkdown(subject, 'cache'), '## Database')
+  const none = { ...subject, profile: createProfile({}) }
+  t.match(toMarkdown(none, 'database'), '\nNo queries of a database.\n')
+  t.match(toMarkdown(none, 'cache'), '\nNo cache calls.\n')
 })
 
 t.test('long lists are cut, and end with the number of omitted items', async t => {
@@ -313,6 +372,7 @@ t.test('damaged profiles can be written', async t => {
     'http',
     'time',
     'memory',
+    'queries',
   ]
   const data = fc.record(Object.fromEntries(names.map(name => [name, json])))
   const property = fc.property(data, data => {

@@ -11,7 +11,7 @@ import {
 import { judgeComparison, writeChanges } from '#bundles/profiler/insight/compare/judge-comparison.ts'
 import { toProfile } from '#bundles/profiler/profile/parse-profile.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
-import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 
 const text = fc.constantFrom('a', 'b', 'A', 'kernel.request', 'date', '', 'ä')
 const number = fc.integer({ min: -5, max: 3000 })
@@ -30,6 +30,9 @@ const data = fc.record(
     }),
     templates: fc.record({ renders: fc.array(fc.record({ parent: fc.constantFrom(-1, 0), duration: number })) }),
     http: fc.record({ calls: fc.array(fc.record({ start: number, end: number }, { requiredKeys: ['start'] })) }),
+    queries: fc.record({
+      queries: fc.array(fc.record({ system: fc.constantFrom('redis', 'sqlite'), text, start: number, end: number })),
+    }),
     time: fc.record({ measured: fc.array(fc.record({ name: text, duration: number })) }),
   },
   { requiredKeys: [] },
@@ -172,6 +175,33 @@ t.test('log messages differ in their numbers', async t => {
     logs.map(({ change, first, second }) => `${(first ?? second)?.message} ${change}`),
     ['a onlyFirst', 'b changed', 'c same', 'd onlySecond'],
   )
+})
+
+t.test('queries are compared by statement shape, in their numbers', async t => {
+  const text = 'SELECT * FROM posts'
+  const get = createQuery({ system: 'redis', text: 'GET posts', start: 60, end: 61 })
+  const items = Array.from({ length: 11 }, (_, index) => createQuery({ start: index }))
+  const profileOf = (queries: readonly object[], count: number) =>
+    createProfile({ queries: { queries, omitted: 0 } }, { queries: count })
+  const before = profileOf([createQuery({ text }), ...items], 12)
+  const after = profileOf([createQuery({ text, end: 9 }), get, createQuery({ text: 'SELECT 1' })], 2)
+  const comparison = compareProfiles(before, after)
+  t.match(comparison.queries, [
+    { change: 'same', first: { duration: 1 }, second: { text, duration: 8 } },
+    { change: 'onlyFirst', first: { text: 'SELECT * FROM products WHERE id = ?', times: 11, duration: 11 } },
+    { change: 'onlySecond', second: { system: 'postgresql', text: 'SELECT 1' } },
+    { change: 'onlySecond', second: { system: 'redis', text: 'GET posts', times: 1 } },
+  ])
+  t.match(judgeComparison(comparison).changes, [{ part: 'queries', text: 'queries (12 → 2)' }])
+  const other = profileOf([createQuery({ text: 'SELECT 2' }), createQuery({ text: 'SELECT 1' })], 2)
+  t.match(judgeComparison(compareProfiles(after, other)).changes, [{ part: 'queries', text: '3 statement shapes' }])
+  t.strictSame(readTimings(before).get('main Database queries'), {
+    name: 'Database queries',
+    kind: 'main',
+    duration: 12_000,
+    times: 12,
+  })
+  t.match(readTimings(after).get('main Cache calls'), { duration: 1000, times: 1 })
 })
 
 t.test('timings contain the parts of a request, its events, and the stopwatch', async t => {

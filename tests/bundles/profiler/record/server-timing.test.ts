@@ -45,6 +45,31 @@ t.test('the time of a page contains the time of its partials once', async t => {
   t.ok(Math.abs(parse(response.headers.get('server-timing')).of('tpl') - sum) < 0.002)
 })
 
+t.test('queries have their number and their time, also those of sub-requests', async t => {
+  const { app, client } = await createProfiledKernel(t, {
+    handlers: {
+      '/inner': () => {
+        app.queries.measure('sqlite', 'SELECT 2', [], () => [])
+        return Response.text('inner')
+      },
+      '/queries': async request => {
+        const wait = () => new Promise(resolve => setTimeout(resolve, 10))
+        await Promise.all([
+          app.queries.measure('sqlite', 'SELECT 1', [], wait),
+          app.queries.measure('redis', 'GET a', [], wait),
+        ])
+        return app.kernel.handle(request.duplicate({ target: '/inner' }))
+      },
+    },
+  })
+  const header = (await client.get('/queries')).headers.get('server-timing')
+  t.match(header, 'db;desc="2 queries";dur=')
+  t.match(header, 'cache;desc="1 cache call";dur=')
+  const { names, of } = parse(header)
+  t.strictSame(names, ['profile', 'total', 'kernel', 'ctrl', 'db', 'cache'])
+  t.ok(of('db') >= 9 && of('cache') >= 9 && of('db') <= of('ctrl'))
+})
+
 t.test('templates of sub-requests count; without a controller there is no time for it', async t => {
   const { client } = await createProfiledKernel(t)
   const page = parse((await client.get('/star-photo-booth')).headers.get('server-timing'))

@@ -14,7 +14,7 @@ import { Event } from '#lib/event-dispatcher/event-dispatcher.ts'
 import { Headers } from '#lib/http/headers.ts'
 import type { Request } from '#lib/http/request.ts'
 import { Response } from '#lib/http/response.ts'
-import { createProfile } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery } from '#tests/support/create-profile.ts'
 import { portableSite } from '#tests/support/project.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
 
@@ -30,7 +30,7 @@ class CartListener {
 
 const shopBundle: Bundle = {
   name: 'shop',
-  register({ collectors, dispatcher, kernel, logger, routes }) {
+  register({ collectors, dispatcher, kernel, logger, queries, routes }) {
     dispatcher.subscribe(ResponseEvent, new CartListener(), 'onResponse')
     dispatcher.on(
       RequestEvent,
@@ -56,6 +56,16 @@ const shopBundle: Bundle = {
       path: '/broken',
       controller: () => {
         throw new RangeError('too many', { cause: new TypeError('no number') })
+      },
+    })
+    routes.add({
+      name: 'posts',
+      path: '/posts',
+      controller: async () => {
+        queries.measure('sqlite', 'SELECT * FROM posts', [], () => [1, 2])
+        for (const id of [1, 2]) queries.measure('sqlite', 'SELECT * FROM comments WHERE post = ?', [id], () => [])
+        await queries.measure('redis', 'GET posts', [], async () => null)
+        return Response.text('posts')
       },
     })
     routes.add({ name: 'quiet', path: '/quiet', controller: () => Response.text('quiet') })
@@ -254,6 +264,56 @@ t.test('a failure states the expectation and the facts', async t => {
     sentence(() => missing.tookAtMost(1, 'controller')),
     /for controller, but nothing was measured of it, but of request, /,
   )
+})
+
+t.test('a test states which queries ran', async t => {
+  const posts = await ask(t, '/posts')
+  posts
+    .ran()
+    .ran(3)
+    .not.ran(2)
+    .ran({ atMost: 3 })
+    .not.ran({ atMost: 2 })
+    .ran({ text: 'FROM comments', count: 2 })
+    .ran({ text: /^SELECT \* FROM posts$/, count: 1 })
+    .not.ran({ text: 'INSERT' })
+    .ran({ kind: 'cache', count: 1 })
+    .ran({ system: 'redis' })
+    .ran({ system: 'sqlite', count: 3 })
+    .not.ran({ isRepeated: true })
+    .tookAtMost(60_000, 'queries')
+  const quiet = await ask(t, '/quiet')
+  quiet.ran(0).not.ran().not.ran({ kind: 'cache' })
+  const shapes = '1 × SELECT * FROM posts, 2 × SELECT * FROM comments WHERE post = ?'
+  const claims: readonly (readonly [claim: () => unknown, sentence: string])[] = [
+    [() => posts.ran(1), `Expected GET /posts to run 1 database query, but it ran 3; in all ${shapes}`],
+    [
+      () => posts.ran({ atMost: 1, text: 'comments' }),
+      `Expected GET /posts to run at most 1 database query like comments, but it ran 2; in all ${shapes}`,
+    ],
+    [() => quiet.ran(), 'Expected GET /quiet to run database queries, but it ran none'],
+    [
+      () => posts.ran({ isRepeated: true, kind: 'cache', count: 2 }),
+      'Expected GET /posts to run 2 repeated cache queries, but it ran 0; in all 1 × GET posts',
+    ],
+    [
+      () => posts.ran({ system: 'mysql' }),
+      `Expected GET /posts to run queries of mysql, but it ran 0; in all ${shapes}, 1 × GET posts`,
+    ],
+  ]
+  for (const [claim, expected] of claims) t.equal(sentence(claim), expected)
+  t.match(
+    fail(() => posts.ran(1)),
+    { expected: 1, actual: 3 },
+  )
+  t.match(
+    fail(() => posts.ran({ atMost: 1 })),
+    { expected: 'at most 1', actual: 3 },
+  )
+  t.ok(fail(() => posts.ran(1)).excerpt.includes('### Statement shapes'))
+  const subject = { isPinned: false, findings: [], parent: undefined, children: [] }
+  const many = createProfile({ queries: { queries: [createQuery()], omitted: 600 } }, { queries: 601 })
+  new ProfileExpectation({ ...subject, profile: many }, []).ran(601).ran({ text: 'SELECT', count: 1 })
 })
 
 t.test('the failure for a skipped listener names the listener that stopped the event', async t => {

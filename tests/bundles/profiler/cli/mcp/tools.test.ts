@@ -184,12 +184,13 @@ t.test('all invalid arguments are named at once, with valid values', async t => 
   const cases: [tool: string, given: Record<string, unknown>, messages: readonly string[]][] = [
     [
       'find_profiles',
-      { limit: 0, page: 1.5, pinned: 'maybe', sort: 'beauty', from: 'yesterday', url: {} },
+      { limit: 0, page: 1.5, queries: 'many', pinned: 'maybe', sort: 'beauty', from: 'yesterday', url: {} },
       [
         'must be a text at url',
         'must be a date such as 2026-11-20 or 2026-11-20T14:30 (UTC), or seconds since 1970 at from',
+        'must be a number such as 10, or a range such as 10.. or 5..20 at queries',
         'must be true or false at pinned',
-        'must be one of status, ip, method, url, route, duration, time at sort',
+        'must be one of status, ip, method, url, route, queries, queryTime, duration, time at sort',
         'must be a whole number from 1 to 100 at limit',
         'must be a whole number from 1 to 1000000 at page',
       ],

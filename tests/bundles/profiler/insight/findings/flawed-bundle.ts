@@ -27,6 +27,8 @@ export async function startUpstream(t: Test): Promise<string> {
 export const flawedTemplates: Readonly<Record<string, string>> = {
   'templates/flawed/list.hbs': '<body><ul>{{#each items}}{{> flawed/item}}{{/each}}</ul></body>',
   'templates/flawed/item.hbs': '<li>{{toil this}}</li>',
+  'templates/flawed/stock.hbs': '<body>{{stock}}</body>',
+  'templates/flawed/count.hbs': '<body>{{count}}</body>',
 }
 
 /** Uses CPU time: on a busy machine it takes longer than the given milliseconds. */
@@ -51,10 +53,17 @@ export const flawedPairs: readonly FlawedPair[] = [
   pair('repeated-calls', 'same-calls'),
   pair('repeated-calls', 'alike-calls'),
   pair('sequential-calls', 'sequence'),
+  pair('repeated-queries', 'items'),
+  pair('sequential-queries', 'query-sequence'),
+  pair('slow-query', 'slow-query'),
+  pair('many-rows', 'rows'),
+  pair('many-queries', 'many-queries'),
+  pair('template-queries', 'stock'),
   pair('repeated-template', 'list'),
   pair('slow-listener', 'listener'),
   pair('blocked-loop', 'block'),
   pair('late-work', 'late-call'),
+  pair('late-work', 'late-query'),
   pair('late-work', 'late-log'),
   pair('late-work', 'late-render'),
   pair('needless-session', 'session'),
@@ -75,17 +84,20 @@ export function createFlawedBundle(upstream: string): Bundle {
   return {
     name: 'flawed',
     register(app) {
-      const { dispatcher, logger, routes, view } = app
+      const { dispatcher, logger, queries, routes, view } = app
       view.addHelper('toil', ({ positional: [time] }) => {
         toil(Number(time))
         return 'an item'
       })
-      const handlers = createHandlers(app, upstream)
+      view.addHelper('stock', () => String(queries.measure('sqlite', 'SELECT count(*) FROM stock', [], () => [7])))
+      const handlers = { ...createHandlers(app, upstream), ...createQueryHandlers(app) }
       for (const [path, controller] of Object.entries(handlers)) routes.add({ name: path, path, controller })
       dispatcher.on(ControllerEvent, ({ request }) => slowDown(request.path === '/flawed/listener'), 0, 'SlowListener')
       // Work in a listener of kernel.terminate is not late.
       dispatcher.on(TerminateEvent, async ({ request }) => {
         if (request.path === '/twin/listener') await sleep(150)
+        if (request.path === '/twin/late-query')
+          await queries.measure('sqlite', 'DELETE FROM stock', [], () => sleep(5))
         if (request.path === '/twin/late-log') logger.info('Logged in time.')
         if (request.path === '/twin/late-render') await view.render('flawed/list', { items: [0] }, request)
         if (request.path === '/twin/late-call') await ask(`${upstream}/after`)
@@ -164,6 +176,51 @@ function createHandlers({ logger, view }: Application, upstream: string): Record
     '/twin/cookie': () => withCookie('theme', { httpOnly: false }),
     '/flawed/foreign-cookie': () => withCookie('theme', { sameSite: 'none' }),
     '/twin/foreign-cookie': () => withCookie('theme', { sameSite: 'none', secure: true }),
+  }
+}
+
+/** A table with a query by each column. */
+function createQueryHandlers({ queries, view }: Application): Record<string, RequestHandler> {
+  const run = (column: string, value: unknown, result: unknown = []) =>
+    queries.measure('sqlite', `SELECT * FROM stock WHERE ${column} = ?`, [value], () => result)
+  const runAll = async (count: number, query: (index: number) => unknown) => {
+    for (let index = 0; index < count; index++) await query(index)
+    return page()
+  }
+  const letters = (index: number) => `column_${'abcdefghijklmnopqrstuvwxyz'[index % 26]}${'x'.repeat(index / 26)}`
+  return {
+    '/flawed/items': () => runAll(10, index => run('id', index)),
+    '/twin/items': () => runAll(9, index => run('id', index)),
+    '/flawed/same-queries': () => runAll(3, () => run('id', 1)),
+    // A repeated write is intended, and a retry after a failure is right.
+    '/twin/same-queries': async () => {
+      const write = () => queries.measure('sqlite', 'INSERT INTO hits VALUES (?)', [1], () => undefined)
+      const fail = () => queries.measure('sqlite', 'SELECT busy', [], () => Promise.reject(new Error('busy')))
+      await runAll(3, () => fail().catch(() => undefined))
+      await runAll(3, write)
+      return runAll(2, () => run('id', 1))
+    },
+    '/flawed/query-sequence': () => runAll(3, index => run(letters(index), 'open', sleep(60))),
+    '/twin/query-sequence': async () => {
+      await Promise.all([0, 1, 2].map(index => run(letters(index), 'open', sleep(60))))
+      return page()
+    },
+    '/flawed/slow-query': () => runAll(1, () => run('state', 'open', sleep(120))),
+    '/twin/slow-query': () => runAll(1, () => run('state', 'open', sleep(50))),
+    '/flawed/rows': () => runAll(1, () => run('state', 'open', Array.from({ length: 1000 }))),
+    '/twin/rows': () => runAll(1, () => run('state', 'open', Array.from({ length: 999 }))),
+    '/flawed/many-queries': () => runAll(50, index => run(letters(index), 1)),
+    '/twin/many-queries': () => runAll(49, index => run(letters(index), 1)),
+    '/flawed/stock': async () => Response.html(await view.render('flawed/stock', {})),
+    '/twin/stock': async () => {
+      const count = String(queries.measure('sqlite', 'SELECT count(*) FROM stock', [], () => [7]))
+      return Response.html(await view.render('flawed/count', { count }))
+    },
+    '/flawed/late-query': () => {
+      void sleep(30).then(() => run('id', 1))
+      return page()
+    },
+    '/twin/late-query': page,
   }
 }
 

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { compareProfiles } from '#bundles/profiler/insight/compare/comparison.ts'
 import { toCompareView } from '#bundles/profiler/web/pages/compare-page.ts'
-import { createProfile, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createRecord, type RecordInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, textOf } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 
@@ -52,6 +52,24 @@ t.test('a difference of times has its percentage, and a bar if it is more than n
     ['m2', '+15.0 ms', '+3.8 %', undefined],
     ['m1', '+1.900 ms', '+190.0 %', undefined],
   ])
+})
+
+t.test('queries are compared statement by statement', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  const items = Array.from({ length: 12 }, () => createQuery())
+  const keep = (token: string, queries: readonly object[]) => {
+    const init = { token, data: { queries: { queries, omitted: 0 } }, queries: queries.length, queryTime: 38 }
+    storage.append(createRecord(init), '{}')
+  }
+  keep('00000a', items)
+  keep('00000b', items.slice(9))
+  const html = plainEquals((await client.get('/_profiler/compare?a=00000a&b=00000b')).text)
+  const text = textOf(html)
+  t.match(text, '1 change queries (12 → 3)')
+  t.match(html, '<a href="#part-queries">queries (12 → 3)</a>')
+  t.match(text, 'Queries 1 difference')
+  t.match(text, 'SELECT * FROM products WHERE id = ? postgresql 12 queries 12.0 ms 3 queries 3.000 ms')
+  t.match(html, '<a href="/_profiler/00000b?panel=database">3 in 38.0 ms</a>')
 })
 
 t.test('a profile does not differ from itself', async t => {

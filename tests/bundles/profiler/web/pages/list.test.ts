@@ -296,6 +296,42 @@ t.test('columns sort in both directions; then sub-requests are at their own plac
   t.match(ascending, 'aria-sort="ascending"><a class="sort" href="?sort=duration&amp;order=desc">')
 })
 
+t.test('a list with queries has their number and time, by which it is sorted and filtered', async t => {
+  const { client, storage } = await createProfiledKernel(t)
+  keep(
+    storage,
+    { token: '00000a', queries: 2, queryTime: 40 },
+    { token: '00000b', queries: 51, queryTime: 38, cacheCalls: 3 },
+    { token: '00000c' },
+  )
+  const html = await show(client, '?limit=10')
+  t.match(
+    html,
+    /<th scope="col" class="queries">\s*<a class="sort" href="[^"]*sort=queries&amp;order=desc">Queries<\/a>/,
+  )
+  t.match(html, '<td class="queries">51<span class="unit"> queries</span></td>')
+  t.match(html, '<td class="queryTime">38.0 ms</td>')
+  t.match(html, '<td class="queries"></td>')
+  t.match(textOf(html), '3 cache calls')
+  t.strictSame(tokensOf(await show(client, '?sort=queries')), ['00000b', '00000a', '00000c'])
+  t.strictSame(tokensOf(await show(client, '?sort=queryTime')), ['00000a', '00000b', '00000c'])
+  for (const [range, tokens] of [
+    ['51', ['00000b']],
+    ['2..', ['00000b', '00000a']],
+    ['..2', ['00000c', '00000a']],
+    ['1..50', ['00000a']],
+  ] as const) {
+    const filtered = await show(client, `?queries=${range}`)
+    t.strictSame(tokensOf(filtered), tokens, range)
+    t.match(filtered, `name="queries" value="${range}"`)
+  }
+  t.notMatch(await show(client, '?queries=0'), 'class="queries"', 'the columns would be empty')
+  for (const text of ['many', '..', '1.5', '-1', '1234567890', '1..2..3'])
+    t.match(parse(`queries=${text}`), { query: { filters: [] }, notes: [/not a number such as 10/] }, text)
+  const { records } = JSON.parse((await client.get('/_profiler/search.json?queries=10..')).text)
+  t.match(records, [{ token: '00000b', summary: { queries: 51, queryTime: 38, cacheCalls: 3 } }])
+})
+
 t.test('bad parameters are noted on the page', async t => {
   const { client } = await createProfiledKernel(t)
   const html = await show(client, '?limit=abc&start=%3Cb%3E&end=nope&page=-1&sort=%22&order=up&ip=%FF%00')

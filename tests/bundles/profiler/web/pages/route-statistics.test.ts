@@ -82,10 +82,16 @@ t.test('changes since the restart are shown only for enough requests', async t =
   t.strictSame(of('much')?.changes, {
     p50: { before: 10, since: 20 },
     p95: { before: 10, since: 20 },
+    queries: { before: 0, since: 0 },
     errorRate: { before: 0, since: 0.25 },
   })
-  t.strictSame(of('some')?.changes, { p50: { before: 10, since: 5 }, p95: null, errorRate: null })
-  t.strictSame(of('few')?.changes, { p50: null, p95: null, errorRate: null })
+  t.strictSame(of('some')?.changes, {
+    p50: { before: 10, since: 5 },
+    p95: null,
+    queries: { before: 0, since: 0 },
+    errorRate: null,
+  })
+  t.strictSame(of('few')?.changes, { p50: null, p95: null, queries: null, errorRate: null })
   t.strictSame(of('few')?.counts, { before: 4, since: 9 })
   const rows = view.rows.map(({ changes, name, remark }) => [
     name,
@@ -120,6 +126,44 @@ t.test('changes since the restart are shown only for enough requests', async t =
   ])
   const alike = await gather(createStorage(ask(20, 'before', {}), ask(20, 'since', {})))
   t.hasStrict(alike.view.rows[0]?.changes[2], { difference: '±0.0 points', tone: 'plain' })
+})
+
+t.test('routes with queries have their median, the most, and the change since the restart', async t => {
+  const storage = createStorage(
+    ask(4, 'before', { route: 'posts', queries: 51 }),
+    ask(1, 'before', { route: 'posts', queries: 60 }),
+    ask(5, 'since', { route: 'posts', queries: 2 }),
+    ask(5, 'before', { route: 'home', queries: 1 }),
+    ask(5, 'since', { route: 'home', queries: 3 }),
+    ask(5, 'before', { route: 'same', queries: 1 }),
+    ask(5, 'since', { route: 'same', queries: 1 }),
+  )
+  const { report, view, wanted } = await gather(storage, 'sort=mostQueries')
+  t.match(report.routes[0], {
+    route: 'posts',
+    queries: 2,
+    mostQueries: 60,
+    changes: { queries: { before: 51, since: 2 } },
+  })
+  t.hasStrict(view, { hasQueries: true, rows: [{ name: 'posts', queries: '2', mostQueries: '60' }] })
+  t.match(
+    view.columns.map(({ label }) => label),
+    ['Route', 'Requests', 'p50', 'p95', 'p99', 'Queries', 'Most queries', 'Errors', 'Slowest'],
+  )
+  const changes = view.rows.map(({ changes }) => changes.find(({ label }) => label === 'queries'))
+  t.hasStrict(changes, [
+    { before: '51', since: '2', difference: '−49', tone: 'ok' },
+    { before: '1', since: '3', difference: '+2', tone: 'error' },
+    { difference: '±0', tone: 'plain' },
+  ])
+  const markdown = routesToMarkdown(routesToJson(report, wanted))
+  t.match(markdown, 'queries: median 2, most 60; ')
+  t.match(markdown, '; queries 51 → 2')
+  const { client, storage: pages } = await createProfiledKernel(t)
+  pages.append(createRecord({ route: 'posts', queries: 51 }), '{}')
+  t.match(textOf((await client.get('/_profiler/routes')).text), 'Queries are the median and the most of a request.')
+  const { view: plain } = await gather(createStorage({ route: 'a' }))
+  t.notMatch(plain.columns.map(({ label }) => label).join(), 'ueries')
 })
 
 t.test('routes are sorted and filtered', async t => {

@@ -8,7 +8,7 @@ import { toToolbarView } from '#bundles/profiler/web/toolbar/toolbar-view.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
 import { Redactor } from '#lib/redact/redactor.ts'
-import { createProfile, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
+import { createProfile, createQuery, createSubject, type ProfileInit } from '#tests/support/create-profile.ts'
 import { plainEquals, skeletonOf, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { serveKernel } from '#tests/support/test-server.ts'
@@ -179,6 +179,32 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   for (const name of ['environment', 'Sinfonietta']) t.equal(text.includes(name), false)
 })
 
+t.test('the toolbar shows queries: the slowest, the repeated, and the tone of the worst finding', async t => {
+  const show = await createFragments(t)
+  const items = Array.from({ length: 12 }, (_, index) => createQuery({ start: index, end: index + 1 }))
+  const slowest = createQuery({ text: 'SELECT * FROM posts', start: 20, end: 58 })
+  const cache = createQuery({ system: 'redis', text: 'GET posts', start: 60, end: 61 })
+  const data = (...queries: readonly object[]) => ({ queries: { queries, omitted: 0 } })
+  const html = await show(createProfile(data(...items, slowest, cache), { queries: 13, queryTime: 50, cacheCalls: 1 }))
+  const text = toText(html)
+  t.match(text, 'Database 13 queries, 50.0 ms')
+  t.match(text, '38.0 ms SELECT * FROM posts 1.000 ms SELECT * FROM products')
+  t.match(html, 'href="/_profiler/abc123?panel=database#query-12"')
+  t.match(text, '12 × SELECT * FROM products WHERE id = ?')
+  t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=database"', 'N+1')
+  t.match(text, 'Cache 1 cache call')
+  t.match(html, 'toolbar-link-plain" href="/_profiler/abc123?panel=cache"')
+  t.match(text, /Database 50\.0 ms .*Cache 1\.000 ms/, 'in the time of the request')
+  t.notMatch(text, 'Duplicates')
+  const failed = await show(createProfile(data(slowest, { ...slowest, error: 'gone', twin: 0 }), { queries: 2 }))
+  t.match(failed, 'toolbar-link-error" href="/_profiler/abc123?panel=database"')
+  t.match(toText(failed), 'Duplicates 2')
+  const none = await show(createProfile({}))
+  t.notMatch(none, 'Database')
+  t.notMatch(none, 'Cache')
+  t.match(toText(await show(createProfile({}, { queries: 2, cacheCalls: 3 }))), /2 queries, 0\.000 ms .*3 cache calls/)
+})
+
 t.test('warnings alone are not an error, and successful calls are not', async t => {
   const show = await createFragments(t)
   const html = await show(createProfile({ http: { calls: [{ status: 200 }] } }, { warnings: 2, calls: 1 }))
@@ -203,6 +229,7 @@ t.test('texts of a profile stay text', async t => {
       http: { calls: [{ method: text, url: text, status: 500 }] },
       templates: { renders: [{ name: text, parent: -1, duration: 1 }] },
       logger: { records: [{ at: 1, level: 'error', channel: text, message: text, context: {} }] },
+      queries: { queries: [createQuery({ text }), createQuery({ text, system: 'redis' })] },
       response: { headers: [['x-previous-debug-token', text]] },
     }
     const init = {
@@ -222,7 +249,7 @@ t.test('texts of a profile stay text', async t => {
 
 t.test('a damaged profile has a toolbar', async t => {
   const show = await createFragments(t)
-  const names = ['exception', 'redirects', 'http', 'templates', 'logger', 'response', 'memory', 'events']
+  const names = ['exception', 'redirects', 'http', 'templates', 'logger', 'response', 'memory', 'events', 'queries']
   const damaged = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
   const inner = fc.record({
     redirects: fc.array(fc.jsonValue()),

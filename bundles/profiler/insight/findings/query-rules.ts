@@ -1,0 +1,210 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { queryDuration, readQueries, type StoredQuery } from '../../profile/queries.ts'
+import { readRenders } from '../../profile/renders.ts'
+import {
+  describePlaces,
+  findRepeatedQueries,
+  isAnswered,
+  shortenStatement,
+  timeOf,
+  toQueryPlace,
+} from './repeated-queries.ts'
+import { findRuns } from './runs.ts'
+
+/** Milliseconds: a tenth of a second is noticed, half a second alone makes a page slow. */
+const slow = { warning: 100, error: 500 }
+
+/** Finds slow queries: one finding for each statement shape. */
+export const slowQueryRule: FindingRule<Profile> = {
+  name: 'slow-query',
+  title: 'Slow query',
+  find(profile) {
+    // Many queries at once wait for one another.
+    const { all } = findRepeatedQueries(profile)
+    return findWorst(
+      readQueries(profile).database.queries.filter(query => !all.has(query)),
+      queryDuration,
+      slow.warning,
+    ).map(({ others, query, worst }) => ({
+      severity: worst >= slow.error ? 'error' : 'warning',
+      problem: `{statement} took ${formatDuration(worst)}${others > 0 ? `, and ${formatCount(others, 'other query', 'other queries')} of the same shape ${slow.warning} ms or more` : ''}.`,
+      ...describePlaces(
+        [query],
+        { statement: shortenStatement(query.text) },
+        'Look at its plan with EXPLAIN (an index may be missing), or read less',
+      ),
+      place: toQueryPlace(query),
+      evidence: { count: others + 1, time: worst },
+    }))
+  },
+}
+
+/** More rows are seldom shown on one page. */
+const leastRows = 1000
+
+/** Finds queries that returned many rows: one finding for each statement shape. */
+export const manyRowsRule: FindingRule<Profile> = {
+  name: 'many-rows',
+  title: 'Query with many rows',
+  find: profile =>
+    findWorst(
+      readQueries(profile).database.queries.filter(query => isAnswered(query) && query.isRead),
+      ({ rows = 0 }) => rows,
+      leastRows,
+    ).map(({ others, query, worst }) => ({
+      severity: 'warning',
+      problem: `{statement} returned ${formatNumber(worst)} rows.`,
+      ...describePlaces(
+        [query],
+        { statement: shortenStatement(query.text) },
+        'Read only the rows that the response shows (LIMIT), or let the database count and sum them',
+      ),
+      place: toQueryPlace(query),
+      evidence: { count: others + 1, rows: worst },
+    })),
+}
+
+/** The query of a statement shape with the greatest number, and how many others reach the limit. */
+interface WorstQuery {
+  readonly query: StoredQuery
+  readonly worst: number
+  readonly others: number
+}
+
+function findWorst(
+  queries: readonly StoredQuery[],
+  measure: (query: StoredQuery) => number,
+  limit: number,
+): WorstQuery[] {
+  const groups = groupBy(
+    queries.filter(query => measure(query) >= limit),
+    ({ text }) => text,
+  )
+  return [...groups.values()].flatMap(group => {
+    const [query] = group.toSorted((one, other) => measure(other) - measure(one))
+    return query === undefined ? [] : [{ query, worst: measure(query), others: group.length - 1 }]
+  })
+}
+
+/** As in the toolbar of Symfony, which turns yellow. */
+const leastQueries = 50
+
+/** Finds requests with many queries that are not explained by repetition. */
+export const manyQueriesRule: FindingRule<Profile> = {
+  name: 'many-queries',
+  title: 'Many queries',
+  find(profile) {
+    const { queries, queryTime } = profile.summary
+    const repeated = [...findRepeatedQueries(profile).all].filter(({ kind }) => kind === 'database')
+    const count = queries - repeated.length
+    if (count < leastQueries) return []
+    return [
+      {
+        severity: 'warning',
+        problem: `The request ran ${formatCount(queries, 'query', 'queries')}, which took ${formatDuration(queryTime)} of its time.`,
+        advice: 'Combine queries of related data, or cache results that change seldom.',
+        place: { panel: 'database' },
+        evidence: { count: queries, time: queryTime },
+      },
+    ]
+  },
+}
+
+/** Milliseconds: the thresholds of Sentry's rule. */
+const leastInSequence = 30
+const leastSaving = 100
+
+/** Finds independent reading queries that one listener or controller ran one after another. */
+export const sequentialQueriesRule: FindingRule<Profile> = {
+  name: 'sequential-queries',
+  title: 'Queries in sequence',
+  find(profile) {
+    const { all } = findRepeatedQueries(profile)
+    // Queries after the response do not delay the client; a transaction has one connection, which runs one query at a time.
+    const candidates = readQueries(profile).database.queries.filter(
+      query =>
+        query.start < profile.summary.duration &&
+        query.transaction === undefined &&
+        queryDuration(query) >= leastInSequence &&
+        isAnswered(query) &&
+        query.isRead &&
+        !all.has(query),
+    )
+    const endOf = (query: StoredQuery) => query.start + queryDuration(query)
+    return findRuns(profile, candidates, endOf).flatMap(run => describeRun(takeIndependent(run, profile)))
+  },
+}
+
+/** The names of parameters that refer to a row: their values often come from the result of another query. */
+const references = /(?:^|_|\$)(?:u?id|uuid|key|slug|\d+)$|^\d+$|[a-z]Id$/
+
+/**
+ * The first query of a run, and those that cannot need its result: each value that may refer to a row was known before, from
+ * the parameters of the first query or of the request.
+ */
+function takeIndependent(run: readonly StoredQuery[], { collectors }: Profile): StoredQuery[] {
+  const [first, ...later] = run
+  if (first === undefined) return []
+  const { router } = collectors
+  const route = router !== undefined && 'parameters' in router ? Object.values(Object(router.parameters)) : []
+  const given = [...(first.parameters ?? []), ...(collectors.request?.query ?? [])].map(([, value]) => value)
+  const known = new Set([...route, ...given].map(String).filter(text => text !== mask))
+  const isKnown = ([name, value]: readonly [string, unknown]) => !references.test(name) || known.has(String(value))
+  return [first, ...later.filter(({ parameters = [] }) => parameters.every(isKnown))]
+}
+
+function describeRun(run: readonly StoredQuery[]): RuleFinding[] {
+  const time = timeOf(run)
+  const saving = time - Math.max(0, ...run.map(queryDuration))
+  const [, second] = run
+  if (second === undefined || saving < leastSaving) return []
+  return [
+    {
+      severity: 'warning',
+      problem: `${run.length} independent queries ran one after another, ${formatDuration(time)} in total; at the same time they would take about ${formatDuration(time - saving)}.`,
+      ...describePlaces(run, {}, 'Start them together and wait with Promise.all()'),
+      place: toQueryPlace(second),
+      evidence: { count: run.length, time, saving },
+    },
+  ]
+}
+
+/** Finds queries that a template started. */
+export const templateQueriesRule: FindingRule<Profile> = {
+  name: 'template-queries',
+  title: 'Query in a template',
+  find(profile) {
+    const renders = readRenders(profile).all
+    if (renders.length === 0) return []
+    const { all } = findRepeatedQueries(profile)
+    const queries = readQueries(profile).database.queries.filter(query => !all.has(query))
+    // The innermost render is the last one that had started.
+    const byTemplate = groupBy(
+      queries,
+      ({ start: at }) => renders.findLast(({ duration, start }) => start <= at && at < start + duration)?.name ?? '',
+    )
+    byTemplate.delete('')
+    return [...byTemplate].flatMap(([template, group]): RuleFinding[] => {
+      const [first] = group
+      if (first === undefined) return []
+      return [
+        {
+          // It works; but its time is that of the page, and no test of the controller sees it.
+          severity: 'info',
+          problem: `{template} ran ${formatCount(group.length, 'query', 'queries')} while it was rendered, ${formatDuration(timeOf(group))} in total.`,
+          ...describePlaces(
+            group,
+            { template },
+            'Run queries in the controller and pass their results to the template',
+          ),
+          place: toQueryPlace(first),
+          evidence: { count: group.length, time: timeOf(group) },
+        },
+      ]
+    })
+  },
+}

@@ -1,0 +1,165 @@
+import type { FindingRule, RuleFinding } from '../../../../kernel/profiler-contract.ts'
+import { formatDuration, shorten } from '../../profile/format.ts'
+import { groupBy } from '../../profile/group-by.ts'
+import type { Profile } from '../../profile/profile.ts'
+import { queryDuration, readQueries, type StoredQuery } from '../../profile/queries.ts'
+
+/** Queries with one cause, in the order in which they began. */
+type Repeated = readonly [StoredQuery, StoredQuery, ...StoredQuery[]]
+
+/** The repeated queries of a request, by cause. A query has one cause: that of the first list. */
+interface RepeatedQueries {
+  /** Queries of one shape with different values. */
+  readonly items: readonly Repeated[]
+  /** Queries with the same values. */
+  readonly duplicates: readonly Repeated[]
+  /** All of these queries. */
+  readonly all: ReadonlySet<StoredQuery>
+}
+
+/** Consecutive queries of one shape, and their milliseconds together: fewer may be unrelated, faster ones do not matter. */
+const leastRun = 5
+const leastRunTime = 50
+
+/** In development, databases are near and have few rows: queries are counted, whatever their time. */
+const leastInDevelopment = 10
+
+/** Two equal queries may come from independent parts of a page. */
+const leastDuplicates = 3
+
+/** Finds queries that were repeated with other values (N+1), and those that were repeated with the same values. */
+export function findRepeatedQueries(profile: Profile): RepeatedQueries {
+  const { database, queries } = readQueries(profile)
+  const runs = longestRuns(database.queries.filter(isAnswered))
+  const groups = database.shapes.flatMap(({ queries }) => toRepeated(queries.filter(isAnswered)))
+  const items = groups.filter(group => isPerItem(group, runs.get(shapeOf(group[0])) ?? [], profile))
+  const known = new Set<StoredQuery>(items.flat())
+  const others = queries.filter(query => query.isRead && isAnswered(query) && !known.has(query))
+  const duplicates = [...groupBy(others, ({ index, twin = index }) => String(twin)).values()]
+    .filter(({ length }) => length >= leastDuplicates)
+    .flatMap(toRepeated)
+  return { items, duplicates, all: new Set([...known, ...duplicates.flat()]) }
+}
+
+function toRepeated([first, second, ...more]: readonly StoredQuery[]): Repeated[] {
+  return first === undefined || second === undefined ? [] : [[first, second, ...more]]
+}
+
+/** Statements that control a transaction or a connection repeat by their nature. */
+const controls: ReadonlySet<string> = new Set([
+  ...['BEGIN', 'START', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'SET', 'USE', 'PRAGMA', 'DISCARD'],
+])
+
+/** Whether a query has succeeded: a retry after a failure is right. */
+export function isAnswered({ end, error, operation }: StoredQuery): boolean {
+  return end !== undefined && error === '' && !controls.has(operation)
+}
+
+function shapeOf({ system, text }: StoredQuery): string {
+  return `${system} ${text}`
+}
+
+/** The longest run of consecutive queries of each shape. */
+function longestRuns(queries: readonly StoredQuery[]): ReadonlyMap<string, readonly StoredQuery[]> {
+  const runs = new Map<string, readonly StoredQuery[]>()
+  let run: StoredQuery[] = []
+  let last = ''
+  for (const query of queries) {
+    const shape = shapeOf(query)
+    if (shape !== last) run = []
+    last = shape
+    run.push(query)
+    if (run.length >= (runs.get(shape)?.length ?? 0)) runs.set(shape, run)
+  }
+  return runs
+}
+
+function isPerItem(group: Repeated, run: readonly StoredQuery[], { process }: Profile): boolean {
+  const [first, ...more] = group
+  // With the same values each time, one query is enough.
+  if (more.every(({ twin }) => twin === first.index)) return false
+  if (run.length >= leastRun && timeOf(run) >= leastRunTime) return true
+  return group.length >= leastInDevelopment && process.config?.environment !== 'prod'
+}
+
+/** Milliseconds of queries, added up. */
+export function timeOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((sum, query) => sum + queryDuration(query), 0)
+}
+
+/** Finds queries that were run once per item of a list (N+1). */
+export const repeatedQueriesRule: FindingRule<Profile> = {
+  name: 'repeated-queries',
+  title: 'N+1 queries',
+  find(profile) {
+    return findRepeatedQueries(profile).items.map(queries => {
+      const [{ isRead, text }, second] = queries
+      const advice = isRead
+        ? 'Load the rows of all items with one query (a join, or WHERE … IN (…)) instead of one per item'
+        : 'Write all rows with one statement instead of one per item'
+      return {
+        severity: 'warning',
+        problem: `N+1: {statement} ran ${queries.length} times, ${formatDuration(timeOf(queries))} in total.`,
+        ...describePlaces(queries, { statement: shortenStatement(text) }, advice),
+        // The first query may be necessary, so the link leads to the second one.
+        place: toQueryPlace(second),
+        evidence: { count: queries.length, time: timeOf(queries) },
+      }
+    })
+  },
+}
+
+/** Finds queries that were repeated with the same values. */
+export const duplicateQueriesRule: FindingRule<Profile> = {
+  name: 'duplicate-queries',
+  title: 'Query repeated',
+  find(profile) {
+    return findRepeatedQueries(profile).duplicates.map(queries => {
+      const [{ text }, second] = queries
+      const often = `${queries.length} times with the same values, ${formatDuration(timeOf(queries))} in total`
+      return {
+        severity: 'warning',
+        problem: `{statement} ran ${often}.`,
+        ...describePlaces(
+          queries,
+          { statement: shortenStatement(text) },
+          'Run it once and pass on the result, or cache it',
+        ),
+        place: toQueryPlace(second),
+        evidence: { count: queries.length, time: timeOf(queries) },
+      }
+    })
+  },
+}
+
+const statementLength = 120
+
+/** A statement in a sentence. */
+export function shortenStatement(text: string): string {
+  return shorten(text.replace(/\s+/g, ' '), statementLength)
+}
+
+/** The row of a query in its panel. */
+export function toQueryPlace({ index, kind }: StoredQuery): NonNullable<RuleFinding['place']> {
+  return { panel: kind, anchor: `query-${index}` }
+}
+
+/** More places are not named. */
+const placeLimit = 3
+
+/** Completes a sentence of advice with the lines of the application that made the queries. */
+export function describePlaces(
+  queries: readonly StoredQuery[],
+  values: Readonly<Record<string, string>>,
+  advice: string,
+): Pick<RuleFinding, 'advice' | 'code' | 'values'> {
+  const lines = new Map<string, { file: string; line: number }>()
+  for (const { caller } of queries) {
+    const { file, line } = caller
+    if (file !== undefined && line !== undefined) lines.set(`${file}:${line}`, { file, line })
+  }
+  const [code] = lines.values()
+  if (code === undefined) return { advice: `${advice}.`, values }
+  const places = [...lines.keys()].slice(0, placeLimit).join(', ')
+  return { advice: `${advice}: {place}.`, values: { ...values, place: places }, code }
+}

@@ -1,0 +1,209 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { linkToFinding, writeAdvice, writeProblem } from '#bundles/profiler/insight/findings/finding.ts'
+import { findFindings } from '#bundles/profiler/insight/findings/inspector.ts'
+import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
+import { createProfile, createQuery, type ProfileInit } from '#tests/support/create-profile.ts'
+
+const find = (queries: readonly QueryData[], init: ProfileInit = {}, data: object = {}) =>
+  findFindings(
+    createProfile(
+      { queries: { queries, omitted: 0 }, ...data },
+      { duration: 1000, queries: queries.length, queryTime: 40, ...init },
+    ),
+  )
+const rulesOf = (...values: Parameters<typeof find>) => find(...values).map(({ rule }) => rule)
+
+/** Queries of one shape, one after another, with other values each time. */
+const items = (count: number, time = 1, changes: Partial<QueryData> = {}): QueryData[] =>
+  Array.from({ length: count }, (_, index) =>
+    createQuery({ parameters: [['id', index]], start: index * time, end: (index + 1) * time, ...changes }),
+  )
+
+const inProduction = { processData: { config: { environment: 'prod' } } }
+
+t.test('queries of one shape with other values are N+1, with the line of the application', async t => {
+  const [finding, ...others] = find([createQuery({ text: 'SELECT * FROM posts' }), ...items(51)])
+  t.strictSame(others, [], 'one cause has one finding')
+  t.ok(finding)
+  if (finding === undefined) return
+  t.hasStrict(finding, {
+    rule: 'repeated-queries',
+    severity: 'warning',
+    place: { panel: 'database', anchor: 'query-2' },
+    code: { file: 'bundles/shop/products.ts', line: 12 },
+    evidence: { count: 51, time: 51 },
+  })
+  t.equal(writeProblem(finding), 'N+1: SELECT * FROM products WHERE id = ? ran 51 times, 51.0 ms in total.')
+  t.equal(
+    writeAdvice(finding),
+    'Load the rows of all items with one query (a join, or WHERE … IN (…)) instead of one per item: bundles/shop/products.ts:12.',
+  )
+})
+
+t.test('N+1 has a least number and a least time; in development the number is enough', async t => {
+  t.strictSame(rulesOf(items(5, 10)), ['repeated-queries'])
+  t.strictSame(rulesOf(items(5, 9)), [], 'too fast')
+  t.strictSame(rulesOf(items(4, 20)), [], 'too few')
+  t.strictSame(rulesOf(items(10, 0.1)), ['repeated-queries'])
+  t.strictSame(rulesOf(items(10, 0.1), inProduction), [])
+  t.strictSame(rulesOf(items(5, 10), inProduction), ['repeated-queries'])
+  const others = (count: number) => items(count, 1, { text: 'SELECT * FROM prices WHERE id = ?' })
+  const mixed = items(10).flatMap((query, index) => [query, ...others(10).slice(index, index + 1)])
+  t.strictSame(rulesOf(mixed), ['repeated-queries', 'repeated-queries'], 'a loop of two statements')
+  const between = items(6, 15).flatMap((query, index) =>
+    index === 3 ? [createQuery({ text: 'SELECT 1' }), query] : query,
+  )
+  t.strictSame(rulesOf(between), [], 'another query ends the run')
+  t.strictSame(rulesOf(items(20, 1, { text: 'COMMIT' })), [])
+  t.strictSame(rulesOf(items(20, 1, { error: 'deadlock' })), [])
+  t.strictSame(rulesOf(items(20, 1, { system: 'redis', text: 'GET a' })), [])
+  const [writes] = find(items(10, 1, { text: 'INSERT INTO hits VALUES (?)', caller: undefined }))
+  t.equal(writes && writeAdvice(writes), 'Write all rows with one statement instead of one per item.')
+  t.equal(writes?.code, undefined)
+})
+
+t.test('reading queries with the same values are duplicates, also those of a cache', async t => {
+  const same = (count: number, changes: Partial<QueryData> = {}) =>
+    Array.from({ length: count }, (_, index) =>
+      createQuery({ start: index, end: index + 1, ...(index > 0 && { twin: 0 }), ...changes }),
+    )
+  t.hasStrict(find(same(20)), [{ rule: 'duplicate-queries', place: { anchor: 'query-1' }, evidence: { count: 20 } }])
+  t.strictSame(rulesOf(same(2)), [])
+  t.strictSame(rulesOf(same(3, { text: 'UPDATE a SET b = 1' })), [], 'a repeated write')
+  const places = same(5).map((query, index) => ({ ...query, caller: { file: `shop/${index}.ts`, line: index } }))
+  const [finding] = find(places)
+  t.equal(
+    finding && writeAdvice(finding),
+    'Run it once and pass on the result, or cache it: shop/0.ts:0, shop/1.ts:1, shop/2.ts:2.',
+  )
+  t.hasStrict(find(same(3, { system: 'redis', text: 'GET user:1' })), [{ place: { panel: 'cache' } }])
+  const twins = items(12).map((query, index) => (index < 6 ? query : { ...query, twin: index - 6 }))
+  t.strictSame(rulesOf(twins), ['repeated-queries'], 'N+1 wins')
+})
+
+t.test('a slow query is a warning, a very slow one an error; each shape is reported once', async t => {
+  const took = (time: number, changes: Partial<QueryData> = {}) => createQuery({ start: 0, end: time, ...changes })
+  t.strictSame(find([took(99)]), [])
+  t.hasStrict(find([took(100)]), [{ rule: 'slow-query', severity: 'warning', evidence: { count: 1, time: 100 } }])
+  const [worst, ...others] = find([took(120), took(501), took(150, { text: 'SELECT 2' })])
+  t.hasStrict(worst, { severity: 'error', place: { anchor: 'query-1' }, evidence: { count: 2, time: 501 } })
+  t.equal(
+    worst && writeProblem(worst),
+    'SELECT * FROM products WHERE id = ? took 501.0 ms, and 1 other query of the same shape 100 ms or more.',
+  )
+  t.equal(others.length, 1)
+  t.strictSame(rulesOf(items(5, 100)), ['repeated-queries'], 'many at once wait for one another')
+  t.strictSame(rulesOf([took(900, { system: 'redis' })]), [])
+})
+
+t.test('many rows and many queries are reported, but not for a second time', async t => {
+  t.hasStrict(find([createQuery({ rows: 12_000 }), createQuery({ rows: 999, text: 'SELECT 2' })]), [
+    { rule: 'many-rows', problem: '{statement} returned 12,000 rows.', evidence: { rows: 12_000 } },
+  ])
+  t.strictSame(rulesOf([createQuery({ rows: 5000, text: 'DELETE FROM old' })]), [])
+  const different = Array.from({ length: 50 }, (_, index) => createQuery({ text: `SELECT ${'a'.repeat(index + 1)}` }))
+  t.match(find(different, { queryTime: 38 }), [
+    {
+      rule: 'many-queries',
+      problem: 'The request ran 50 queries, which took 38.0 ms of its time.',
+      place: { panel: 'database', anchor: undefined },
+    },
+  ])
+  t.strictSame(rulesOf(different.slice(1)), [])
+  t.strictSame(rulesOf(items(60)), ['repeated-queries'])
+})
+
+t.test('queries are in sequence if none of them can need the result of another', async t => {
+  const at = (start: number, text: string, changes: Partial<QueryData> = {}) =>
+    createQuery({ start, end: start + 80, text, parameters: [], ...changes })
+  const first = at(0, 'SELECT 1', { parameters: [['user_id', 7]] })
+  const sequence = (changes: Partial<QueryData>, data: object = {}) =>
+    find([first, at(80, 'SELECT 2', changes), at(160, 'SELECT 3', changes)], {}, data)
+  t.hasStrict(sequence({}), [
+    { rule: 'sequential-queries', place: { anchor: 'query-1' }, evidence: { count: 3, time: 240, saving: 160 } },
+  ])
+  t.equal(sequence({ parameters: [['author_id', 7]] }).length, 1, 'a value of the first query')
+  t.equal(
+    sequence({
+      parameters: [
+        ['state', 'open'],
+        ['limit', 10],
+      ],
+    }).length,
+    1,
+    'constants',
+  )
+  for (const name of ['id', 'post_id', 'postId', 'slug', '$1', '1'])
+    t.strictSame(sequence({ parameters: [[name, 8]] }), [], name)
+  const parameters = [['slug', 'news']] as const
+  t.strictSame(sequence({ parameters }), [])
+  t.equal(sequence({ parameters }, { request: { query: [['page', 'news']] } }).length, 1, 'a value of the request')
+  const router = { outcome: 'match', route: 'post', parameters: { slug: 'news' } }
+  t.equal(sequence({ parameters }, { router }).length, 1)
+  t.strictSame(sequence({ parameters }, { router: { outcome: 'not-found', nearest: [], total: 1 } }), [])
+  const masked = [['key', '******']] as const
+  t.strictSame(sequence({ parameters: masked }, { request: { query: [['key', '******']] } }), [], 'it proves nothing')
+  t.strictSame(sequence({ transaction: 1 }), [])
+  t.strictSame(sequence({ end: undefined }), [])
+  t.strictSame(find([first, at(40, 'SELECT 2'), at(50, 'SELECT 3')]), [], 'at the same time')
+  t.strictSame(find([at(0, 'SELECT 1'), at(80, 'SELECT 2')]), [], 'there is little to save')
+  t.strictSame(find([at(1000, 'SELECT 1'), at(1080, 'SELECT 2'), at(1160, 'SELECT 3')]), [], 'late')
+})
+
+t.test('queries that a template started are named with the innermost template', async t => {
+  const templates = {
+    renders: [
+      { name: 'page', parent: -1, start: 10, duration: 20 },
+      { name: 'part', parent: 0, start: 15, duration: 5 },
+    ],
+  }
+  const at = (start: number) => createQuery({ start, text: `SELECT ${'a'.repeat(start)}` })
+  t.match(find([at(9), at(16), at(21), at(22), at(30)], {}, { templates }), [
+    { rule: 'template-queries', severity: 'info', values: { template: 'part' }, evidence: { count: 1 } },
+    { values: { template: 'page' }, evidence: { count: 2, time: 2 }, place: { anchor: 'query-2' } },
+  ])
+  t.strictSame(rulesOf(items(20), {}, { templates }), ['repeated-queries'])
+})
+
+t.test('queries after the response are late', async t => {
+  const late = find(
+    [createQuery({ start: 1, end: 9 }), createQuery({ start: 9, end: 30 })],
+    {},
+    { late: { since: 10 } },
+  )
+  t.match(late, [
+    {
+      rule: 'late-work',
+      problem: 'Work continued after the response was sent, for 20.0 ms: 1 query.',
+      place: { panel: 'database', anchor: 'query-1' },
+    },
+  ])
+})
+
+t.test('the findings of damaged queries are sentences', async t => {
+  const json = fc.jsonValue()
+  const query = fc.record({
+    system: fc.constantFrom('sqlite', 'redis'),
+    text: fc.constantFrom('SELECT 1', 'INSERT', '', '{statement}'),
+    start: fc.oneof(json, fc.double()),
+    end: fc.oneof(json, fc.nat(2000)),
+    rows: fc.oneof(json, fc.nat(5000)),
+    twin: fc.oneof(json, fc.nat(5)),
+    parameters: fc.oneof(json, fc.array(fc.tuple(fc.string(), json))),
+    caller: fc.oneof(json, fc.record({ file: json, line: json })),
+  })
+  const data = fc.record({
+    queries: fc.oneof(json, fc.record({ queries: fc.array(query, { maxLength: 60 }), omitted: json })),
+    router: fc.oneof(json, fc.record({ outcome: fc.constant('match'), parameters: json })),
+    templates: fc.record({ renders: fc.array(fc.record({ name: fc.string(), start: json, duration: json })) }),
+    late: fc.oneof(json, fc.record({ since: fc.double() })),
+  })
+  const property = fc.property(data, data => {
+    for (const finding of findFindings(createProfile(data))) {
+      const text = writeProblem({ ...finding, values: {} })
+      if (/NaN|undefined|\[object|failed/.test(text + linkToFinding(finding, 'abc123'))) t.fail(text)
+    }
+  })
+  t.doesNotThrow(() => fc.assert(property, { numRuns: 500 }))
+})
