@@ -13,6 +13,7 @@ import { createLogger } from '../lib/log/create-logger.ts'
 import type { Logger } from '../lib/log/logger.ts'
 import { Redactor } from '../lib/redact/redactor.ts'
 import { APPLICATION_BUNDLES_INVALID, APPLICATION_BUNDLES_MISSING, APPLICATION_NOT_COMPILED } from './errors.ts'
+import { loadInstrumentations } from './instrumentation.ts'
 import { createSources, toDirectory } from './sources.ts'
 
 /** Loads the bundles of an application. */
@@ -146,15 +147,16 @@ export function createNodeServer(app: Application, options: Partial<NodeServerOp
 }
 
 /**
- * Imports the function of an application that loads its bundles.
+ * Imports the function of an application that loads its bundles, after its instrumentations are registered.
  *
- * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID
+ * @throws APPLICATION_BUNDLES_MISSING APPLICATION_BUNDLES_INVALID and the errors of {@link loadInstrumentations}
  */
 export async function importBundles(directory: string, isDirect?: boolean): Promise<LoadBundles> {
   const { bundles } = createSources(directory, isDirect)
   // An installed application may have compiled files only.
   const source = path.join(directory, 'bundles/index.ts')
   if (!existsSync(bundles)) throw new APPLICATION_BUNDLES_MISSING([existsSync(source) ? bundles : source])
+  await loadInstrumentations(directory, isDirect)
   const { loadBundles }: { loadBundles?: unknown } = await import(pathToFileURL(bundles).href)
   if (typeof loadBundles !== 'function') throw new APPLICATION_BUNDLES_INVALID([existsSync(source) ? source : bundles])
   // The application's own compiler checks the type.

@@ -34,8 +34,8 @@ export const applicationPlan: CompilerPlan = {
   tests: [['--project', 'dist/tests']],
   folders: ['bundles'],
   prepare(output) {
-    writeProject(output, '..', ['bundles'])
-    writeProject(path.join(output, 'tests'), '../..', ['bundles', 'tests'])
+    writeProject(output, '..', ['bundles', 'instrumentation.ts'])
+    writeProject(path.join(output, 'tests'), '../..', ['bundles', 'instrumentation.ts', 'tests'])
   },
 }
 

@@ -17,3 +17,16 @@ export const APPLICATION_NOT_COMPILED: CodedErrorClass<[directory: string]> = de
   500,
   'The application in %s cannot be compiled. Correct the errors above, and start again.',
 )
+
+export const APPLICATION_INSTRUMENTATION_INVALID: CodedErrorClass<[file: string]> = defineError(
+  'APPLICATION_INSTRUMENTATION_INVALID',
+  500,
+  'The file %s must export a list "instrumentations" of OpenTelemetry instrumentations, such as [new PgInstrumentation()].',
+)
+
+export const APPLICATION_INSTRUMENTATION_MISSING: CodedErrorClass<[file: string, name: string, same: string]> =
+  defineError(
+    'APPLICATION_INSTRUMENTATION_MISSING',
+    500,
+    'The file %s needs the package "%s", which is not installed: npm install %s',
+  )

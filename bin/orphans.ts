@@ -3,11 +3,12 @@ import path from 'node:path'
 
 /**
  * Lists compiled files whose sources are gone: no compiler removes them, and a program may still import them. `folders`
- * are folders of sources in a directory, which have the same names in the folder `output`.
+ * are folders of sources in a directory, which have the same names in the folder `output`. There may also be sources
+ * directly in the directory.
  */
 export function listOrphans(directory: string, output: string, folders: readonly string[]): string[] {
-  return folders
-    .flatMap(folder => listFiles(output, folder))
+  const ownFiles = existsSync(output) ? readdirSync(output) : []
+  return [...ownFiles, ...folders.flatMap(folder => listFiles(output, folder))]
     .filter(file => {
       const [, base, ofTypes, ofCode = ofTypes] = /^(.+)\.(?:d\.([cm]?)ts|([cm]?)js)(?:\.map)?$/.exec(file) ?? []
       if (base === undefined) return false

@@ -1,5 +1,6 @@
 import { isThenable } from '../lib/event-dispatcher/event-dispatcher.ts'
 import type { Request } from '../lib/http/request.ts'
+import type { Caller } from '../lib/stack/callers.ts'
 
 /** The values of a statement: by their positions, or by their names. */
 export type QueryParameters = readonly unknown[] | Readonly<Record<string, unknown>>
@@ -19,6 +20,8 @@ export interface QueryStart {
   readonly source: 'channel' | 'span' | 'measure'
   /** The request that made the query. The default is the current request. */
   readonly request?: Request
+  /** Finds the place in the application's code. The default is the place of the running code. */
+  readonly findCaller?: (() => Caller | undefined) | undefined
   /** How many commands are sent as one: a MULTI or a pipeline. */
   readonly batch?: number | undefined
   /** Any object that the queries of one transaction share. */
@@ -40,6 +43,8 @@ export type QueryEnd = (result: QueryResult) => void
 export interface QueryObserver {
   /** Called when a query begins. The returned function is called when it ends; `undefined` for a query that is not recorded. */
   begin(query: QueryStart): QueryEnd | undefined
+  /** Whether the queries of a request are recorded, as far as is known now. */
+  isRecorded?(request: Request): boolean
 }
 
 /**
@@ -55,6 +60,11 @@ export class Queries {
     return () => {
       this.#observers = this.#observers.filter(other => other !== observer)
     }
+  }
+
+  /** Whether an observer records the queries of a request: else a source need not look for their details. */
+  isRecorded(request: Request): boolean {
+    return this.#observers.some(observer => attempt(() => observer.isRecorded?.(request)) === true)
   }
 
   /**

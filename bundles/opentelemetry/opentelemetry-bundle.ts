@@ -5,11 +5,13 @@ import type { Request } from '../../lib/http/request.ts'
 import type { SpanIds } from '../../lib/log/logger.ts'
 import { createListenerTracer, traceControllers } from './event-spans.ts'
 import { ExportReports } from './export-reports.ts'
+import { addRowCounts } from './instrumented-libraries.ts'
 import { loadPackages, type Packages } from './load-packages.ts'
 import { type StartedProvider, startProvider } from './provider.ts'
 import { instrumentations } from './registration.ts'
 import { RequestSpans } from './request-spans.ts'
 import { findEndpoint, openTelemetrySettings } from './settings.ts'
+import { SpanQueries } from './span-queries.ts'
 import { TracedContext } from './traced-context.ts'
 import { TracedView } from './traced-view.ts'
 
@@ -50,7 +52,9 @@ export function createOpenTelemetryBundle(): Bundle {
       const packages = await loadPackages(settings.OTEL_EXPORTER_OTLP_PROTOCOL)
       const reports = new ExportReports(logger.channel('opentelemetry'))
       const { environment } = config
-      provider = startProvider({ packages, settings, directory, environment, processors: [], reports })
+      for (const instrumentation of instrumentations) addRowCounts(instrumentation)
+      const processors = isDebugOn(config) ? [new SpanQueries(app)] : []
+      provider = startProvider({ packages, settings, directory, environment, processors, reports })
       const { tracer } = provider
       spans = new RequestSpans({ packages, tracer, redactor, routes, isLeftOut: createLeftOut(app) })
       traceControllers(app, spans)

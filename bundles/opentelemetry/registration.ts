@@ -5,6 +5,10 @@ import type { Request } from '../../lib/http/request.ts'
 export interface LibraryInstrumentation {
   readonly instrumentationName: string
   setTracerProvider(provider: TracerProvider): void
+  getConfig(): object
+  setConfig(config: object): void
+  /** The libraries that it changes. */
+  getModuleDefinitions(): readonly { readonly name: string }[]
 }
 
 /**

@@ -26,6 +26,7 @@ const ownFolders: readonly string[] = [
   'bin',
   'bundles/framework',
   'bundles/maker',
+  'bundles/opentelemetry',
   'bundles/profiler',
 ].map(folder => path.normalize(folder) + path.sep)
 

@@ -25,7 +25,11 @@ export class QueryRecorder implements QueryObserver {
     const trace = this.#findTrace(start.request)
     if (trace === undefined) return undefined
     trace.queries ??= new QueryTrace()
-    const query = trace.queries.begin(start, this.#findCaller, trace)
+    const query = trace.queries.begin(start, start.findCaller ?? this.#findCaller, trace)
     return query && (result => query.finish(result))
+  }
+
+  isRecorded(request: Request): boolean {
+    return this.#findTrace(request) !== undefined
   }
 }

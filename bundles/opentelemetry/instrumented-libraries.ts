@@ -1,0 +1,68 @@
+import { createRequire } from 'node:module'
+import path from 'node:path'
+import type { LibraryInstrumentation } from './registration.ts'
+
+/** The first versions of libraries that report their queries by diagnostics channels, by the names of instrumentations. */
+const channelVersions: Readonly<Record<string, Readonly<Record<string, readonly [major: number, minor: number]>>>> = {
+  '@opentelemetry/instrumentation-mysql2': { mysql2: [3, 20] },
+  '@opentelemetry/instrumentation-ioredis': { ioredis: [5, 11] },
+  '@opentelemetry/instrumentation-redis': { '@redis/client': [5, 12] },
+}
+
+/**
+ * Whether the library of an instrumentation also reports its queries by a diagnostics channel: then its spans would report
+ * them a second time.
+ */
+export function hasOwnChannel(instrumentation: string): boolean {
+  const versions = Object.entries(channelVersions[instrumentation] ?? {})
+  return versions.some(([name, first]) => {
+    const folder = findLoaded(name)
+    return folder !== undefined && isAtLeast(require(path.join(folder, 'package.json')).version, first)
+  })
+}
+
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
+  return ownMajor > major || (ownMajor === major && ownMinor >= minor)
+}
+
+const require = createRequire(import.meta.url)
+
+/** The folder of a package of CommonJS modules that is loaded; `undefined` if none of its modules is loaded. */
+export function findLoaded(name: string): string | undefined {
+  const folder = path.sep + path.join('node_modules', name) + path.sep
+  const file = Object.keys(require.cache).find(file => file.includes(folder))
+  return file?.slice(0, file.lastIndexOf(folder) + folder.length)
+}
+
+/**
+ * Adds the number of rows to the spans of pg: its instrumentation leaves it to a hook. A hook of the application is called
+ * as well.
+ */
+export function addRowCounts(instrumentation: LibraryInstrumentation): void {
+  if (instrumentation.instrumentationName !== '@opentelemetry/instrumentation-pg') return
+  const config: PgConfig = instrumentation.getConfig()
+  const { responseHook } = config
+  instrumentation.setConfig({
+    ...config,
+    responseHook(span: AttributeHolder, response: PgResponse) {
+      const { rowCount } = response.data
+      if (typeof rowCount === 'number') span.setAttribute('db.response.returned_rows', rowCount)
+      responseHook?.(span, response)
+    },
+  })
+}
+
+interface PgConfig {
+  readonly responseHook?: (span: AttributeHolder, response: PgResponse) => void
+}
+
+/** The part of a span that is used. */
+interface AttributeHolder {
+  setAttribute(name: string, value: number): unknown
+}
+
+/** A result of pg; `null` for commands without rows. */
+interface PgResponse {
+  readonly data: { readonly rowCount?: number | null }
+}
