@@ -93,7 +93,7 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       new ToolbarListener({ ...app, profiler, redirects, assets }).subscribe(app.dispatcher)
       app.signals.on('kernel.booted', () => reportReplaced(app))
       new WelcomeListener({ ...app, assets, version }).subscribe(app.dispatcher)
-      addErrorPage(app, recording, assets)
+      addErrorPage({ ...app, storage }, recording, assets)
       app.commands.push(async () => {
         const { createCommands } = await import('./cli/create-commands.ts')
         const boot = () => prepareForRequests(app)
@@ -137,9 +137,13 @@ function createAssets({ signals }: Foundation): Assets {
 }
 
 /** The collectors that the error page needs. They run before the failed request ends. */
-const earlyCollectors: readonly string[] = ['request', 'events', 'logger', 'exception', 'router']
+const earlyCollectors: readonly string[] = ['request', 'session', 'events', 'logger', 'exception', 'router']
 
-function addErrorPage(app: Application, recording: Recording, assets: Assets): void {
+function addErrorPage(
+  app: Application & { readonly storage: ProfileStorage },
+  recording: Recording,
+  assets: Assets,
+): void {
   const { profiler } = recording
   const early = recording.collectorsOf(earlyCollectors)
   const editor = createEditorLinks(app)

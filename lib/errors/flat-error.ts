@@ -187,8 +187,8 @@ function describe(value: unknown): string {
 
 /** An error with its causes, such as {@link FlatError}. */
 interface Chained<error> {
-  readonly cause?: error
-  readonly errors?: readonly error[]
+  readonly cause?: error | undefined
+  readonly errors?: readonly error[] | undefined
 }
 
 /** An error, the errors that it gathers, and its causes, in reading order. */

@@ -31,6 +31,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     duration: 5,
     memory: 12 * 1024 * 1024,
     exception: null,
+    fingerprint: null,
     errors: 0,
     warnings: 0,
     calls: 0,
@@ -65,6 +66,7 @@ export function createSubject(data: Profile['data'], more: Partial<PanelSubject>
     children: [],
     query: new URLSearchParams(),
     findChildren: async () => [],
+    findOccurrences: async () => undefined,
     ...more,
   }
 }

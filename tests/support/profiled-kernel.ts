@@ -2,6 +2,7 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { Inspector } from '#bundles/profiler/insight/findings/inspector.ts'
+import { findOccurrences } from '#bundles/profiler/insight/occurrences.ts'
 import { findChildren } from '#bundles/profiler/insight/relatives.ts'
 import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import { CpuSampler } from '#bundles/profiler/record/cpu/cpu-sampler.ts'
@@ -77,6 +78,7 @@ export async function createProfiledKernel(t: Test, init: ProfiledInit = {}): Pr
       children: found.filter(child => child !== undefined),
       query: new URLSearchParams(),
       findChildren: profile => findChildren(storage, profile),
+      findOccurrences: ({ summary }) => findOccurrences(storage, summary),
       ...shown,
     }
   }

@@ -21,6 +21,7 @@ const filters: readonly (CommandOption & { readonly parameter: string })[] = [
     value: 'range',
     description: 'the number of database queries, such as 10.. or 5..20',
   },
+  { name: 'error', parameter: 'error', value: 'text', description: 'a part of the fingerprint of the error' },
   { name: 'type', parameter: 'type', value: 'name', description: 'the type: there are only requests' },
   {
     name: 'from',

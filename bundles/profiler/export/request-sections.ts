@@ -35,12 +35,14 @@ export const exchangeSection: Section = {
   },
 }
 
-function writePairs(title: string, pairs: Pairs = [], limit: number): string[] {
+/** Writes pairs as a list below a heading; nothing without pairs. */
+export function writePairs(title: string, pairs: Pairs = [], limit: number): string[] {
   if (pairs.length === 0) return []
   return [`### ${title}`, toList(pairs, limit, ([name, value]) => `${toValueSpan(name)}: ${toValueSpan(value)}`)]
 }
 
-function writeBody(body: BodyData | undefined, limit: number): string[] {
+/** Writes the body of a request as far as it was recorded. */
+export function writeBody(body: BodyData | undefined, limit: number): string[] {
   if (body === undefined) return []
   const { files = [], form, json, length, note, state, type } = body
   const facts = [toSpan(type), formatSize(length) || 'of unknown length', `state ${toSpan(state)}`]
@@ -143,7 +145,12 @@ export const exceptionSection: Section = {
     const exceptions = readExceptions(profile)
     if (exceptions.length === 0) return []
     const sources = new Sources(readExcerpts(profile))
-    return ['## Exceptions', ...exceptions.flatMap(exception => writeException(exception, sources, limit))]
+    const { fingerprint } = profile.summary
+    return [
+      '## Exceptions',
+      ...(fingerprint === null ? [] : [`Fingerprint: ${toSpan(fingerprint)}; the list can be filtered by it.`]),
+      ...exceptions.flatMap(exception => writeException(exception, sources, limit)),
+    ]
   },
 }
 

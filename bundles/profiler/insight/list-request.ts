@@ -38,7 +38,7 @@ export const defaultOrder = 'desc'
 /** The names of the parameters: those of Symfony's profiler in its order, then additional ones. */
 export const searchParameters: readonly string[] = [
   ...['ip', 'method', 'status_code', 'url', 'token', 'start', 'end', 'limit', 'type'],
-  ...['route', 'queries', 'pinned', 'sort', 'order', 'page'],
+  ...['route', 'error', 'queries', 'pinned', 'sort', 'order', 'page'],
 ]
 
 const defaultLimit = 10
@@ -60,7 +60,7 @@ export function parseListRequest(given: URLSearchParams): ListRequest {
 type Parameters = Readonly<Record<string, string>>
 
 function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
-  const { ip, method, route, status_code: status, token, type, url } = parameters
+  const { error, ip, method, route, status_code: status, token, type, url } = parameters
   const filters: ProfileFilter[] = []
   const contain = (field: SummaryField, value: string | undefined) => {
     if (value !== undefined) filters.push({ field, test: 'contains', value })
@@ -72,6 +72,7 @@ function readFilters(parameters: Parameters, notes: string[]): ProfileFilter[] {
   else if (url !== '!') contain('url', url)
   contain('token', token?.toLowerCase())
   contain('route', route)
+  contain('fingerprint', error?.toLowerCase())
   filters.push(...readQueryRange(parameters, notes))
   // Every profile belongs to a request, so the type `request` excludes none.
   if (type !== 'request') contain('type', type)

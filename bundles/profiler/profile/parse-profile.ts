@@ -74,6 +74,8 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   duration: check.amount,
   memory: check.amount,
   exception: v.nullable(v.string()),
+  // Profiles of versions without fingerprints are shown, too.
+  fingerprint: v.optional(v.nullable(v.string()), null),
   errors: count,
   warnings: count,
   calls: count,

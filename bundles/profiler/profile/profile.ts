@@ -54,6 +54,8 @@ export interface ProfileSummary {
   readonly memory: number
   /** The name of the class of the last exception. */
   readonly exception: string | null
+  /** The same for each occurrence of that exception: eight hexadecimal digits; `null` where it cannot be recognised. */
+  readonly fingerprint: string | null
   /** Log messages of level error and above. */
   readonly errors: number
   /** Log messages of level warning. */

@@ -2,6 +2,7 @@ import type { Collector } from '../../../kernel/profiler-contract.ts'
 import { flattenError, nameOfError } from '../../../lib/errors/flat-error.ts'
 import { isThenable } from '../../../lib/event-dispatcher/event-dispatcher.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
+import type { ExceptionData } from '../profile/code-data.ts'
 import { roundTime } from '../profile/format.ts'
 import {
   type CollectorTypes,
@@ -11,6 +12,7 @@ import {
   schemaVersion,
 } from '../profile/profile.ts'
 import type { SerializedProfile } from '../store/profile-storage.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import type { CollectedData, Trace } from './trace.ts'
 import { readProcessUsage, sharedLifetime } from './usage-trace.ts'
 
@@ -55,7 +57,7 @@ export function collectData(trace: Trace, collectors: Iterable<Collector<Trace>>
       fail(name, error)
     }
   }
-  const summary = summarize(trace, redactor)
+  const summary = summarize(trace, redactor, data)
   return { summary, data, failures, pending: pending.length === 0 ? undefined : Promise.all(pending) }
 }
 
@@ -77,11 +79,14 @@ export function collectLate(trace: Trace, collectors: readonly ProfileCollector[
   }
 }
 
-/** Makes the masked summary of a trace, which lists show. */
-export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
+/** Makes the masked summary of a trace, which lists show; `data` is that of its collectors. */
+export function summarize(trace: Trace, redactor: Redactor, data: CollectedData['data'] = {}): ProfileSummary {
   const { controller, error, logs, queries, request, response, thrown } = trace
   const route = request.attributes.get('_route')
   const contentType = response?.headers.get('content-type') ?? null
+  // The collector of this name returns this type.
+  const exception = data.exception as ExceptionData | undefined
+  const routeName = typeof route === 'string' ? redactor.knownSecrets(route) : null
   return {
     token: trace.token,
     parent: trace.parent?.token ?? null,
@@ -91,13 +96,14 @@ export function summarize(trace: Trace, redactor: Redactor): ProfileSummary {
     ip: request.clientIp,
     method: request.method,
     url: redactor.text(request.url),
-    route: typeof route === 'string' ? redactor.knownSecrets(route) : null,
+    route: routeName,
     controller: controller === undefined ? null : redactor.knownSecrets(controller),
     contentType: contentType === null ? null : redactor.knownSecrets(contentType),
     time: trace.time,
     duration: roundTime(trace.sentAt ?? trace.duration ?? trace.elapsed()),
     memory: readProcessUsage(sharedLifetime).heap,
     exception: thrown.length === 0 ? null : redactor.text(nameOfError(error)),
+    fingerprint: exception === undefined ? null : fingerprintOf(exception, routeName),
     errors: logs.errors,
     warnings: logs.warnings,
     calls: trace.calls?.count ?? 0,

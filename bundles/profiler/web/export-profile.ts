@@ -9,6 +9,7 @@ import { toFetch } from '../export/fetch.ts'
 import { toHar } from '../export/har.ts'
 import { toJson } from '../export/json.ts'
 import { toMarkdown } from '../export/markdown.ts'
+import { findOccurrences } from '../insight/occurrences.ts'
 import { findChildren, type ShownProfile } from '../insight/relatives.ts'
 import { toSummaryView } from '../insight/summary-view.ts'
 import { type DataForm, type ExportKind, profileLink } from '../profile/links.ts'
@@ -67,6 +68,7 @@ export async function toHtmlFile(subject: ShownProfile, services: HtmlFileServic
     ...subject,
     query: new URLSearchParams(),
     findChildren: (profile: Profile) => findChildren(storage, profile),
+    findOccurrences: ({ summary }: Profile) => findOccurrences(storage, summary),
   }
   const panels = await services.panels()
   const sections: object[] = []

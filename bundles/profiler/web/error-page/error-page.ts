@@ -1,27 +1,33 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../../../../lib/http/request.ts'
 import type { View } from '../../../../lib/view/view.ts'
 import { toBlock, toSpan } from '../../export/markdown-text.ts'
-import { toRows, toValueRow } from '../../profile/format-value.ts'
+import { findOccurrences } from '../../insight/occurrences.ts'
 import { home, profileLink } from '../../profile/links.ts'
-import type { Profile } from '../../profile/profile.ts'
+import type { ProfileStorage } from '../../store/profile-storage.ts'
 import type { Assets } from '../assets.ts'
 import type { ExceptionView, FrameView } from '../panels/exception.ts'
-import { viewRequest } from '../panels/request.ts'
-import { findOrigins } from '../panels/value-origins.ts'
+import { describeOccurrences, type OccurrencesView, viewOccurrences } from '../panels/occurrences.ts'
 import {
   createPreview,
   createReport,
   type DebugReport,
+  type Preview,
   type PreviewServices,
   type ReportServices,
   type RoutingReport,
 } from './report.ts'
+import { createRequestReport, writeRequest } from './request-report.ts'
 
 /** What error pages need. */
 interface ErrorPageServices extends PreviewServices, ReportServices {
   readonly view: View
   readonly assets: Assets
+  readonly storage: Pick<ProfileStorage, 'search'>
 }
+
+/** Milliseconds that the page waits for the other occurrences of its error. */
+const searchLimit = 200
 
 /** Characters; a longer message is not shown as a headline. */
 const longMessage = 200
@@ -37,16 +43,15 @@ export class ErrorPage {
   /** Renders the page; `request` is the sub-request that the error listener made for it. */
   async toHtml(request: Request, status: number): Promise<string> {
     const { assets, view } = this.#services
-    const preview = createPreview(request, this.#services)
-    const report = createReport(preview, status, this.#services)
+    const { markdown, occurrences, preview, report } = await this.#prepare(request, status)
     const model = {
-      request: viewRequest(preview.profile, findOrigins(preview.profile)),
-      parameters: viewParameters(preview.profile),
+      request: createRequestReport(preview.profile),
+      occurrences,
       title: `${report.message} (${status} ${report.statusText})`,
       isLong: report.message.length > longMessage,
       allow: report.routing?.allow ?? '',
       tone: status < 500 ? 'warning' : 'error',
-      markdown: writeMarkdown(report),
+      markdown,
       profileLink: preview.token === '' ? '' : profileLink(preview.token),
       token: preview.token,
       steps: viewSteps(report),
@@ -60,13 +65,27 @@ export class ErrorPage {
   }
 
   /** Renders the same as Markdown. */
-  toMarkdown(request: Request, status: number): string {
-    return writeMarkdown(createReport(createPreview(request, this.#services), status, this.#services))
+  async toMarkdown(request: Request, status: number): Promise<string> {
+    return (await this.#prepare(request, status)).markdown
+  }
+
+  async #prepare(request: Request, status: number) {
+    const { storage } = this.#services
+    const preview = createPreview(request, this.#services)
+    const report = createReport(preview, status, this.#services)
+    const occurrences = viewOccurrences(await within(searchLimit, findOccurrences(storage, preview.profile.summary)))
+    return { preview, report, occurrences, markdown: writeMarkdown(report, preview, occurrences) }
   }
 }
 
-function viewParameters({ collectors: { router } }: Profile) {
-  return router !== undefined && 'parameters' in router ? toRows(router.parameters).map(toValueRow) : []
+/** The result of some work; `undefined` if it takes longer. */
+async function within<result>(milliseconds: number, work: Promise<result>): Promise<result | undefined> {
+  const end = new AbortController()
+  try {
+    return await Promise.race([work, pause(milliseconds, undefined, { signal: end.signal })])
+  } finally {
+    end.abort()
+  }
 }
 
 function viewSteps({ way }: DebugReport) {
@@ -74,11 +93,12 @@ function viewSteps({ way }: DebugReport) {
 }
 
 /** Writes a report as Markdown, for terminals, issues and chats. */
-function writeMarkdown(report: DebugReport): string {
+function writeMarkdown(report: DebugReport, { profile }: Preview, occurrences: OccurrencesView | false): string {
   const { address, exceptions, logs, method, routing, status, statusText, traceId, way } = report
   const parts = [
     `# ${status} ${statusText}`,
     toSpan(`${method} ${address}`),
+    occurrences === false ? '' : describeOccurrences(occurrences),
     traceId === undefined ? '' : `Trace ${traceId}`,
     ...exceptions.flatMap(describeException),
     ...(routing === undefined ? [] : describeRouting(routing)),
@@ -87,6 +107,7 @@ function writeMarkdown(report: DebugReport): string {
     ...(logs.length > 0
       ? ['## Logs', logs.map(log => `- ${log.offset} ${log.level} [${log.channel}] ${toSpan(log.message)}`).join('\n')]
       : []),
+    ...writeRequest(profile),
   ]
   return `${parts.filter(part => part !== '').join('\n\n')}\n`
 }

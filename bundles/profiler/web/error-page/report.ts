@@ -215,7 +215,7 @@ export interface PreviewServices {
 }
 
 /** The profile so far of a request that failed. It is masked, and not stored. */
-interface Preview {
+export interface Preview {
   /** The profile of the request that failed. */
   readonly profile: Profile
   /** The profiles from the main request to the sub-request that threw: usually one. */

@@ -195,6 +195,7 @@ interface SearchForm {
   readonly start: string
   readonly end: string
   readonly route: string
+  readonly error: string
   readonly token: string
   readonly queries: string
   readonly isPinned: boolean
@@ -213,6 +214,7 @@ const limits = ['10', '25', '50', '100']
 /** Creates the search form with the current filters. */
 export function createSearchForm({ isPinned, parameters, query }: ListRequest): SearchForm {
   const {
+    error = '',
     ip = '',
     method = '',
     queries = '',
@@ -235,6 +237,7 @@ export function createSearchForm({ isPinned, parameters, query }: ListRequest): 
     start,
     end,
     route,
+    error,
     token,
     queries,
     isPinned,
@@ -242,7 +245,7 @@ export function createSearchForm({ isPinned, parameters, query }: ListRequest): 
     kept: Object.entries(parameters)
       .filter(([name]) => name === 'sort' || name === 'order')
       .map(([name, value]) => ({ name, value })),
-    isOpen: isPinned || [ip, route, token, queries, start, end].some(text => text !== ''),
+    isOpen: isPinned || [error, ip, route, token, queries, start, end].some(text => text !== ''),
     isFiltering: isPinned || query.filters.length > 0,
   }
 }

@@ -1,6 +1,7 @@
 import type { Request } from '../../../../lib/http/request.ts'
 import type { Response } from '../../../../lib/http/response.ts'
 import { toBadge } from '../../insight/findings/finding.ts'
+import { findOccurrences } from '../../insight/occurrences.ts'
 import { findChildren, type Relatives, type ShownProfile } from '../../insight/relatives.ts'
 import { toSummaryView, withBadge } from '../../insight/summary-view.ts'
 import { formatNumber, formatTime } from '../../profile/format.ts'
@@ -45,6 +46,7 @@ export async function renderProfile(
   const subject = {
     query: request.query,
     findChildren: (of: Profile) => findChildren(app.storage, of),
+    findOccurrences: ({ summary }: Profile) => findOccurrences(app.storage, summary),
     ...found,
   }
   const rendered = panel && (await renderPanel(panel, subject, request, app))

@@ -5,6 +5,7 @@ import { toValueRow, type ValueRow } from '../../profile/format-value.ts'
 import type { Profile } from '../../profile/profile.ts'
 import type { Excerpt } from '../../profile/schema.ts'
 import type { EditorLinks } from '../editor-links.ts'
+import { viewOccurrences } from './occurrences.ts'
 import type { ProfilePanel } from './panel.ts'
 
 /** Creates the panel of exceptions: the first one and its causes, with stacks and sources. */
@@ -18,8 +19,9 @@ export function createExceptionPanel(editor: EditorLinks): ProfilePanel {
       const { length } = readExceptions(profile)
       return { text: length === 0 ? '' : String(length), level: 'error' }
     },
-    toView: ({ profile }) => ({
+    toView: async ({ findOccurrences, profile }) => ({
       isCrash: profile.summary.outcome === 'crashed',
+      occurrences: viewOccurrences(await findOccurrences(profile)),
       trace: readExceptions(profile).map(toTrace).join('\n\n'),
       ...viewExceptions(profile, editor),
     }),

@@ -1,4 +1,5 @@
 import type { ViewModel } from '../../../../lib/view/view.ts'
+import type { Occurrences } from '../../insight/occurrences.ts'
 import type { ShownProfile } from '../../insight/relatives.ts'
 import type { Profile } from '../../profile/profile.ts'
 
@@ -8,6 +9,8 @@ export interface PanelSubject extends ShownProfile {
   readonly query: URLSearchParams
   /** Reads the stored profiles of the sub-requests of a profile. */
   readonly findChildren: (profile: Profile) => Promise<readonly Profile[]>
+  /** Finds the other requests with the error of a profile. */
+  readonly findOccurrences: (profile: Profile) => Promise<Occurrences | undefined>
 }
 
 /**

@@ -34,6 +34,7 @@ const records: readonly RecordInit[] = [
   },
   {
     token: '00000c',
+    fingerprint: 'abcdef12',
     time: noon + 2 * hour,
     status: 500,
     method: 'POST',
@@ -110,6 +111,7 @@ t.test('profiler:list has every filter of the web', async t => {
   t.strictSame(await tokens('profiler:list --queries 10..'), ['00000c'])
   t.strictSame(await tokens('profiler:list --sort queryTime --limit 1'), ['00000c'])
   t.notMatch((await run('profiler:list --queries 0')).stdout, 'Queries', 'a column without a value is left out')
+  t.strictSame(await tokens('profiler:list --error ABCDEF12'), ['00000c'])
   t.strictSame(await tokens('profiler:list --type command'), [])
   t.strictSame(await tokens('profiler:list --from 2026-11-20T13:00 --until 2026-11-20T14:00'), ['00000c', '00000b'])
   t.strictSame(await tokens('profiler:list --sort duration --order asc --limit 2'), ['00000a', '00000d'])

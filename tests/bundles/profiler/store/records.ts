@@ -22,6 +22,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     duration: 1.5,
     memory: 1_000_000,
     exception: null,
+    fingerprint: null,
     errors: 0,
     warnings: 0,
     calls: 0,

@@ -220,6 +220,7 @@ const summary: ProfileSummary = {
   duration: 1,
   memory: 1,
   exception: null,
+  fingerprint: null,
   errors: 0,
   warnings: 0,
   calls: 0,
