@@ -19,9 +19,7 @@ t.test('the fingerprint of an error depends on its class, code and place, and no
     fingerprintOf({ exceptions: [{ ...exception, ...changes }], excerpts: sources }, route)
   const usual = of({})
   t.match(usual, /^[\da-f]{8}$/)
-  const moved = [
-    { ...excerpts[0], file: 'bundles/shop.ts', line: 9, start: 9, lines: ['throw new NoProduct(id)'] },
-  ]
+  const moved = [{ ...excerpts[0], file: 'bundles/shop.ts', line: 9, start: 9, lines: ['throw new NoProduct(id)'] }]
   t.equal(of({ message: 'No product 12' }), usual)
   t.equal(of({}, excerpts, 'other'), usual, 'the route does not matter')
   t.equal(of({ frames: [{ ...frame, line: 9, column: 3 }] }, moved), usual, 'the line has moved')
