@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { instrumentations } from '../bundles/opentelemetry/registration.ts'
 import type { Application, Bundle } from '../kernel/bundle.ts'
 import { declareSettings, Kernel } from '../kernel/kernel.ts'
 import { NodeServer, type NodeServerOptions } from '../kernel/server/node-server.ts'
@@ -111,14 +112,15 @@ async function loadBundles(
 }
 
 /**
- * The bundle for traces, if a setting names an endpoint for them: an application need not list it. It comes first, because
- * other bundles may make calls while they are registered. A console command has its settings only: its packages take a
- * tenth of a second to load.
+ * The bundle for traces, if a setting names an endpoint for them, or the application has instrumentations: it need not list
+ * the bundle. It comes first, because other bundles may make calls while they are registered. A console command without
+ * instrumentations has its settings only: its packages take a tenth of a second to load.
  */
 async function loadTracing(settings: Settings, bundles: readonly Bundle[], isServed: boolean): Promise<Bundle[]> {
-  const isWanted = endpointSettings.some(name => settings.textOf(name) !== undefined)
+  const isInstrumented = instrumentations.length > 0
+  const isWanted = isInstrumented || endpointSettings.some(name => settings.textOf(name) !== undefined)
   if (!isWanted || bundles.some(({ name }) => name === 'opentelemetry')) return []
-  if (isServed) {
+  if (isServed || isInstrumented) {
     const { createOpenTelemetryBundle } = await import('../bundles/opentelemetry/opentelemetry-bundle.ts')
     return [createOpenTelemetryBundle()]
   }

@@ -5,7 +5,7 @@ import { createFrameworkBundle } from '#bundles/framework/framework-bundle.ts'
 import { ExportReports } from '#bundles/opentelemetry/export-reports.ts'
 import { loadPackages } from '#bundles/opentelemetry/load-packages.ts'
 import { createOpenTelemetryBundle } from '#bundles/opentelemetry/opentelemetry-bundle.ts'
-import { instrumentations } from '#bundles/opentelemetry/registration.ts'
+import { instrumentations, type LibraryInstrumentation } from '#bundles/opentelemetry/registration.ts'
 import { createTestKernel, type TestKernel } from '#kernel/testing/create-test-kernel.ts'
 import { createRecorder } from '#tests/support/recording-logger.ts'
 import { startTraceReceiver } from '#tests/support/trace-receiver.ts'
@@ -203,7 +203,16 @@ t.test('two kernels in one process trace their requests separately', async t => 
 t.test('with an instrumentation and debug, there are spans without an endpoint, which nothing sends', async t => {
   const { trace } = await import('@opentelemetry/api')
   let provider: unknown
-  instrumentations.push({ instrumentationName: 'library', setTracerProvider: given => (provider = given) })
+  const instrumentation: LibraryInstrumentation = {
+    instrumentationName: 'library',
+    setTracerProvider(given) {
+      provider = given
+    },
+    getConfig: () => ({}),
+    setConfig() {},
+    getModuleDefinitions: () => [],
+  }
+  instrumentations.push(instrumentation)
   t.teardown(() => instrumentations.pop())
   const seen = async (variables: Readonly<Record<string, string>>) => {
     provider = undefined
