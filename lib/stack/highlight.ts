@@ -15,8 +15,19 @@ export interface Token {
  */
 export function highlightSource(file: string, lines: readonly string[]): Token[][] {
   if (!/\.[cm]?[jt]sx?$/.test(file)) return lines.map(text => [{ kind: '', text }])
-  highlighter ??= loadHighlighter()
-  const { value } = highlighter.highlight(lines.join('\n'), { language: 'typescript', ignoreIllegals: true })
+  return highlight('typescript', lines.join('\n'))
+}
+
+/** Splits each line of an SQL statement into tokens, as {@link highlightSource} does for a source. */
+export function highlightSql(statement: string): Token[][] {
+  return highlight('sql', statement)
+}
+
+/** The grammars in use. */
+type Language = 'typescript' | 'sql'
+
+function highlight(language: Language, source: string): Token[][] {
+  const { value } = findHighlighter(language).highlight(source, { language, ignoreIllegals: true })
   return toLines(readTokens(value))
 }
 
@@ -28,17 +39,20 @@ interface Highlighter {
   highlight(source: string, options: { readonly language: string; readonly ignoreIllegals: boolean }): { value: string }
 }
 
-/** Loaded with the first call, because most processes never show a source. */
-let highlighter: Highlighter | undefined
+/** Loaded with the first source of a language, because most processes never show one. */
+const highlighters = new Map<Language, Highlighter>()
 
-function loadHighlighter(): Highlighter {
+function findHighlighter(language: Language): Highlighter {
+  const known = highlighters.get(language)
+  if (known !== undefined) return known
   const require = createRequire(import.meta.url)
   // `require` gives no type.
   const core = require('highlight.js/lib/core') as Highlighter
-  const instance = core.newInstance()
-  instance.registerLanguage('typescript', require('highlight.js/lib/languages/typescript'))
-  instance.configure({ classPrefix: '' })
-  return instance
+  const highlighter = core.newInstance()
+  highlighter.registerLanguage(language, require(`highlight.js/lib/languages/${language}`))
+  highlighter.configure({ classPrefix: '' })
+  highlighters.set(language, highlighter)
+  return highlighter
 }
 
 /** The grammar has more kinds than a reader needs. */

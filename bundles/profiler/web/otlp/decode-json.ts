@@ -1,8 +1,8 @@
 import { parseJson } from '../../../../lib/body/parse-json.ts'
 import { isObject, type JsonObject } from '../../profile/schema.ts'
 import {
-  listLimit,
   errorStatus,
+  listLimit,
   type OtlpAttributes,
   type OtlpMessage,
   type OtlpResource,

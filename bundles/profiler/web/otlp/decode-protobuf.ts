@@ -1,7 +1,7 @@
 import { PbfReader, PbfWriter } from 'pbf'
 import {
-  listLimit,
   errorStatus,
+  listLimit,
   type OtlpAttributes,
   type OtlpMessage,
   type OtlpResource,

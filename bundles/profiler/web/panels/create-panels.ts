@@ -11,6 +11,7 @@ import { createHttpPanel } from './http.ts'
 import { createLoggerPanel } from './logger.ts'
 import { memoryPanel } from './memory.ts'
 import type { ProfilePanel } from './panel.ts'
+import { createQueryPanels } from './queries/queries.ts'
 import { requestPanel } from './request.ts'
 import { createRouterPanel } from './router.ts'
 import { createTemplatesPanel } from './templates.ts'
@@ -25,6 +26,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     timePanel,
     createExceptionPanel(editor),
     createFindingsPanel(inspector, labelOf, editor),
+    ...createQueryPanels(app, editor),
     createLoggerPanel(editor),
     createConsolePanel(editor),
     eventsPanel,

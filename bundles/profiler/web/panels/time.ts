@@ -50,8 +50,9 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
   const part = (name: string, category: Category) =>
     of(category).length === 0 ? [] : [{ name, value: formatMicroseconds(covered(category)) }]
   const counted = (name: string, category: Category) => {
-    const { length } = of(category)
-    return length === 0 ? [] : [{ name, value: `${length} in ${formatMicroseconds(covered(category))}` }]
+    // Queries of one statement are one row.
+    const count = of(category).reduce((sum, { periods }) => sum + periods.length, 0)
+    return count === 0 ? [] : [{ name, value: `${count} in ${formatMicroseconds(covered(category))}` }]
   }
   const hasSubRequests = of('request').length > 0
   const hasNested = of('request').length > subRequests
@@ -63,6 +64,8 @@ function createMetrics(profile: Profile, rows: readonly TimelineRow[]): ViewMode
     },
     ...part('Controller', 'controller'),
     ...part(hasSubRequests ? 'Templates, with those of sub-requests' : 'Templates', 'template'),
+    ...counted('Database queries', 'database'),
+    ...counted('Cache queries', 'cache'),
     ...counted('HTTP client calls', 'http'),
     ...counted(hasNested ? 'Sub-Requests, with nested ones' : 'Sub-Requests', 'request'),
     ...(usage === undefined ? [] : createUsageMetrics(usage)),

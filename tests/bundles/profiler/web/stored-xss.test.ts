@@ -118,7 +118,7 @@ function anyRecord(place: Place): Place {
 /** The tags of a page. Those in source code are omitted: highlighting depends on the text. */
 function shapeOf(html: string): string[] {
   return skeletonOf(
-    html.replace(/<pre class="source"[\s\S]*?<\/pre>/g, source => source.replace(/<\/?span[^>]*>/g, '')),
+    html.replace(/<(pre|code) class="source"[\s\S]*?<\/\1>/g, source => source.replace(/<\/?span[^>]*>/g, '')),
   )
 }
 

@@ -6,6 +6,7 @@ import { describeSubRequest, profileLink } from '../../../profile/links.ts'
 import { readLogs, severityOf } from '../../../profile/logs.ts'
 import { endOf, type Period } from '../../../profile/periods.ts'
 import type { Profile, ProfileSummary } from '../../../profile/profile.ts'
+import { readQueries } from '../../../profile/queries.ts'
 import { type Render, readRenders } from '../../../profile/renders.ts'
 
 /** Something that took time, once or several times, with the spans within it. */
@@ -41,14 +42,16 @@ interface RequestFrame {
 
 /** The kinds of spans, in the order of their lanes. The name is also a class and a parameter of the page. */
 export const categories = [
-  { name: 'kernel', label: 'Kernel', letter: 'K' },
-  { name: 'event', label: 'Application events', letter: 'E' },
-  { name: 'listener', label: 'Listeners', letter: 'L' },
-  { name: 'controller', label: 'Controller', letter: 'C' },
-  { name: 'template', label: 'Templates', letter: 'T' },
-  { name: 'http', label: 'HTTP client calls', letter: 'H' },
-  { name: 'stopwatch', label: 'Stopwatch', letter: 'S' },
-  { name: 'request', label: 'Sub-Requests', letter: 'R' },
+  { name: 'kernel', label: 'Kernel' },
+  { name: 'event', label: 'Application events' },
+  { name: 'listener', label: 'Listeners' },
+  { name: 'controller', label: 'Controller' },
+  { name: 'template', label: 'Templates' },
+  { name: 'database', label: 'Database queries' },
+  { name: 'cache', label: 'Cache queries' },
+  { name: 'http', label: 'HTTP client calls' },
+  { name: 'stopwatch', label: 'Stopwatch' },
+  { name: 'request', label: 'Sub-Requests' },
 ] as const
 
 /** One of {@link categories}. */
@@ -108,6 +111,7 @@ function fill(
   const loose = [
     ...createStopwatchSpans(profile, frame),
     ...createTemplateSpans(profile, frame),
+    ...createQuerySpans(profile, frame),
     ...createCallSpans(profile, frame),
   ]
   for (const span of loose) {
@@ -202,25 +206,39 @@ function toGapSpan({ duration, name, start }: KernelGap, { handled, offset }: Re
   )
 }
 
-/** Creates the spans of the HTTP client calls; a call without an end is drawn until the request was handled. */
-function createCallSpans(profile: Profile, { handled, offset, token }: RequestFrame): TimelineSpan[] {
-  const link = profileLink(token, 'http')
-  return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) => {
-    const begin = Math.round(start * 1000)
-    const until = end === undefined ? handled : Math.round(end * 1000)
-    return createSpan(
+/** Creates the spans of the HTTP client calls. */
+function createCallSpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  const link = profileLink(frame.token, 'http')
+  return readCalls(profile).calls.map(({ end, error, index, method, start, status, url }) =>
+    createSpan(
       {
         name: `${method} ${url.replace(/^https?:\/\//, '')}`.trim(),
         category: 'http',
-        periods: [{ start: offset + begin, duration: Math.max(0, until - begin) }],
+        periods: toPeriods(start, end, frame),
       },
-      {
-        link: `${link}#call-${index}`,
-        note: status === 0 ? '' : String(status),
-        problem: error !== '' ? 'failed' : end === undefined ? 'not finished' : '',
-      },
-    )
-  })
+      { link: `${link}#call-${index}`, note: status === 0 ? '' : String(status), problem: problemOf(error, end) },
+    ),
+  )
+}
+
+/** Creates the spans of the queries. Those of one statement within the same span become one row. */
+function createQuerySpans(profile: Profile, frame: RequestFrame): TimelineSpan[] {
+  return readQueries(profile).queries.map(({ end, error, index, kind, start, text }) =>
+    createSpan(
+      { name: text.replaceAll(/\s+/g, ' ').trim(), category: kind, periods: toPeriods(start, end, frame) },
+      { link: `${profileLink(frame.token, kind)}#query-${index}`, problem: problemOf(error, end) },
+    ),
+  )
+}
+
+/** The period of a call in milliseconds; a call without an end is drawn until the request was handled. */
+function toPeriods(start: number, end: number | undefined, { handled, offset }: RequestFrame): Period[] {
+  const [begin, until] = [Math.round(start * 1000), end === undefined ? handled : Math.round(end * 1000)]
+  return [{ start: offset + begin, duration: Math.max(0, until - begin) }]
+}
+
+function problemOf(error: string, end: number | undefined): string {
+  return error !== '' ? 'failed' : end === undefined ? 'not finished' : ''
 }
 
 /** Creates the spans of the rendered templates: of pages, with their partials within them. */

@@ -5,6 +5,7 @@ import { eventsPanel } from '#bundles/profiler/web/panels/events.ts'
 import { createHttpPanel } from '#bundles/profiler/web/panels/http.ts'
 import { createLoggerPanel } from '#bundles/profiler/web/panels/logger.ts'
 import { memoryPanel } from '#bundles/profiler/web/panels/memory.ts'
+import { createQueryPanels } from '#bundles/profiler/web/panels/queries/queries.ts'
 import { createTemplatesPanel } from '#bundles/profiler/web/panels/templates.ts'
 import { timePanel } from '#bundles/profiler/web/panels/time.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
@@ -15,7 +16,16 @@ const loggerPanel = createLoggerPanel(new EditorLinks({ directory: process.cwd()
 t.test('the panels of a damaged profile can be shown', async t => {
   const { app, show } = await createProfiledKernel(t)
   const templatesPanel = createTemplatesPanel(app, new EditorLinks({ directory: '/' }))
-  const panels = [eventsPanel, loggerPanel, timePanel, createHttpPanel('/'), memoryPanel, templatesPanel]
+  const queryPanels = createQueryPanels(app, new EditorLinks({ directory: '/' }))
+  const panels = [
+    eventsPanel,
+    loggerPanel,
+    timePanel,
+    createHttpPanel('/'),
+    memoryPanel,
+    templatesPanel,
+    ...queryPanels,
+  ]
   const json = fc.jsonValue()
   const row = fc.oneof(
     json,
@@ -30,9 +40,26 @@ t.test('the panels of a damaged profile can be shown', async t => {
   )
   const record = fc.record({ level: fc.constantFrom('info', 'error'), message: fc.string(), at: json, site: json })
   const call = fc.record({ method: json, url: json, start: json, head: json, end: json, status: json, error: json })
+  const query = fc.record(
+    {
+      system: fc.constantFrom('postgresql', 'redis'),
+      text: fc.string(),
+      parameters: json,
+      start: json,
+      end: json,
+      rows: json,
+      error: json,
+      caller: json,
+      twin: json,
+      batch: json,
+      transaction: json,
+    },
+    { requiredKeys: ['system', 'text'] },
+  )
   const render = fc.record({ name: json, parent: fc.integer({ min: -1, max: 5 }), start: json, duration: json })
   const usage = fc.record({ wall: json, cpu: json, loop: json, heap: fc.record({ after: json, limit: json }) })
   const data = fc.record({
+    queries: fc.oneof(json, fc.record({ queries: fc.array(fc.oneof(json, query)), omitted: json })),
     http: fc.oneof(json, fc.record({ calls: fc.array(fc.oneof(json, call)), omitted: json })),
     templates: fc.oneof(json, fc.record({ renders: fc.array(fc.oneof(json, render)), waited: json })),
     memory: fc.oneof(json, usage),

@@ -1,0 +1,97 @@
+import { formatDuration, formatNumber } from '../../../profile/format.ts'
+import { groupBy } from '../../../profile/group-by.ts'
+import { type QueryGroup, queryDuration, type StoredQuery } from '../../../profile/queries.ts'
+
+/** Queries that a table shows as one row: those of a statement shape, or of a command. */
+export interface QuerySet {
+  /** The index of the first query, which names the set in addresses. */
+  readonly id: number
+  readonly kind: StoredQuery['kind']
+  /** The statement, or the name of the command. */
+  readonly text: string
+  readonly queries: readonly StoredQuery[]
+  /** Milliseconds of all of them. */
+  readonly total: number
+}
+
+/** Groups queries by what they do, those with the longest total first: statements by their shape, commands by their name. */
+export function toQuerySets(kind: StoredQuery['kind'], { queries, shapes }: QueryGroup): QuerySet[] {
+  if (kind === 'database') return shapes.map(({ queries, text }) => toSet(kind, text, queries))
+  const sets = Array.from(
+    groupBy(queries, ({ operation }) => operation),
+    ([name, queries]) => toSet(kind, name, queries),
+  )
+  return sets.sort((a, b) => b.total - a.total)
+}
+
+/** Groups the duplicates: the queries with the same text and the same values, those that occur most often first. */
+export function toDuplicateSets(kind: StoredQuery['kind'], { duplicates }: QueryGroup): QuerySet[] {
+  const groups = groupBy(duplicates, ({ index, twin = index }) => String(twin))
+  const sets = Array.from(groups.values(), queries => toSet(kind, queries[0]?.text ?? '', queries))
+  return sets.sort((a, b) => b.queries.length - a.queries.length)
+}
+
+function toSet(kind: StoredQuery['kind'], text: string, queries: readonly StoredQuery[]): QuerySet {
+  const total = queries.reduce((sum, query) => sum + queryDuration(query), 0)
+  return { id: queries[0]?.index ?? 0, kind, text, queries, total }
+}
+
+/** The longest duration of some queries, in milliseconds. */
+export function slowestOf(queries: readonly StoredQuery[]): number {
+  return queries.reduce((longest, query) => Math.max(longest, queryDuration(query)), 0)
+}
+
+/** The rows of some queries, as text; empty when no query reported them. */
+export function rowsOf(queries: readonly StoredQuery[]): string {
+  const known = queries.flatMap(({ rows }) => (rows === undefined ? [] : [rows]))
+  return known.length === 0 ? '' : formatNumber(known.reduce((sum, rows) => sum + rows, 0))
+}
+
+/** The key of a command; empty for a command without a key. */
+export function cacheKeyOf({ text }: Pick<StoredQuery, 'text'>): string {
+  return /^\S+\s+(\S+)/.exec(text)?.[1] ?? ''
+}
+
+/** A transaction as its first row shows it. */
+export interface TransactionView {
+  readonly number: number
+  readonly outcome: 'committed' | 'rolled back' | 'failed' | 'not ended'
+  readonly tone: 'ok' | 'plain' | 'warning' | 'error'
+  readonly count: number
+  /** From its first query to the end of its last query. */
+  readonly time: string
+}
+
+/** The transactions by the index of their first query. */
+export function findTransactions(queries: readonly StoredQuery[]): ReadonlyMap<number, TransactionView> {
+  const groups = groupBy(
+    queries.filter(({ transaction }) => transaction !== undefined),
+    ({ transaction }) => String(transaction),
+  )
+  return new Map(Array.from(groups, ([number, members]) => [members[0]?.index ?? 0, toTransaction(number, members)]))
+}
+
+const tones = { committed: 'ok', 'rolled back': 'warning', failed: 'error', 'not ended': 'plain' } as const
+
+function toTransaction(number: string, queries: readonly StoredQuery[]): TransactionView {
+  const start = Math.min(...queries.map(({ start }) => start))
+  const end = Math.max(...queries.map(({ end, start }) => end ?? start))
+  const outcome = outcomeOf(queries)
+  return {
+    number: Number(number),
+    outcome,
+    tone: tones[outcome],
+    count: queries.length,
+    time: formatDuration(Math.max(0, end - start)),
+  }
+}
+
+/** The statement that ends a transaction is its last one; `ROLLBACK TO` a savepoint does not end it. */
+function outcomeOf(queries: readonly StoredQuery[]): TransactionView['outcome'] {
+  const last = queries.findLast(({ operation, text }) => endings.has(operation) && !/\bTO\b/i.test(text))
+  if (last === undefined) return 'not ended'
+  if (last.error !== '') return 'failed'
+  return last.operation === 'COMMIT' || last.operation === 'END' ? 'committed' : 'rolled back'
+}
+
+const endings: ReadonlySet<string> = new Set(['COMMIT', 'END', 'ROLLBACK', 'ABORT'])

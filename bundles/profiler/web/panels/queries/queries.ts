@@ -1,0 +1,284 @@
+import type { Foundation } from '../../../../../kernel/bundle.ts'
+import { showPath } from '../../../../../lib/text/show-path.ts'
+import type { ViewModel } from '../../../../../lib/view/view.ts'
+import { formatCount, formatDuration, formatNumber, formatShare } from '../../../profile/format.ts'
+import { formatValue } from '../../../profile/format-value.ts'
+import { profileLink } from '../../../profile/links.ts'
+import type { Period } from '../../../profile/periods.ts'
+import type { Profile } from '../../../profile/profile.ts'
+import { type QueryGroup, queryDuration, readQueries, type StoredQuery } from '../../../profile/queries.ts'
+import type { CallerData } from '../../../profile/work-data.ts'
+import type { EditorLinks } from '../../editor-links.ts'
+import { toBar } from '../bar.ts'
+import type { PanelSubject, ProfilePanel } from '../panel.ts'
+import { isQueryShown, type Mark, marksOf, type QueryFilter, readQueryFilter, slownessOf, toChoices } from './filter.ts'
+import {
+  cacheKeyOf,
+  findTransactions,
+  type QuerySet,
+  rowsOf,
+  slowestOf,
+  type TransactionView,
+  toDuplicateSets,
+  toQuerySets,
+} from './groups.ts'
+import { type StatementView, StatementViews } from './statements.ts'
+
+type Kind = StoredQuery['kind']
+
+/** Creates the panels of the queries: of databases, and of caches. Files are shown relative to the application's directory. */
+export function createQueryPanels(app: Pick<Foundation, 'directory' | 'view'>, editor: EditorLinks): ProfilePanel[] {
+  const views = new StatementViews(app.view)
+  const toPlace = (caller: CallerData) => placeOf(caller, app.directory, editor)
+  const create = (kind: Kind, label: string): ProfilePanel => ({
+    name: kind,
+    label,
+    template: 'profiler/panels/queries',
+    hasContent: profile => readQueries(profile)[kind].queries.length > 0,
+    badge(profile) {
+      const { queries } = readQueries(profile)[kind]
+      const hasFailed = queries.some(({ error }) => error !== '')
+      return { text: queries.length === 0 ? '' : String(countOf(kind, profile)), level: hasFailed ? 'error' : 'plain' }
+    },
+    toView: subject => toView(kind, subject, views, toPlace),
+  })
+  return [create('database', 'Database'), create('cache', 'Cache')]
+}
+
+/** All queries of a kind, also those that were only counted. */
+function countOf(kind: Kind, profile: Profile): number {
+  const { cacheCalls, queries } = profile.summary
+  return Math.max(readQueries(profile)[kind].queries.length, kind === 'cache' ? cacheCalls : queries)
+}
+
+/** A place in the code of the application. */
+interface PlaceView {
+  /** The function; empty at top level. */
+  readonly call: string
+  readonly place: string
+  /** Opens the place in the editor; empty without a link. */
+  readonly link: string
+}
+
+function placeOf({ column, file = '', function: call = '', line }: CallerData, directory: string, editor: EditorLinks) {
+  const place = showPath(file, directory)
+  return {
+    call,
+    place: line === undefined ? place : `${place}:${line}`,
+    link: place === '' ? '' : editor.link(file, line, column),
+  }
+}
+
+async function toView(
+  kind: Kind,
+  { profile, query }: PanelSubject,
+  statements: StatementViews,
+  toPlace: (caller: CallerData) => PlaceView,
+): Promise<ViewModel> {
+  const group = readQueries(profile)[kind]
+  const { covered, duplicates, queries } = group
+  const sets = toQuerySets(kind, group)
+  const repeated = toDuplicateSets(kind, group)
+  const views = await statements.create(kind, textsOf(queries, sets))
+  const link = profileLink(profile.summary.token, kind)
+  const filter = readQueryFilter(query, sets)
+  const tables = { views, toPlace, link, whole: covered, chosen: filter.shape }
+  const list = createList(group, { profile, views, toPlace, sets, filter })
+  return {
+    isEmpty: queries.length === 0,
+    isCache: kind === 'cache',
+    panel: kind,
+    action: profileLink(profile.summary.token),
+    metrics: createMetrics(kind, group, sets, countOf(kind, profile)),
+    connections: connectionsOf(queries),
+    // The summary counts all queries, and the limit is that of databases and caches together.
+    omitted: Math.max(0, countOf(kind, profile) - queries.length),
+    sets: sets.length > 1 && sets.length < queries.length ? splitRows(sets.map(set => toSetRow(set, tables))) : false,
+    repeated: repeated.length > 0 ? splitRows(repeated.map(set => toSetRow(set, tables))) : false,
+    duplicates: duplicates.length,
+    duplicatesLink: `${link}&show=duplicate#${kind}-queries`,
+    choices: toChoices(list, filter),
+    shapes: sets.map(({ id, text }) => ({ id, text: shortName(text), isSelected: filter.shape === String(id) })),
+    text: filter.text,
+    rows: list,
+    hasRows: queries.some(({ rows }) => rows !== undefined),
+    whole: formatDuration(wholeOf(profile, queries).duration),
+  }
+}
+
+/** The different texts of a page, in their order. */
+function textsOf(queries: readonly StoredQuery[], sets: readonly QuerySet[]): Set<string> {
+  return new Set([...queries, ...sets].map(({ text }) => text))
+}
+
+/** More rows of a table are folded. */
+const tableLimit = 5
+
+function splitRows(rows: readonly ViewModel[]): ViewModel {
+  return { first: rows.slice(0, tableLimit), more: rows.slice(tableLimit), left: Math.max(0, rows.length - tableLimit) }
+}
+
+/** An option of a menu has no room for a long statement. */
+function shortName(text: string): string {
+  const folded = text.replaceAll(/\s+/g, ' ').trim()
+  return folded.length <= 60 ? folded : `${folded.slice(0, 60).toWellFormed()}…`
+}
+
+function createMetrics(kind: Kind, group: QueryGroup, sets: readonly QuerySet[], count: number): ViewModel[] {
+  const { covered, duplicates, queries } = group
+  const failed = queries.filter(({ error }) => error !== '').length
+  const lookups = queries.flatMap(query => marksOf(query, new Set()).filter(mark => mark === 'hit' || mark === 'miss'))
+  const hits = lookups.filter(mark => mark === 'hit').length
+  const commands = queries.reduce((sum, { batch = 1 }) => sum + batch, 0)
+  const batches = queries.filter(({ batch }) => batch !== undefined).length
+  const keys = new Set(queries.map(cacheKeyOf).filter(Boolean)).size
+  const transactions = findTransactions(queries).size
+  const isCache = kind === 'cache'
+  const some = (name: string, value: number) => (value === 0 ? [] : [{ name, value: formatNumber(value) }])
+  return [
+    {
+      name: isCache ? 'Commands' : 'Queries',
+      value: formatNumber(isCache ? count + commands - queries.length : count),
+    },
+    ...(isCache ? some('Keys', keys) : some('Statement shapes', sets.length)),
+    ...some('Duplicates', duplicates.length),
+    { name: 'Elapsed (overlap removed)', value: formatDuration(covered) },
+    { name: 'Slowest', value: formatDuration(slowestOf(queries)) },
+    ...(isCache || rowsOf(queries) === '' ? [] : [{ name: 'Rows', value: rowsOf(queries) }]),
+    ...(lookups.length === 0 ? [] : [{ name: 'Hits · misses', value: `${hits} · ${lookups.length - hits}` }]),
+    ...(isCache ? some('Batches', batches) : some('Transactions', transactions)),
+    ...some('Errors', failed),
+  ]
+}
+
+/** The connections of some queries, such as `postgresql shop on localhost:5432`. */
+function connectionsOf(queries: readonly StoredQuery[]): string[] {
+  return [...new Set(queries.map(connectionOf))]
+}
+
+function connectionOf({ namespace, server, system }: StoredQuery): string {
+  const name = namespace === undefined ? system : `${system} ${namespace}`
+  return server === undefined ? name : `${name} on ${server}`
+}
+
+/** What the tables of sets are made with. */
+interface TableParts {
+  readonly views: ReadonlyMap<string, StatementView>
+  readonly toPlace: (caller: CallerData) => PlaceView
+  readonly link: string
+  /** Milliseconds of all queries. */
+  readonly whole: number
+  /** The chosen shape of the filter. */
+  readonly chosen: string
+}
+
+const placeLimit = 3
+
+function toSetRow(set: QuerySet, { chosen, link, toPlace, views, whole }: TableParts): ViewModel {
+  const { id, queries, total } = set
+  const places = new Map(queries.map(({ caller }) => toPlace(caller)).map(place => [place.place, place]))
+  const known = [...places.values()].filter(({ place }) => place !== '')
+  return {
+    line: views.get(set.text)?.line,
+    number: id + 1,
+    rowLink: `#query-${id}`,
+    link: `${link}&shape=${id}#${set.kind}-queries`,
+    isChosen: chosen === String(id),
+    count: formatNumber(queries.length),
+    total: formatDuration(total),
+    average: formatDuration(total / queries.length),
+    slowest: formatDuration(slowestOf(queries)),
+    rows: rowsOf(queries),
+    bar: toBar({ start: 0, duration: total }, { start: 0, duration: whole }),
+    share: formatShare(total, whole),
+    places: known.slice(0, placeLimit),
+    morePlaces: Math.max(0, known.length - placeLimit),
+  }
+}
+
+/** A row of the list of queries. */
+interface QueryRow extends ViewModel {
+  readonly marks: readonly Mark[]
+}
+
+/** What the list is made with. */
+interface ListParts extends Pick<TableParts, 'views' | 'toPlace'> {
+  readonly profile: Profile
+  readonly sets: readonly QuerySet[]
+  readonly filter: QueryFilter
+}
+
+function createList(
+  { duplicates, queries }: QueryGroup,
+  { filter, profile, sets, toPlace, views }: ListParts,
+): QueryRow[] {
+  const whole = wholeOf(profile, queries)
+  const transactions = findTransactions(queries)
+  const shapes = new Map(sets.flatMap(({ id, queries }) => queries.map(({ index }) => [index, id] as const)))
+  const repeated = new Set(duplicates.map(({ index }) => index))
+  const since = profile.collectors.late?.since ?? Number.POSITIVE_INFINITY
+  const hasOneConnection = connectionsOf(queries).length === 1
+  const firsts = new Map<string, number>()
+  return queries.map(query => {
+    const { batch, code = '', end, error, index, rows, start, text, transaction, twin } = query
+    const first = firsts.get(text) ?? index
+    firsts.set(text, first)
+    const statement = views.get(text)
+    const place = toPlace(query.caller)
+    const connection = hasOneConnection ? '' : connectionOf(query)
+    const parameters = toParameters(query)
+    const marks = marksOf(query, repeated)
+    const shape = shapes.get(index) ?? index
+    const names = () => parameters.map(({ name }) => name)
+    const words = () => [text, place.place, place.call, connection, error, code, ...names()].join(' ')
+    return {
+      index,
+      number: index + 1,
+      line: statement?.line,
+      // The first query of a statement has the whole of it; others lead there.
+      whole: first === index ? statement?.whole : false,
+      firstLink: first !== index && statement?.isCut ? `#statement-${first}` : '',
+      firstNumber: first + 1,
+      ...place,
+      connection,
+      parameters,
+      parameterCount: formatCount(parameters.length, 'parameter'),
+      error,
+      code,
+      rows: rows === undefined ? '' : formatNumber(rows),
+      start: formatDuration(start),
+      time: end === undefined ? '' : formatDuration(queryDuration(query)),
+      slowness: slownessOf(query),
+      isOpen: end === undefined,
+      isLate: start >= since,
+      commands: batch === undefined ? '' : formatCount(batch, 'command'),
+      twin: twin === undefined ? '' : `same as ${twin + 1}`,
+      twinIndex: twin,
+      transaction: transaction ?? '',
+      isOdd: (transaction ?? 0) % 2 === 1,
+      transactionStart: toTransactionLine(transactions.get(index)),
+      bar: toBar({ start, duration: queryDuration(query) }, whole),
+      marks,
+      show: marks.join(' '),
+      shape,
+      isHidden: !isQueryShown(filter, { marks, shape, words }),
+    }
+  })
+}
+
+function toTransactionLine(transaction: TransactionView | undefined): ViewModel | false {
+  return transaction === undefined
+    ? false
+    : { ...transaction, queries: formatCount(transaction.count, 'query', 'queries') }
+}
+
+/** The names of the parameters and their masked values. */
+function toParameters({ parameters = [] }: StoredQuery): { readonly name: string; readonly value: string }[] {
+  return parameters.map(([name, value]) => ({ name, value: formatValue(value) }))
+}
+
+/** The time that the bars are drawn in: that of the request, and of the queries after it. */
+function wholeOf({ summary }: Profile, queries: readonly StoredQuery[]): Period {
+  const end = queries.reduce((last, { end, start }) => Math.max(last, end ?? start), summary.duration)
+  return { start: 0, duration: end }
+}

@@ -1,0 +1,96 @@
+import { highlightSql, type Token } from '../../../../../lib/stack/highlight.ts'
+import { TextMemo } from '../../../../../lib/text/text-memo.ts'
+import { HtmlFragment, type View } from '../../../../../lib/view/view.ts'
+import { shorten } from '../../../profile/format.ts'
+import type { StoredQuery } from '../../../profile/queries.ts'
+
+/** A statement or a command as a page shows it. */
+export interface StatementView {
+  /** One line, with as much of it as there is room for. */
+  readonly line: HtmlFragment
+  /** Whether the line does not show all of it. */
+  readonly isCut: boolean
+  /** All of it; SQL is laid out. */
+  readonly whole: HtmlFragment
+}
+
+/** Characters of the line. */
+const lineLimit = 160
+
+/** Further different statements of a page have no colours. */
+const colourLimit = 60
+
+/** A longer statement has no colours: the time of the highlighter may grow with the square of its length. */
+const longestColoured = 5000
+
+/** Shows the statements of pages, and keeps their views for the next page. The texts are masked. */
+export class StatementViews {
+  readonly #view: View
+  readonly #kept = {
+    database: new TextMemo<StatementView>(300, longestColoured),
+    cache: new TextMemo<StatementView>(300, longestColoured),
+  }
+
+  constructor(view: View) {
+    this.#view = view
+  }
+
+  /** Creates the views of the different texts of one page. */
+  async create(kind: StoredQuery['kind'], texts: Iterable<string>): Promise<ReadonlyMap<string, StatementView>> {
+    const views = new Map<string, StatementView>()
+    const kept = this.#kept[kind]
+    let coloured = 0
+    for (const text of texts) {
+      if (views.has(text)) continue
+      const known = kept.get(text)
+      const hasColours = known === undefined && coloured < colourLimit && text.length <= longestColoured
+      const view = known ?? (await this.#createOne(text, hasColours ? colours[kind] : plain))
+      views.set(text, view)
+      if (!hasColours) continue
+      coloured++
+      kept.set(text, view)
+    }
+    return views
+  }
+
+  async #createOne(text: string, { layOut, split }: Colours): Promise<StatementView> {
+    const folded = text.replaceAll(/\s+/g, ' ').trim()
+    return {
+      line: await this.#render(split(shorten(folded, lineLimit).toWellFormed())),
+      isCut: folded.length > lineLimit,
+      whole: await this.#render(split(layOut(text))),
+    }
+  }
+
+  async #render(lines: readonly (readonly Token[])[]): Promise<HtmlFragment> {
+    const tokens = lines.flatMap((line, index) => (index === 0 ? line : [lineBreak, ...line]))
+    return new HtmlFragment(await this.#view.render('profiler/tokens', { tokens }))
+  }
+}
+
+const lineBreak: Token = { kind: '', text: '\n' }
+
+/** How a kind of text is laid out and coloured. */
+interface Colours {
+  readonly layOut: (text: string) => string
+  readonly split: (text: string) => Token[][]
+}
+
+const plain: Colours = { layOut: text => text, split: text => [[{ kind: '', text }]] }
+
+const colours: Readonly<Record<StoredQuery['kind'], Colours>> = {
+  database: { layOut: text => text, split: highlightSql },
+  cache: { layOut: text => text, split: splitCommand },
+}
+
+/** Splits a command of a cache into its name, its key, and the rest. */
+function splitCommand(text: string): Token[][] {
+  const [, name = '', space = '', key = '', rest = ''] = /^(\S*)(\s*)(\S*)([\s\S]*)$/.exec(text) ?? []
+  const tokens: Token[] = [
+    { kind: 'keyword', text: name },
+    { kind: '', text: space },
+    { kind: 'name', text: key },
+    { kind: '', text: rest },
+  ]
+  return [tokens.filter(({ text }) => text !== '')]
+}

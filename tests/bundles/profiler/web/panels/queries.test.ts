@@ -1,0 +1,230 @@
+import { t } from 'tap'
+import type { QueryData } from '#bundles/profiler/profile/query-data.ts'
+import { EditorLinks } from '#bundles/profiler/web/editor-links.ts'
+import type { PanelSubject } from '#bundles/profiler/web/panels/panel.ts'
+import { createQueryPanels } from '#bundles/profiler/web/panels/queries/queries.ts'
+import { createProfile, createQuery, createSubject } from '#tests/support/create-profile.ts'
+import { unescapeHtml } from '#tests/support/html.ts'
+import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
+
+const list = { function: 'listPosts', file: 'bundles/blog/list.ts', line: 24, column: 3 }
+const posts = createQuery({ text: 'SELECT * FROM posts', parameters: [], start: 1, end: 3, rows: 4, caller: list })
+const author = (index: number, changes: Partial<QueryData> = {}) =>
+  createQuery({
+    text: 'SELECT name FROM authors WHERE id = $1',
+    start: 4 + index,
+    end: 4.5 + index,
+    parameters: [['id', index]],
+    ...changes,
+  })
+
+/** A page that asks for its four authors one by one, two of them twice. */
+const blog: readonly QueryData[] = [
+  posts,
+  author(0),
+  author(1),
+  author(2, { twin: 1 }),
+  author(3, { twin: 1, caller: list }),
+  createQuery({ text: 'UPDATE posts SET views = views + ?', start: 9, end: 130, rows: undefined }),
+]
+
+const redis = (text: string, changes: Partial<QueryData> = {}) =>
+  createQuery({ system: 'redis', namespace: '0', server: '127.0.0.1:6379', text, parameters: [], ...changes })
+
+const withQueries = (queries: readonly QueryData[], more: Partial<PanelSubject> = {}) =>
+  createSubject({ queries: { queries, omitted: 0 } }, more)
+
+/** The texts of the elements of a page with a class or an id. */
+function textsOf(html: string, pattern: RegExp): string[] {
+  return [...html.matchAll(pattern)].map(([, text]) =>
+    unescapeHtml(String(text).replace(/<[^>]*>/g, ''))
+      .replace(/\s+/g, ' ')
+      .trim(),
+  )
+}
+
+const metricsOf = (html: string) => textsOf(html, /<div class="metric">(.*?)<\/div>/g)
+const rowsOf = (html: string) =>
+  [...html.matchAll(/<tr id="query-(\d+)"(?:(?! hidden).)*?>/g)].map(([, index]) => Number(index))
+
+t.test('the database panel counts, groups and lists the queries of a request', async t => {
+  const { show } = await createProfiledKernel(t)
+  const html = await show('database', withQueries(blog))
+  t.strictSame(metricsOf(html), [
+    'Queries6',
+    'Statement shapes3',
+    'Duplicates3',
+    'Elapsed (overlap removed)125.0 ms',
+    'Slowest121.0 ms',
+    'Rows8',
+  ])
+  const tables = html.split('<h3>')
+  t.match(tables[1], /^Statement shapes/)
+  t.strictSame(
+    textsOf(String(tables[1]), /<tr>\s*<th scope="row" class="full">([\s\S]*?)<\/tr>/g).map(row => row.slice(0, 38)),
+    [
+      'UPDATE posts SET views = views + ?bund',
+      'SELECT * FROM postsbundles/blog/list.t',
+      'SELECT name FROM authors WHERE id = $1',
+    ],
+    'the longest total first',
+  )
+  t.match(tables[2], /^Duplicates[\s\S]*Show only these 3[\s\S]*href="#query-1">2<\/a>/)
+  t.match(
+    textsOf(String(tables[2]), /<p class="sender">([\s\S]*?)<\/p>/g),
+    ['bundles/shop/products.ts:12 in findProduct, bundles/blog/list.ts:24 in listPosts'],
+    'every line that runs the duplicates is named',
+  )
+  t.strictSame(rowsOf(String(tables[3])), [0, 1, 2, 3, 4, 5])
+  t.match(tables[3], /href="#query-1">same as 2<\/a>/)
+})
+
+t.test('a statement is unfolded at its first query, and its values on demand', async t => {
+  const long = `SELECT ${'a_long_name, '.repeat(30)}b FROM t`
+  const { show } = await createProfiledKernel(t)
+  const html = await show('database', withQueries([posts, createQuery({ text: long }), createQuery({ text: long })]))
+  t.strictSame(textsOf(html, /<pre class="source" id="statement-\d+">([\s\S]*?)<\/pre>/g), [posts.text, long])
+  t.match(html, /<button class="button small" data-copy="statement-1" hidden>/)
+  t.match(html, '<a href="#statement-1">all of it at 2</a>')
+  t.match(
+    html,
+    /<details class="more"><summary>1 parameter<\/summary>\s*<dl class="parameters"><div><dt>id<\/dt><dd>7<\/dd>/,
+  )
+  t.match(html, '<span class="hl-keyword">SELECT</span>')
+})
+
+t.test('the filter of the address chooses queries by kind, statement and words', async t => {
+  const { show } = await createProfiledKernel(t)
+  const shown = async (address: string) =>
+    rowsOf(await show('database', withQueries(blog, { query: new URLSearchParams(address) })))
+  t.strictSame(await shown('show=duplicate'), [1, 3, 4])
+  t.strictSame(await shown('show=slow'), [5])
+  t.strictSame(await shown('show=write'), [5])
+  t.strictSame(await shown('show=read&shape=1'), [1, 2, 3, 4])
+  t.strictSame(await shown('shape=0'), [0])
+  t.strictSame(await shown('text=LIST.ts+authors'), [4])
+  t.strictSame(await shown('show=nothing&shape=99&text='), [0, 1, 2, 3, 4, 5], 'invalid parameters are ignored')
+  t.strictSame(await shown('show=failed'), [])
+  const html = await show('database', withQueries(blog, { query: new URLSearchParams('show=failed') }))
+  t.strictSame(textsOf(html, /<label class="segment">([\s\S]*?)<\/label>/g), [
+    'All 6',
+    'Duplicates 3',
+    'Slow 1',
+    'Errors 0',
+    'Reads 5',
+    'Writes 1',
+  ])
+})
+
+t.test('a transaction has a bracket and its outcome, an error its code', async t => {
+  const { panel, show } = await createProfiledKernel(t)
+  const inTransaction = (transaction: number, ...texts: string[]) =>
+    texts.map((text, at) => createQuery({ text, transaction, start: at, end: at + 0.5, rows: undefined }))
+  const queries = [
+    ...inTransaction(1, 'BEGIN', 'SELECT 1', 'ROLLBACK TO SAVEPOINT a', 'COMMIT'),
+    ...inTransaction(2, 'BEGIN', 'ROLLBACK'),
+    ...inTransaction(3, 'BEGIN', 'DELETE FROM a'),
+    {
+      ...createQuery({ text: 'COMMIT', transaction: 4, error: 'serialization failure', code: '40001' }),
+      end: undefined,
+    },
+  ]
+  const html = await show('database', withQueries(queries))
+  t.strictSame(textsOf(html, /<p class="transaction">([\s\S]*?)<\/p>/g), [
+    'Transaction 1 committed 4 queries, 3.500 ms',
+    'Transaction 2 rolled back 2 queries, 1.500 ms',
+    'Transaction 3 not ended 2 queries, 1.500 ms',
+    'Transaction 4 failed 1 query, 0.000 ms',
+  ])
+  t.equal(html.match(/class="in-transaction is-odd"/g)?.length, 6)
+  t.match(html, '<p class="problem"><b>40001</b> serialization failure</p>')
+  t.match(html, 'not finished')
+  t.strictSame(panel('database').badge?.(withQueries(queries).profile), { text: '9', level: 'error' })
+})
+
+t.test(
+  'places lead to the editor; a query without one, of another connection, or after the response says so',
+  async t => {
+    const { app, show } = await createProfiledKernel(t)
+    const editor = new EditorLinks({ editorUrl: 'editor:{file}:{line}', directory: '/app' })
+    const [database] = createQueryPanels({ ...app, directory: '/app' }, editor)
+    t.ok(database)
+    if (database === undefined) return
+    const queries = [
+      createQuery({ caller: { file: '/app/a.ts', line: 3 }, batch: 2 }),
+      createQuery({ text: 'SELECT 2', start: 40, caller: { file: 'b.ts' }, server: undefined, namespace: undefined }),
+      createQuery({ text: 'SELECT 3', caller: undefined }),
+    ]
+    const profile = createProfile({ queries: { queries, omitted: 7 }, late: { since: 30 } }, { queries: 10 })
+    const html = await show(database, { profile })
+    t.match(html, '<a class="place" href="editor:/app/a.ts:3" title="Open in the editor">a.ts:3</a>')
+    t.match(html, 'href="editor:/app/b.ts:1" title="Open in the editor">b.ts</a>')
+    t.match(html, 'Caller unknown')
+    t.match(html, 'after the response')
+    t.match(html, '<span class="badge badge-plain">2 commands</span>')
+    t.match(html, ' · postgresql shop on localhost:5432')
+    t.match(html, '<code>postgresql shop on localhost:5432</code>; <code>postgresql</code>')
+    t.match(html, '7 more: counted, but not recorded.')
+    t.match(metricsOf(html), ['Queries10'])
+  },
+)
+
+t.test('the cache panel groups commands, and counts keys, hits and misses', async t => {
+  const { panel, show } = await createProfiledKernel(t)
+  const queries = [
+    redis('GET a', { rows: 1 }),
+    redis('GET a', { rows: 1, twin: 0 }),
+    redis('GET b', { rows: 0 }),
+    redis('SET b ?', { rows: undefined }),
+    redis('PING', { rows: undefined }),
+    redis('MULTI', { rows: undefined, batch: 3 }),
+    posts,
+  ]
+  const subject = withQueries(queries)
+  const html = await show('cache', subject)
+  t.strictSame(metricsOf(html), [
+    'Commands8',
+    'Keys2',
+    'Duplicates2',
+    'Elapsed (overlap removed)1.000 ms',
+    'Slowest1.000 ms',
+    'Hits · misses2 · 1',
+    'Batches1',
+  ])
+  t.match(html, /<h3>Commands<\/h3>[\s\S]*<span class="hl-keyword">GET<\/span>/)
+  t.match(html, '<span class="hl-keyword">GET</span> <span class="hl-name">a</span>')
+  t.strictSame(textsOf(html, /<label class="segment">([\s\S]*?)<\/label>/g), [
+    'All 6',
+    'Duplicates 2',
+    'Hits 2',
+    'Misses 1',
+  ])
+  t.strictSame(rowsOf(html), [0, 1, 2, 3, 4, 5], 'the query of the database has its own panel')
+  t.strictSame(panel('cache').badge?.(subject.profile), { text: '6', level: 'plain' })
+})
+
+t.test('without queries the panels say what would appear, and are in the lower part of the menu', async t => {
+  const { panel, show } = await createProfiledKernel(t)
+  const { profile } = createSubject({})
+  t.match(await show('database', profile), 'No queries of a database.')
+  t.match(await show('cache', profile), 'No queries of a cache.')
+  for (const name of ['database', 'cache']) {
+    t.notOk(panel(name).hasContent(profile))
+    t.strictSame(panel(name).badge?.(profile), { text: '', level: 'plain' })
+  }
+})
+
+t.test('many different or very long statements are shown without colours; further groups are folded', async t => {
+  const { show } = await createProfiledKernel(t)
+  const many = Array.from({ length: 140 }, (_, index) =>
+    createQuery({ text: `SELECT column_${Math.floor(index / 2)} FROM t`, start: index, end: index + 0.5 }),
+  )
+  const subject = withQueries([...many, createQuery({ text: `SELECT ${'x'.repeat(6000)}` })])
+  const coloured = async () => {
+    const html = await show('database', subject)
+    t.match(html, '<summary>66 more</summary>')
+    t.match(html, /<option value="140">SELECT x{53}…<\/option>/)
+    return html.match(/<pre class="source"[^>]*><span/g)?.length
+  }
+  t.equal(await coloured(), 60)
+})
