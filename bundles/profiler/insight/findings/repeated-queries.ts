@@ -160,6 +160,7 @@ export function describePlaces(
   }
   const [code] = lines.values()
   if (code === undefined) return { advice: `${advice}.`, values }
-  const places = [...lines.keys()].slice(0, placeLimit).join(', ')
-  return { advice: `${advice}: {place}.`, values: { ...values, place: places }, code }
+  const places = [...lines.keys()].slice(0, placeLimit).map((place, index) => [`place-${index}`, place] as const)
+  const named = places.map(([name]) => `{${name}}`).join(', ')
+  return { advice: `${advice}: ${named}.`, values: { ...values, ...Object.fromEntries(places) }, code }
 }

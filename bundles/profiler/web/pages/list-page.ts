@@ -133,6 +133,8 @@ interface RowView extends SummaryView {
   readonly isBelowParent: boolean
   /** Whether the table has columns for queries. */
   readonly hasQueries: boolean
+  /** `query` or `queries`: narrow screens have no titles of columns. */
+  readonly queryUnit: string
   /** The length of its bar, in hundredths of the longest. */
   readonly share: string
   /** `false` where rows cannot be selected and pinned. */
@@ -163,10 +165,11 @@ export function createRows(
   const listed = isGrouped ? groupByParent(summaries) : summaries.map(summary => ({ summary, isBelowParent: false }))
   const longest = summaries.reduce((longest, { duration }) => Math.max(longest, duration), 0)
   return listed.map(({ summary, isBelowParent }) => {
-    const { duration, token } = summary
+    const { duration, queries, token } = summary
     return {
       isBelowParent,
       hasQueries,
+      queryUnit: queries === 1 ? 'query' : 'queries',
       share: (longest === 0 ? 0 : (100 * duration) / longest).toFixed(1),
       actions: list !== undefined && createActions(token, list),
       ...withBadge(withBadge(toSummaryView(summary), badges?.get(token)), unstored?.has(token) ? notStored : undefined),

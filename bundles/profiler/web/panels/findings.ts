@@ -11,16 +11,19 @@ export function createFindingsPanel(
 ): ProfilePanel {
   const toView = (finding: Finding, token: string) => {
     const { code, place, severity, title } = finding
+    const line = code && toCall(code, editor)
+    const advice = splitSentence('advice', finding).map(part => ({ ...part, isCode: part.text === line?.place }))
     return {
       title,
       severity,
       tone: toneOf(finding),
       problem: splitSentence('problem', finding),
-      advice: splitSentence('advice', finding),
+      advice,
       link: place === undefined ? '' : linkToFinding(finding, token),
       label: place === undefined ? '' : (labelOf(place.panel) ?? place.panel),
       record: place?.token ?? '',
-      code: code !== undefined && toCall(code, editor),
+      code: line ?? false,
+      isCodeNamed: advice.some(({ isCode }) => isCode),
     }
   }
   return {

@@ -3,12 +3,11 @@ import type { ShownProfile } from '../../insight/relatives.ts'
 import type { SummaryView, Tone } from '../../insight/summary-view.ts'
 import { formatCount, formatDuration, formatNumber } from '../../profile/format.ts'
 import { profileLink } from '../../profile/links.ts'
-import { type QueryGroup, queryDuration, readQueries } from '../../profile/queries.ts'
+import { type QueryGroup, type QueryShape, queryDuration, readQueries } from '../../profile/queries.ts'
 import { cutText, item, row, type ToolbarItem } from './toolbar-items.ts'
 
-/** The most rows of slow queries, and of repeated statements. */
-const slowestLimit = 5
-const repeatedLimit = 3
+/** The most rows of statements. */
+const shapeLimit = 5
 
 /** Makes the item of the queries of databases; `undefined` without any. */
 export function toDatabaseItem(shown: ShownProfile, view: SummaryView): ToolbarItem | undefined {
@@ -38,27 +37,27 @@ function toItem(
 ): ToolbarItem {
   const link = profileLink(token, panel)
   const [worst] = findings.filter(({ place }) => place?.panel === panel)
-  const slowest = queries.toSorted((one, other) => queryDuration(other) - queryDuration(one)).slice(0, slowestLimit)
-  const repeated = shapes.filter(({ queries }) => queries.length > 1).slice(0, repeatedLimit)
-  const linkTo = (index: number) => `${link}#query-${index}`
   const tone: Tone = queries.some(({ error }) => error !== '') ? 'error' : worst === undefined ? 'plain' : toneOf(worst)
   return item(panel, title, {
     ...init,
     tone,
     link,
     rows: [
-      ...slowest.map(query =>
-        row(formatDuration(queryDuration(query)), cutText(query.text), {
-          link: linkTo(query.index),
-          tone: query.error === '' ? 'plain' : 'error',
-        }),
-      ),
-      ...repeated.map(({ queries, text }) =>
-        row(`${formatNumber(queries.length)} ×`, cutText(text), { link: linkTo(queries[1]?.index ?? 0) }),
-      ),
+      // They are sorted by time.
+      ...shapes.slice(0, shapeLimit).map(shape => toRow(shape, link)),
       ...(duplicates.length === 0
         ? []
         : [row('Duplicates', formatNumber(duplicates.length), { link, tone: 'warning' })]),
     ],
+  })
+}
+
+/** The row of a statement: the time of all its queries, and a link to the slowest of them. */
+function toRow({ queries, text, total }: QueryShape, link: string): ToolbarItem['rows'][number] {
+  const [slowest] = queries.toSorted((one, other) => queryDuration(other) - queryDuration(one))
+  const times = queries.length === 1 ? '' : `${formatNumber(queries.length)} × `
+  return row(formatDuration(total), cutText(`${times}${text}`), {
+    link: `${link}#query-${slowest?.index}`,
+    tone: queries.some(({ error }) => error !== '') ? 'error' : 'plain',
   })
 }

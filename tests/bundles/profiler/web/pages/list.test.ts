@@ -309,7 +309,7 @@ t.test('a list with queries has their number and time, by which it is sorted and
     html,
     /<th scope="col" class="queries">\s*<a class="sort" href="[^"]*sort=queries&amp;order=desc">Queries<\/a>/,
   )
-  t.match(html, '<td class="queries">51<span class="unit"> queries</span></td>')
+  t.match(html, '<td class="queries">51<span class="unit"> queries in</span></td>')
   t.match(html, '<td class="queryTime">38.0 ms</td>')
   t.match(html, '<td class="queries"></td>')
   t.match(textOf(html), '3 cache calls')

@@ -179,7 +179,7 @@ t.test('the toolbar shows all conspicuous facts', async t => {
   for (const name of ['environment', 'Sinfonietta']) t.equal(text.includes(name), false)
 })
 
-t.test('the toolbar shows queries: the slowest, the repeated, and the tone of the worst finding', async t => {
+t.test('the toolbar shows queries: the statements with the most time, and the tone of the worst finding', async t => {
   const show = await createFragments(t)
   const items = Array.from({ length: 12 }, (_, index) => createQuery({ start: index, end: index + 1 }))
   const slowest = createQuery({ text: 'SELECT * FROM posts', start: 20, end: 58 })
@@ -188,9 +188,8 @@ t.test('the toolbar shows queries: the slowest, the repeated, and the tone of th
   const html = await show(createProfile(data(...items, slowest, cache), { queries: 13, queryTime: 50, cacheCalls: 1 }))
   const text = toText(html)
   t.match(text, 'Database 13 queries, 50.0 ms')
-  t.match(text, '38.0 ms SELECT * FROM posts 1.000 ms SELECT * FROM products')
+  t.match(text, '38.0 ms SELECT * FROM posts 12.0 ms 12 × SELECT * FROM products WHERE id = ?')
   t.match(html, 'href="/_profiler/abc123?panel=database#query-12"')
-  t.match(text, '12 × SELECT * FROM products WHERE id = ?')
   t.match(html, 'toolbar-link-warning" href="/_profiler/abc123?panel=database"', 'N+1')
   t.match(text, 'Cache 1 cache call')
   t.match(html, 'toolbar-link-plain" href="/_profiler/abc123?panel=cache"')
