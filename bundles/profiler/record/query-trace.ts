@@ -9,6 +9,12 @@ import type { CallOwner } from './call-trace.ts'
 /** The part of a query that is masked when it is collected first. Its values are not kept after that. */
 export type DescribedQuery = Pick<QueryData, 'text' | 'parameters' | 'namespace' | 'server' | 'twin'>
 
+/** The parts of a query that are taken while its caller is on the stack. */
+export interface CapturedQuery {
+  readonly raw: QueryStart
+  readonly caller: CallerData | undefined
+}
+
 /** One query while it runs. Times are in milliseconds since the request began. */
 export class TracedQuery {
   /** Its place among the queries of the request. */
@@ -24,26 +30,29 @@ export class TracedQuery {
   /** The message of the error, not masked. */
   error: string | undefined
   code: string | undefined
-  /** The report of its source, not masked; `undefined` when it is described. */
-  raw: QueryStart | undefined
-  described: DescribedQuery | undefined
+  /** The masked part; empty before `describe`. */
+  described: DescribedQuery = { text: '' }
+  /** The report of its source, not masked. */
+  #raw: QueryStart | undefined
   readonly #owner: CallOwner
 
-  constructor(
-    raw: QueryStart,
-    place: Pick<TracedQuery, 'index' | 'transaction'>,
-    caller: CallerData | undefined,
-    owner: CallOwner,
-  ) {
+  constructor({ caller, raw }: CapturedQuery, place: Pick<TracedQuery, 'index' | 'transaction'>, owner: CallOwner) {
     this.index = place.index
     this.transaction = place.transaction
     this.system = raw.system
     this.source = raw.source
     this.batch = raw.batch
-    this.raw = raw
+    this.#raw = raw
     this.caller = caller
     this.#owner = owner
     this.start = roundTime(owner.elapsed())
+  }
+
+  /** Masks the report of its source, which is dropped. Later calls change nothing. */
+  describe(mask: (raw: QueryStart) => DescribedQuery): void {
+    if (this.#raw === undefined) return
+    this.described = mask(this.#raw)
+    this.#raw = undefined
   }
 
   /** Called when the query has ended; later calls change nothing. */
@@ -69,8 +78,6 @@ export class QueryTrace {
   databaseCount = 0
   /** All queries of caches. */
   cacheCount = 0
-  /** The first query of each text with its values, by both; only while the request runs. */
-  readonly firsts: Map<string, number> = new Map()
   readonly #transactions = new Map<object, number>()
 
   /** The queries that were only counted. */
@@ -79,12 +86,12 @@ export class QueryTrace {
   }
 
   /** Records a query; `undefined` when there are too many. */
-  begin(start: QueryStart, findCaller: () => CallerData | undefined, owner: CallOwner): TracedQuery | undefined {
+  begin(start: QueryStart, capture: (start: QueryStart) => CapturedQuery, owner: CallOwner): TracedQuery | undefined {
     if (isCache(start.system)) this.cacheCount++
     else this.databaseCount++
     const { length: index } = this.queries
     if (index === queryLimit) return undefined
-    const query = new TracedQuery(start, { index, transaction: this.#number(start.transaction) }, findCaller(), owner)
+    const query = new TracedQuery(capture(start), { index, transaction: this.#number(start.transaction) }, owner)
     this.queries.push(query)
     owner.touch()
     return query

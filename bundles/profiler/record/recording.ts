@@ -89,7 +89,7 @@ export class Recording {
    * `more` are collectors that the bundle has created.
    */
   register(app: Application, more: readonly ProfileCollector[]): void {
-    const { context, debugGate, directory, dispatcher, logger, queries, reservedCollectors, signals } = app
+    const { context, debugGate, directory, dispatcher, logger, queries, redactor, reservedCollectors, signals } = app
     const { profiler } = this
     this.#collectors.push(...createCollectors(app, this.#sites), ...more)
     reservedCollectors.push(...this.#collectors.map(({ name }) => name))
@@ -99,7 +99,7 @@ export class Recording {
     const callers = new Callers(directory)
     const calls = new CallWatch(() => profiler.find(context.current), callers)
     const findTrace = (request = context.current) => profiler.find(request)
-    this.#stops.push(queries.observe(new QueryRecorder({ findTrace, callers })))
+    this.#stops.push(queries.observe(new QueryRecorder({ findTrace, callers, redactor })))
     signals.on('kernel.booted', () => {
       const crashes = watchCrashes(profiler, context, logger.channel('profiler'))
       this.#stops.push(gc.start(), watchFetch(calls), watchNodeHttp(calls), crashes)

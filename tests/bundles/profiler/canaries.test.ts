@@ -4,6 +4,7 @@ import { inspect } from 'node:util'
 import { t } from 'tap'
 import type { Application, Bundle } from '#kernel/bundle.ts'
 import { RequestEvent } from '#kernel/events.ts'
+import type { Queries } from '#kernel/queries.ts'
 import type { ClientRequestInit } from '#kernel/testing/client.ts'
 import { defineSettings } from '#lib/env/define-settings.ts'
 import { HttpError } from '#lib/errors/http-error.ts'
@@ -138,7 +139,8 @@ function attach({ request: { attributes } }: RequestEvent): void {
   attributes.set('settings', variables)
 }
 
-async function leak({ logger }: Application, request: Request): Promise<Response> {
+async function leak({ logger, queries }: Application, request: Request): Promise<Response> {
+  await leakQueries(queries)
   const { body, session } = request
   await Promise.allSettled([body.formData(), body.json(), body.text()])
   const call = `/lookup?q=${encodeURIComponent(JSON.stringify({ password: `${canary}-call` }))}&token=${canary}-call`
@@ -169,6 +171,20 @@ async function leak({ logger }: Application, request: Request): Promise<Response
   setCookie(response.headers, 'remember_me', `${canary}-cookie`, { maxAge: 60 })
   setCookie(response.headers, 'theme', `${canary}-answered-theme`)
   return response
+}
+
+/** Queries with secrets in parameters, literals, connection strings, keys and errors. */
+async function leakQueries(queries: Queries): Promise<void> {
+  const statement = `SELECT login($1) FROM users WHERE password = $2 AND pin = '${canary}-literal' AND f('${canary}-unnamed')`
+  const parameters = [`${canary}-parameter`, `${canary}-named`]
+  const error = Object.assign(new Error(`Duplicate entry '${canary}-entry' for key 'a': ${messageOf('query')}`), {
+    detail: `Key (mail)=(${canary}-detail) already exists.`,
+  })
+  await queries.measure('postgresql', statement, parameters, () => Promise.reject(error)).catch(() => {})
+  const server = `postgres://me:${canary}-user@db:5432/name?password=${canary}-option`
+  queries.begin({ system: 'postgresql', text: 'SELECT 1', server, namespace: variables.DATABASE_URL, source: 'span' })
+  queries.measure('redis', 'SET', [`sess:${canary}-key`, `${canary}-value`], () => 'OK')
+  queries.measure('redis', `AUTH ${canary}-auth`, undefined, () => 'OK')
 }
 
 /** Each known secret of the environment, and the secrets of forms. */

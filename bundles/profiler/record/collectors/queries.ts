@@ -1,60 +1,60 @@
-import type { QueryParameters } from '../../../../kernel/queries.ts'
+import type { QueryStart } from '../../../../kernel/queries.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { operationOf } from '../../profile/queries.ts'
 import type { QueryData } from '../../profile/query-data.ts'
-import type { Pairs } from '../../profile/schema.ts'
 import type { CollectorOf } from '../collect.ts'
-import type { DescribedQuery, TracedQuery } from '../query-trace.ts'
+import { identityOf } from '../queries/captured-values.ts'
+import { maskQueryError, QueryDescriber } from '../queries/describe-query.ts'
+import type { TracedQuery } from '../query-trace.ts'
 
 const errorLength = 500
-const textLength = 10_000
 
-/** Collects the queries of databases and caches. */
+/** Every transaction has these, so that they repeat for a reason. */
+const ofTransactions = new Set(['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'END'])
+
+/** Collects the queries of databases and caches. When a query is collected first, its raw values are dropped. */
 export function createQueriesCollector(redactor: Redactor): CollectorOf<'queries'> {
+  const describer = new QueryDescriber(redactor)
   return {
     name: 'queries',
     collectsLate: true,
-    collect({ queries }) {
-      if (queries === undefined) return undefined
-      return { queries: queries.queries.map(query => toData(query, redactor)), omitted: queries.omitted }
+    collect({ queries: trace }) {
+      if (trace === undefined) return undefined
+      const findTwin = createTwinFinder()
+      for (const query of trace.queries) {
+        query.describe(raw => ({ ...describer.describe(raw), twin: findTwin(raw, query.index) }))
+      }
+      return { queries: trace.queries.map(query => toData(query, redactor)), omitted: trace.omitted }
     },
+  }
+}
+
+/** Creates a function that returns the index of the first query with the same statement and the same values. */
+function createTwinFinder(): (raw: QueryStart, index: number) => number | undefined {
+  const firsts = new Map<string, number>()
+  return (raw, index) => {
+    const identity = ofTransactions.has(operationOf(raw.text)) ? undefined : identityOf(raw)
+    if (identity === undefined) return undefined
+    const first = firsts.get(identity)
+    if (first === undefined) firsts.set(identity, index)
+    return first
   }
 }
 
 /** Fields without a value are left out: a query without an end was still running. */
 function toData(query: TracedQuery, redactor: Redactor): QueryData {
-  const { batch, caller, code, end, error, rows, source, start, system, transaction } = query
-  const described = describe(query, redactor)
+  const { batch, caller, code, described, end, error, rows, source, start, system, transaction } = query
   return {
     system,
     ...described,
     start,
     end,
     rows,
-    error: error === undefined ? undefined : redactor.text(error).slice(0, errorLength),
+    error: error === undefined ? undefined : maskQueryError(error, described.text, redactor).slice(0, errorLength),
     code,
     caller,
     source,
     batch,
     transaction,
   }
-}
-
-function describe(query: TracedQuery, redactor: Redactor): DescribedQuery {
-  const { raw } = query
-  if (raw !== undefined) {
-    const { namespace, parameters, server, text } = raw
-    query.described = {
-      namespace: namespace === undefined ? undefined : redactor.text(namespace),
-      server: server === undefined ? undefined : redactor.text(server),
-      text: redactor.text(text).slice(0, textLength),
-      parameters: toPairs(parameters),
-    }
-    query.raw = undefined
-  }
-  return query.described ?? { text: '' }
-}
-
-function toPairs(parameters: QueryParameters | undefined): Pairs | undefined {
-  if (parameters === undefined) return undefined
-  return Object.entries(parameters).map(([name, value]) => [name, typeof value])
 }

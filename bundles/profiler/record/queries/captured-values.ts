@@ -1,0 +1,81 @@
+import type { QueryParameters, QueryStart } from '../../../../kernel/queries.ts'
+import { type CopyBounds, MaskingCopier, type TextMasker } from '../../../../lib/redact/masking-copier.ts'
+
+/** Values of one query that are kept. */
+const valueLimit = 100
+/** Characters of a text that is kept; one text may be a whole file. */
+const textLimit = 10_000
+/** Bytes of a binary value that is compared with those of other queries, such as a key. */
+const keyLimit = 64
+
+const copyBounds: CopyBounds = { depth: 4, entries: 100, text: 500, total: 4000 }
+
+/** A value that is not kept itself. */
+export class ValueSummary {
+  /** Its type and its size. */
+  readonly text: string
+  /** A masked copy, for a list or an object. */
+  readonly copy: unknown
+  /** Equal for equal values; `undefined` if it is not known. */
+  readonly identity: string | undefined
+
+  constructor(text: string, { copy, identity }: { readonly copy?: unknown; readonly identity?: string } = {}) {
+    this.text = text
+    this.copy = copy
+    this.identity = identity
+  }
+}
+
+/**
+ * Copies the start of a query for the time until its request is collected: the application may change its values, and
+ * long ones would stay in memory. At most 100 values are kept.
+ */
+export function captureQuery(start: QueryStart, masker: TextMasker): QueryStart {
+  const { parameters, text } = start
+  return {
+    ...start,
+    text: text.length > textLimit ? `${text.slice(0, textLimit)}…` : text,
+    parameters: parameters && captureParameters(parameters, masker),
+  }
+}
+
+function captureParameters(parameters: QueryParameters, masker: TextMasker): QueryParameters {
+  const capture = (value: unknown) => captureValue(value, masker)
+  if (Array.isArray(parameters)) return parameters.slice(0, valueLimit).map(capture)
+  const entries = Object.entries(parameters).slice(0, valueLimit)
+  return Object.fromEntries(entries.map(([name, value]) => [name, capture(value)]))
+}
+
+function captureValue(value: unknown, masker: TextMasker): unknown {
+  if (typeof value === 'string') return value.length <= textLimit ? value : new ValueSummary(describeText(value))
+  if (value instanceof Date) return new Date(value)
+  if (ArrayBuffer.isView(value)) {
+    const { byteLength } = value
+    const bytes = new Uint8Array(value.buffer, value.byteOffset, byteLength)
+    const identity = byteLength <= keyLimit ? Buffer.from(bytes).toString('hex') : undefined
+    return new ValueSummary(`binary, ${byteLength} bytes`, { ...(identity !== undefined && { identity }) })
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const copy = new MaskingCopier(masker, copyBounds).value('', value)
+  return new ValueSummary(Array.isArray(value) ? `list, ${value.length} items` : 'object', { copy })
+}
+
+/** The type and the length of a text. */
+export function describeText(text: string): string {
+  return `text, ${text.length} characters`
+}
+
+/**
+ * A text that two captured queries share if their statements and all of their values are equal; `undefined` where this is
+ * not known.
+ */
+export function identityOf({ parameters = [], system, text }: QueryStart): string | undefined {
+  const identities = Object.entries(parameters).map(([name, value]) => [name, identityOfValue(value)])
+  const isKnown = !text.endsWith('…') && identities.every(([, identity]) => identity !== undefined)
+  return isKnown ? JSON.stringify([system, text, identities]) : undefined
+}
+
+function identityOfValue(value: unknown): string | undefined {
+  if (value instanceof ValueSummary) return value.identity
+  return value instanceof Date ? `date ${value.getTime()}` : `${typeof value} ${value}`
+}

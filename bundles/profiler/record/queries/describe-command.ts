@@ -1,0 +1,43 @@
+import type { QueryParameters } from '../../../../kernel/queries.ts'
+import type { Redactor } from '../../../../lib/redact/redactor.ts'
+import { mask } from '../../../../lib/redact/secret-names.ts'
+
+const words = (list: string): ReadonlySet<string> => new Set(list.split(' '))
+
+/** Commands whose first argument is a key. */
+const withKey = words(
+  'GET SET SETNX SETEX PSETEX GETSET GETDEL GETEX APPEND STRLEN GETRANGE SETRANGE INCR INCRBY INCRBYFLOAT DECR DECRBY ' +
+    'EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL PERSIST TYPE RENAME DUMP RESTORE SORT GETBIT SETBIT BITCOUNT BITPOS ' +
+    'HGET HSET HSETNX HMGET HMSET HGETALL HDEL HEXISTS HINCRBY HINCRBYFLOAT HKEYS HVALS HLEN HSCAN HSTRLEN HEXPIRE ' +
+    'LPUSH RPUSH LPUSHX RPUSHX LPOP RPOP LRANGE LINDEX LLEN LSET LTRIM LREM LINSERT LPOS BLPOP BRPOP ' +
+    'SADD SREM SMEMBERS SISMEMBER SMISMEMBER SCARD SPOP SRANDMEMBER SSCAN ' +
+    'ZADD ZREM ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZSCORE ZMSCORE ZINCRBY ZCARD ZCOUNT ZRANK ZREVRANK ' +
+    'ZREMRANGEBYSCORE ZREMRANGEBYRANK ZPOPMIN ZPOPMAX ZSCAN XADD XLEN XRANGE XREVRANGE XTRIM XDEL XACK ' +
+    'PFADD GEOADD GEODIST GEOPOS GEOSEARCH GETS CAS ADD REPLACE PREPEND',
+)
+/** Commands whose arguments are all keys. */
+const withKeys = words('MGET DEL UNLINK EXISTS TOUCH WATCH SINTER SUNION SDIFF PFCOUNT DELETE')
+const keyLimit = 20
+const keyLength = 200
+
+/**
+ * Writes the command of a cache with its keys and `?` for its other arguments. The words of the command are those of the
+ * text, then the parameters. Keys are masked behind a part that names a session or a secret: `sess:******`.
+ */
+export function describeCommand(text: string, parameters: QueryParameters = [], redactor: Redactor): string {
+  const [command = '', ...more] = text.trim().split(/\s+/)
+  const args = [...more, ...Object.values(parameters).map(String)]
+  const name = command.toUpperCase()
+  const keys = withKeys.has(name) ? args.length : withKey.has(name) ? 1 : 0
+  const shown = args.slice(0, keyLimit).map((arg, index) => (index < keys ? maskKey(arg, redactor) : '?'))
+  return [name, ...shown, ...(args.length > keyLimit ? ['…'] : [])].join(' ')
+}
+
+/** Masks what follows a part that names a session or a secret, and secrets in any form. */
+function maskKey(key: string, redactor: Redactor): string {
+  const parts = key.split(/([:/|.#])/)
+  const secret = parts.findIndex(part => /^sess/i.test(part) || redactor.isSecret(part))
+  const isFollowed = secret !== -1 && secret < parts.length - 1
+  const masked = isFollowed ? `${parts.slice(0, secret + 2).join('')}${mask}` : redactor.text(key)
+  return masked.slice(0, keyLength)
+}

@@ -1,0 +1,154 @@
+/** A token of a statement. Spaces and comments are no tokens. */
+export interface Token {
+  readonly kind: 'word' | 'identifier' | 'string' | 'number' | 'placeholder' | 'operator'
+  /** As it is written. */
+  readonly text: string
+  /** Whether a space or a comment comes before it. */
+  readonly isApart: boolean
+}
+
+/** The lexical rules of a system. */
+interface Dialect {
+  /** Whether a backslash escapes the next character of a string; `undefined` if it is not known. */
+  readonly hasBackslash: boolean | undefined
+  /** The quotes of strings; other quotes are those of names. */
+  readonly stringQuotes: string
+  /** Matches one token or the beginning of one, by its groups: see `readTokens`. */
+  readonly pattern: RegExp
+}
+
+/** The parts of a pattern that differ between dialects. */
+interface Forms {
+  readonly placeholder?: string
+  readonly lineComment?: string
+  /** The characters that begin a name in quotes or brackets, or a string. */
+  readonly quotes?: string
+  readonly dollarQuote?: string
+}
+
+const anyPlaceholder = String.raw`\?\d*|\$\d+|[:@$][A-Za-z_]\w*`
+const dollarTag = String.raw`|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$`
+
+function createPattern({
+  dollarQuote = '',
+  lineComment = String.raw`--[^\n]*`,
+  placeholder = anyPlaceholder,
+  quotes = '"`',
+}: Forms): RegExp {
+  const groups = [
+    String.raw`\s+|${lineComment}`,
+    // Comments of the forms /*! and /*+ are executed, or are hints: their content is read as the rest of the statement.
+    String.raw`\/\*(?![!+])`,
+    // A letter may be before a string: E'', N'', X'', B'', U&''.
+    `(?:[eEnNxXbB]|[uU]&)?'|[${quotes}]${dollarQuote}`,
+    String.raw`[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*`,
+    String.raw`0[xX][\da-fA-F]+|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?`,
+    // Before the placeholders: a cast and an assignment begin with a colon, too.
+    String.raw`::|:=|\/\*[!+]\d*|\*\/`,
+    placeholder,
+    String.raw`=>|<=>|<>|!=|<=|>=|\|\||->>?|#>>?|[\s\S]`,
+  ]
+  return new RegExp(groups.map(group => `(${group})`).join('|'), 'y')
+}
+
+const quotesOfNames = '"`'
+const standard: Dialect = { hasBackslash: false, stringQuotes: `'`, pattern: createPattern({}) }
+const bracketed: Dialect = { ...standard, pattern: createPattern({ quotes: `${quotesOfNames}[` }) }
+const postgresql: Dialect = {
+  ...standard,
+  pattern: createPattern({ placeholder: String.raw`\?|\$\d+|:[A-Za-z_]\w*`, dollarQuote: dollarTag }),
+}
+const mysql: Dialect = {
+  hasBackslash: true,
+  stringQuotes: `'"`,
+  pattern: createPattern({
+    placeholder: String.raw`\?|:[A-Za-z_]\w*`,
+    lineComment: String.raw`(?:--(?=\s|$)|#)[^\n]*`,
+  }),
+}
+/** Everything that may be a string is one. */
+const unknown: Dialect = {
+  hasBackslash: undefined,
+  stringQuotes: `'"`,
+  pattern: createPattern({ dollarQuote: dollarTag }),
+}
+
+const dialects: ReadonlyMap<string, Dialect> = new Map([
+  ['mysql', mysql],
+  ['mariadb', mysql],
+  ['postgresql', postgresql],
+  ['cockroachdb', postgresql],
+  ['aws.redshift', postgresql],
+  ['sqlite', bracketed],
+  ['microsoft.sql_server', bracketed],
+  ['oracle.db', standard],
+  ['ibm.db2', standard],
+])
+
+const kinds: readonly Token['kind'][] = ['word', 'number', 'operator', 'placeholder', 'operator']
+
+/**
+ * Reads the tokens of a statement in the dialect of a system (`db.system.name` of OpenTelemetry). Of an unknown system, a
+ * string with an ambiguous end contains the rest of the statement: a part of it could be a value. So does a string without
+ * an end. Each character is read a bounded number of times.
+ */
+export function readTokens(text: string, system: string): Token[] {
+  const { hasBackslash, pattern, stringQuotes } = dialects.get(system) ?? unknown
+  const tokens: Token[] = []
+  let isApart = false
+  let at = 0
+  while (at < text.length) {
+    pattern.lastIndex = at
+    // The last group matches any character.
+    const [found = '', skipped, comment, quoted, ...others] = pattern.exec(text) ?? []
+    let end = at + found.length
+    if (comment !== undefined) end = endOfComment(text, at)
+    else if (quoted !== undefined) {
+      const quote = quoted.slice(-1)
+      const isString = quoted.length > 1 || stringQuotes.includes(quote)
+      end = quoted.startsWith('$')
+        ? endOf(text, quoted, end)
+        : endOfQuoted(text, end, quote === '[' ? ']' : quote, isString && (/^e/i.test(quoted) || hasBackslash))
+      tokens.push({ kind: isString ? 'string' : 'identifier', text: text.slice(at, end), isApart })
+    } else if (skipped === undefined) {
+      const kind = kinds[others.findIndex(group => group !== undefined)] ?? 'operator'
+      tokens.push({ kind, text: found, isApart })
+    }
+    isApart = skipped !== undefined || comment !== undefined
+    at = end
+  }
+  return tokens
+}
+
+function endOf(text: string, mark: string, from: number): number {
+  const start = text.indexOf(mark, from)
+  return start === -1 ? text.length : start + mark.length
+}
+
+/** The index behind the closing quote; a doubled quote is part of the content. */
+function endOfQuoted(text: string, start: number, quote: string, hasBackslash: boolean | undefined): number {
+  for (let at = start; at < text.length; at++) {
+    const character = text.charAt(at)
+    if (character === '\\' && hasBackslash !== false) {
+      if (hasBackslash) at++
+      // It may be an escaped quote, or the last character of the string.
+      else if (text.charAt(at + 1) === quote) return text.length
+    } else if (character === quote) {
+      if (text.charAt(at + 1) !== quote) return at + 1
+      at++
+    }
+  }
+  return text.length
+}
+
+/** The index behind the comment that begins at a place, and behind the comments in it. */
+function endOfComment(text: string, start: number): number {
+  let depth = 0
+  const marks = /\/\*|\*\//g
+  marks.lastIndex = start
+  for (let mark = marks.exec(text); mark !== null; mark = marks.exec(text)) {
+    depth += mark[0] === '/*' ? 1 : -1
+    if (depth === 0) return marks.lastIndex
+  }
+  return text.length
+}

@@ -1,0 +1,225 @@
+import fc from 'fast-check'
+import { t } from 'tap'
+import { readStatement } from '#lib/sql/statement.ts'
+
+/** The shape of a statement and its values, each with its name: `id=7`, `=x` without one, `id=$1` of a placeholder. */
+function read(text: string, system = 'postgresql'): [shape: string, values: string] {
+  const { shape, slots } = readStatement(text, system)
+  const values = slots.map(({ key, literal, name = '' }) => `${name}=${literal?.text ?? `$${key}`}`)
+  return [shape, values.join(' ')]
+}
+
+const statements: readonly (readonly [system: string, text: string, shape: string, values: string])[] = [
+  // Strings.
+  ['postgresql', `SELECT 'it''s', E'a\\'b', N'x'`, 'SELECT ?, ?, ?', `=it's =a\\'b =x`],
+  ['postgresql', `SELECT 'a\\', U&'b', X'1F'`, 'SELECT ?, ?, ?', '=a\\ =b =1F'],
+  ['postgresql', `SELECT $$a 'b'$$, $t$c $$ d$t$ WHERE`, 'SELECT ?, ? WHERE', `=a 'b' =c $$ d`],
+  ['postgresql', `SELECT $t$open`, 'SELECT ?', '=open'],
+  ['mysql', `SELECT "it's", 'a\\'b', "x""y"`, 'SELECT ?, ?, ?', `=it's =a\\'b =x"y`],
+  ['mysql', `SELECT _utf8'a', 0x1F, b'01'`, 'SELECT _utf8?, ?, ?', '=a =0x1F =01'],
+  ['sqlite', `SELECT 'a\\', 'b'`, 'SELECT ?, ?', '=a\\ =b'],
+  ['sqlite', `SELECT 'open, x`, 'SELECT ?', '=open, x'],
+  ['cockroachdb', `SELECT E'\\''`, 'SELECT ?', `=\\'`],
+  // An unknown system may escape with a backslash, and may write strings in double quotes.
+  ['other', `SELECT 'a\\' , 'secret`, 'SELECT ?', `=a\\' , 'secret`],
+  ['other', `SELECT "a", 'b\\n', $$c$$`, 'SELECT ?, ?, ?', '=a =b\\n =c'],
+  // Numbers.
+  [
+    'postgresql',
+    'SELECT 1, 2.5, .5, 1e-3, -4, t1, arr[2]',
+    'SELECT ?, ?, ?, ?, -?, t1, arr[?]',
+    '=1 =2.5 =.5 =1e-3 =4 =2',
+  ],
+  // Names.
+  ['postgresql', 'SELECT "a ""b"".c" FROM "T"', 'SELECT "a ""b"".c" FROM "T"', ''],
+  ['mysql', 'SELECT `a``b` FROM `T`', 'SELECT `a``b` FROM `T`', ''],
+  ['microsoft.sql_server', `SELECT [a'b] FROM t WHERE x = @p`, `SELECT [a'b] FROM t WHERE x = @p`, 'x=$p'],
+  ['oracle.db', 'SELECT "a" FROM t WHERE x = :p', 'SELECT "a" FROM t WHERE x = :p', 'x=$p'],
+  // Comments.
+  ['postgresql', `/* a /* b */ 'c' */ SELECT 1 -- it's\n, 2`, 'SELECT ? , ?', '=1 =2'],
+  ['postgresql', 'SELECT 1 /* open', 'SELECT ?', '=1'],
+  ['mysql', `SELECT 5--4 # it's\n, 3 -- it's`, 'SELECT ?--? , ?', '=5 =4 =3'],
+  [
+    'mysql',
+    `SELECT /*+ MAX_EXECUTION_TIME(10) */ 1 /*!40101 , 'x' */`,
+    'SELECT /*+ MAX_EXECUTION_TIME(?) */ ? /*!40101 , ? */',
+    '=10 =1 =x',
+  ],
+  // Placeholders.
+  [
+    'postgresql',
+    'SELECT $2::int, now()::date, :name, x := $1',
+    'SELECT $2::int, now()::date, :name, x := $1',
+    '=$2 =$name x=$1',
+  ],
+  ['sqlite', 'SELECT ?, ?3, :a, @b, $c', 'SELECT ?, ?3, :a, @b, $c', '=$1 =$3 =$a =$b =$c'],
+  ['mysql', 'SELECT @a, @@b, ?', 'SELECT @a, @@b, ?', '=$1'],
+  // The columns of values.
+  [
+    'postgresql',
+    `SELECT * FROM u WHERE u.id = 7 AND "Name" <> 'x'`,
+    'SELECT * FROM u WHERE u.id = ? AND "Name" <> ?',
+    'id=7 Name=x',
+  ],
+  [
+    'mysql',
+    'SELECT 1 FROM u WHERE a IN (1, -2) AND b NOT IN (?, ?)',
+    'SELECT ? FROM u WHERE a IN (?, -?) AND b NOT IN (?, ?)',
+    '=1 a=1 a=2 b=$1 b=$2',
+  ],
+  [
+    'postgresql',
+    'WHERE a BETWEEN $1 AND $2 AND b NOT LIKE $3',
+    'WHERE a BETWEEN $1 AND $2 AND b NOT LIKE $3',
+    'a=$1 a=$2 b=$3',
+  ],
+  [
+    'postgresql',
+    `WHERE lower(u.mail) = lower($1) AND a::varchar(9)::text = 'x' AND b = ANY($2)`,
+    'WHERE lower(u.mail) = lower($1) AND a::varchar(?)::text = ? AND b = ANY($2)',
+    'mail=$1 =9 =x b=$2',
+  ],
+  [
+    'postgresql',
+    `WHERE b::text = 'x' AND d > DATE '2026-01-01'`,
+    'WHERE b::text = ? AND d > DATE ?',
+    'b=x d=2026-01-01',
+  ],
+  ['postgresql', `WHERE $1 = u.a AND 'x' = b AND 3 < c`, 'WHERE $1 = u.a AND ? = b AND ? < c', 'a=$1 b=x c=3'],
+  ['postgresql', 'SELECT 1 LIMIT 10 OFFSET $1', 'SELECT ? LIMIT ? OFFSET $1', '=1 limit=10 offset=$1'],
+  ['postgresql', `UPDATE s.t SET a = 'x', b = ($1)`, 'UPDATE s.t SET a = ?, b = ($1)', 'a=x b=$1'],
+  [
+    'postgresql',
+    `INSERT INTO s.t (a, "B") VALUES ('x', lower($1)), (2, $2)`,
+    'INSERT INTO s.t (a, "B") VALUES (?, lower($1)), (?, $2)',
+    'a=x B=$1 a=2 B=$2',
+  ],
+  ['postgresql', 'CALL p(a => $1, $2)', 'CALL p(a => $1, $2)', 'a=$1 =$2'],
+  ['sqlite', `PRAGMA key = 'x'`, 'PRAGMA key = ?', 'key=x'],
+  // In doubt a value has no name.
+  [
+    'postgresql',
+    `WHERE a = crypt('x', b) AND c || d = 'y' AND a COLLATE e = 'z'`,
+    'WHERE a = crypt(?, b) AND c || d = ? AND a COLLATE e = ?',
+    '=x =y =z',
+  ],
+  [
+    'postgresql',
+    `WHERE 'x' = a || b AND c || 'y' = d AND 'z' = f(g)`,
+    'WHERE ? = a || b AND c || ? = d AND ? = f(g)',
+    '=x =y =z',
+  ],
+  [
+    'postgresql',
+    `SET a = CASE WHEN b = 'x' THEN 'y' END, c = (SELECT 'z')`,
+    'SET a = CASE WHEN b = ? THEN ? END, c = (SELECT ?)',
+    'b=x =y =z',
+  ],
+  ['postgresql', `INSERT INTO t VALUES ('x')`, 'INSERT INTO t VALUES (?)', '=x'],
+  [
+    'postgresql',
+    `INSERT INTO t (a, b) SELECT 'x', 'y' FROM (VALUES ('z')) v`,
+    'INSERT INTO t (a, b) SELECT ?, ? FROM (VALUES (?)) v',
+    '=x =y =z',
+  ],
+  [
+    'postgresql',
+    `INSERT INTO t (a) VALUES (crypt('x', 'y'), 'z', 1)`,
+    'INSERT INTO t (a) VALUES (crypt(?, ?), ?, ?)',
+    '=x =y =z =1',
+  ],
+  [
+    'postgresql',
+    `WHERE (a, b) = ('x', 'y') AND substr(a, 1) = 'z' AND lower(a || b) = 'q'`,
+    'WHERE (a, b) = (?, ?) AND substr(a, ?) = ? AND lower(a || b) = ?',
+    '=x =y =1 =z =q',
+  ],
+  ['postgresql', `ALTER ROLE a PASSWORD 'x'`, 'ALTER ROLE a PASSWORD ?', '=x'],
+  ['postgresql', `data->>'a' = 'x' AND b.c(1) ) , 'y'`, 'data->>? = ? AND b.c(?) ) , ?', '=a =x =1 =y'],
+  ['postgresql', 'INSERT INTO t (a, 1) VALUES ($1, $2)', 'INSERT INTO t (a, ?) VALUES ($1, $2)', '=1 a=$1 =$2'],
+  ['postgresql', '', '', ''],
+]
+
+t.test('a statement is separated from its values, which have the names of their columns', async t => {
+  for (const [system, text, shape, values] of statements) t.strictSame(read(text, system), [shape, values], text)
+})
+
+t.test('tables are named', async t => {
+  const text =
+    'WITH x AS (SELECT 1 FROM a.b, c) UPDATE "d" SET e = 1 FROM f JOIN g ON g.h = f.h; INSERT INTO i (j) VALUES (1)'
+  t.strictSame(readStatement(text, 'postgresql').tables, ['b', 'd', 'f', 'g', 'i'])
+})
+
+const systems = fc.constantFrom('postgresql', 'mysql', 'sqlite', 'microsoft.sql_server', 'other')
+
+t.test('no content of a string is part of the shape', async t => {
+  const quote = (system: string, text: string) =>
+    `'${(system === 'mysql' || system === 'other' ? text.replaceAll('\\', '\\\\') : text).replaceAll("'", "''")}'`
+  const pieces = fc.constantFrom(
+    'SELECT ',
+    'WHERE a = ',
+    ' , ',
+    '(',
+    ')',
+    ' IN (',
+    ' -- x\n',
+    '/* x */',
+    '"n" ',
+    '1 ',
+    '$1 ',
+  )
+  fc.assert(
+    fc.property(systems, fc.array(pieces), fc.array(pieces), fc.string(), (system, before, after, text) => {
+      const secret = `zq${text}qz`
+      const { shape } = readStatement(`${before.join('')} ${quote(system, secret)} ${after.join('')}`, system)
+      return !/zq|qz/.test(shape)
+    }),
+    { numRuns: 2000 },
+  )
+  t.pass('2,000 statements')
+})
+
+t.test('any text has a shape, whose shape is the same', async t => {
+  const marks = fc.constantFrom(
+    "'",
+    '"',
+    '`',
+    '$',
+    '$$',
+    '\\',
+    '--',
+    '/*',
+    '*/',
+    '(',
+    ')',
+    ',',
+    '=',
+    '?',
+    ':',
+    '@',
+    '[',
+    ']',
+    'a',
+    '1',
+    ' ',
+    '\n',
+    'IN',
+    '#',
+  )
+  fc.assert(
+    fc.property(systems, fc.array(marks, { maxLength: 60 }), (system, parts) => {
+      const { shape } = readStatement(parts.join(''), system)
+      return readStatement(shape, system).shape.length <= shape.length
+    }),
+    { numRuns: 2000 },
+  )
+  t.pass('2,000 texts')
+})
+
+t.test('long statements are read in linear time', async t => {
+  const long = ['(', "'x', ", 'a.', '- ', 'NOT ', '1, ', '/*', '$$', 'VALUES (1), ', '::a'].map(part =>
+    part.repeat(5000),
+  )
+  for (const text of long)
+    t.type(readStatement(`SELECT a IN (${text}`, 'postgresql').shape, 'string', text.slice(0, 10))
+})
