@@ -1,4 +1,4 @@
-import { readTokens, type Token } from './tokens.ts'
+import { readTokens, type SqlToken } from './tokens.ts'
 
 /** A value of a statement: a literal or a placeholder. */
 export interface Slot {
@@ -11,7 +11,7 @@ export interface Slot {
 }
 
 /** A statement without its values. */
-export interface Statement {
+export interface SqlStatement {
   /** The statement with `?` for its literals and one space for spaces and comments. Placeholders are as they were. */
   readonly shape: string
   /** Its values in their order. */
@@ -25,7 +25,7 @@ export interface Statement {
  * (…)`, `column BETWEEN … AND …`, `INSERT INTO table (columns) VALUES (…)`, `SET column = value` and `LIMIT value`, also
  * within functions such as `lower`. In doubt it has no name: a wrong name would show a secret.
  */
-export function readStatement(text: string, system: string): Statement {
+export function readStatement(text: string, system: string): SqlStatement {
   return new StatementReader(readTokens(text, system)).read()
 }
 
@@ -60,7 +60,7 @@ interface Scope {
 }
 
 class StatementReader {
-  readonly #tokens: readonly Token[]
+  readonly #tokens: readonly SqlToken[]
   readonly #slots: Slot[] = []
   readonly #tables: string[] = []
   readonly #open: Scope[] = []
@@ -69,11 +69,11 @@ class StatementReader {
   readonly #closed = new Map<number, Scope>()
   #questionMarks = 0
 
-  constructor(tokens: readonly Token[]) {
+  constructor(tokens: readonly SqlToken[]) {
     this.#tokens = tokens
   }
 
-  read(): Statement {
+  read(): SqlStatement {
     let shape = ''
     for (const [index, token] of this.#tokens.entries()) {
       const { isApart, kind, text } = token
@@ -88,7 +88,7 @@ class StatementReader {
     return { shape, slots: this.#slots, tables: this.#tables }
   }
 
-  #addSlot(index: number, { kind, text }: Token): void {
+  #addSlot(index: number, { kind, text }: SqlToken): void {
     const name = this.#columnFor(index) ?? this.#columnBehind(index)
     if (kind === 'placeholder') this.#slots.push({ name, key: this.#keyOf(text) })
     else if (kind === 'number') this.#slots.push({ name, literal: { kind, text } })

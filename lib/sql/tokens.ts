@@ -1,5 +1,5 @@
 /** A token of a statement. Spaces and comments are no tokens. */
-export interface Token {
+export interface SqlToken {
   readonly kind: 'word' | 'identifier' | 'string' | 'number' | 'placeholder' | 'operator'
   /** As it is written. */
   readonly text: string
@@ -85,16 +85,16 @@ const dialects: ReadonlyMap<string, Dialect> = new Map([
   ['ibm.db2', standard],
 ])
 
-const kinds: readonly Token['kind'][] = ['word', 'number', 'operator', 'placeholder', 'operator']
+const kinds: readonly SqlToken['kind'][] = ['word', 'number', 'operator', 'placeholder', 'operator']
 
 /**
  * Reads the tokens of a statement in the dialect of a system (`db.system.name` of OpenTelemetry). Of an unknown system, a
  * string with an ambiguous end contains the rest of the statement: a part of it could be a value. So does a string without
  * an end. Each character is read a bounded number of times.
  */
-export function readTokens(text: string, system: string): Token[] {
+export function readTokens(text: string, system: string): SqlToken[] {
   const { hasBackslash, pattern, stringQuotes } = dialects.get(system) ?? unknown
-  const tokens: Token[] = []
+  const tokens: SqlToken[] = []
   let isApart = false
   let at = 0
   while (at < text.length) {

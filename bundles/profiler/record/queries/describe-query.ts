@@ -2,7 +2,7 @@ import type { QueryParameters, QueryStart } from '../../../../kernel/queries.ts'
 import { MaskingCopier } from '../../../../lib/redact/masking-copier.ts'
 import type { Redactor } from '../../../../lib/redact/redactor.ts'
 import { mask, namingKeys, valueKeys } from '../../../../lib/redact/secret-names.ts'
-import { readStatement, type Slot, type Statement } from '../../../../lib/sql/statement.ts'
+import { readStatement, type Slot, type SqlStatement } from '../../../../lib/sql/statement.ts'
 import { TextMemo } from '../../../../lib/text/text-memo.ts'
 import { isCache } from '../../profile/query-data.ts'
 import type { Pairs } from '../../profile/schema.ts'
@@ -30,7 +30,7 @@ interface NamedValue {
 export class QueryDescriber {
   readonly #redactor: Redactor
   /** Statements without literals: the same ones come with each request. */
-  readonly #statements = new TextMemo<Statement>(500, 2000)
+  readonly #statements = new TextMemo<SqlStatement>(500, 2000)
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor
@@ -51,7 +51,7 @@ export class QueryDescriber {
     }
   }
 
-  #read(text: string, system: string): Statement {
+  #read(text: string, system: string): SqlStatement {
     const key = `${system} ${text}`
     let statement = this.#statements.get(key)
     if (statement === undefined) {
@@ -62,7 +62,7 @@ export class QueryDescriber {
     return statement
   }
 
-  #mask(values: readonly NamedValue[], { tables }: Statement): Pairs {
+  #mask(values: readonly NamedValue[], { tables }: SqlStatement): Pairs {
     const { isSecret } = this.#redactor
     const isSecretTable = tables.some(isSecret)
     // `name = 'smtp_password' AND value = …`: one value names the other.
@@ -82,7 +82,7 @@ export class QueryDescriber {
 }
 
 /** The values of a statement in their order: literals and parameters, each once; then parameters that it does not name. */
-function nameValues({ slots }: Statement, parameters: QueryParameters, system: string): NamedValue[] {
+function nameValues({ slots }: SqlStatement, parameters: QueryParameters, system: string): NamedValue[] {
   const given = new Map(Object.entries(parameters))
   const isByPosition = Array.isArray(parameters)
   const values = new Map<string, { names: string[]; place: string; value: unknown }>()
