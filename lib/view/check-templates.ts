@@ -1,6 +1,7 @@
 import { showPath } from '../text/show-path.ts'
 import { VIEW_TEMPLATE_INVALID } from './errors.ts'
 import { bundleOf, readTemplate, type TemplateFile } from './template-files.ts'
+import { addFrames, type TemplatePlace } from './template-frames.ts'
 
 /** What a check needs of the template engine. */
 export interface TemplateEngine {
@@ -23,14 +24,22 @@ export function checkTemplates(
   directory: string,
   listUnlisted: () => readonly TemplateFile[],
 ): void {
-  const mistakes: string[] = []
+  const mistakes: Mistake[] = []
   const show = (file: string) => showPath(file, directory)
   const parsed = files.flatMap(({ file, name, replaces }) => {
     try {
       const nodes = listNodes(parse(String(sources.get(name))))
-      return { file, nodes, replaces, replaced: replaces === undefined ? [] : listNodes(parse(readTemplate(replaces))) }
+      return {
+        file,
+        name,
+        nodes,
+        replaces,
+        replaced: replaces === undefined ? [] : listNodes(parse(readTemplate(replaces))),
+      }
     } catch (error) {
-      mistakes.push(`${show(file)}: ${explain((error as Error).message)}`)
+      // Handlebars throws errors.
+      const { message } = error as Error
+      mistakes.push({ name, file, text: `${show(file)}: ${explain(message)}`, ...readPlace(message) })
       return []
     }
   })
@@ -46,13 +55,49 @@ export function checkTemplates(
     return unlisted.some(each => definesInline(each, name, parse)) ? undefined : ''
   }
   const known = { templates, helpers, explainMissing }
-  for (const { file, nodes, replaced, replaces } of parsed) {
-    for (const mistake of findMistakes(nodes, known)) mistakes.push(`${show(file)}: ${mistake}`)
+  for (const { file, name, nodes, replaced, replaces } of parsed) {
+    for (const { text, ...place } of findMistakes(nodes, known)) {
+      mistakes.push({ name, file, text: `${show(file)}: line ${place.line}: ${text}`, ...place })
+    }
     for (const loss of findLosses(nodes, replaced, name => sources.has(name))) {
-      mistakes.push(`${show(file)}: it replaces ${show(String(replaces))}, ${loss}`)
+      mistakes.push({
+        name,
+        file,
+        text: `${show(file)}: it replaces ${show(String(replaces))}, ${loss}`,
+        line: 1,
+        column: 1,
+      })
     }
   }
-  if (mistakes.length > 0) throw new VIEW_TEMPLATE_INVALID([mistakes.join('\n')])
+  if (mistakes.length === 0) return
+  throw addFrames(new VIEW_TEMPLATE_INVALID([mistakes.map(({ text }) => text).join('\n')]), mistakes)
+}
+
+/** A mistake in a template, and its place. */
+interface Mistake extends TemplatePlace {
+  /** The message, with the file and the line. */
+  readonly text: string
+}
+
+/** The place that a syntax error of Handlebars names: `Parse error on line 3`, or `x doesn't match y - 3:5`. */
+function readPlace(message: string): Pick<TemplatePlace, 'line' | 'column'> {
+  const [, line = 1, column = 0] = /(?: on line |- )(\d+)(?::(\d+))?/.exec(message) ?? []
+  return { line: Number(line), column: Number(column) + 1 }
+}
+
+/** The place where a template calls a partial; none if it does not call it exactly once. */
+export function findCall(
+  tree: unknown,
+  partial: string,
+  template: Pick<TemplatePlace, 'name' | 'file'>,
+): TemplatePlace[] {
+  const calls = listNodes(tree).filter(node => isPartial(node) && node.name?.original === partial)
+  const start = calls.length === 1 ? calls[0]?.loc?.start : undefined
+  return start === undefined ? [] : [{ ...template, line: start.line, column: start.column + 1 }]
+}
+
+function isPartial({ type }: Node): boolean {
+  return type === 'PartialStatement' || type === 'PartialBlockStatement'
 }
 
 /** At the end of a file, an error of the grammar mostly means that a block has no end. */
@@ -63,7 +108,7 @@ function explain(message: string): string {
 /** The parts of a Handlebars syntax tree that are checked. */
 interface Node {
   readonly type: string
-  readonly loc?: { readonly start: { readonly line: number } }
+  readonly loc?: { readonly start: { readonly line: number; readonly column: number } }
   readonly path?: Node
   readonly name?: Node
   readonly original?: unknown
@@ -121,10 +166,14 @@ function definesInline({ file }: TemplateFile, name: string, parse: TemplateEngi
  * Yields the mistakes that Handlebars would find only during a render: partials and helpers that do not exist, partials with
  * a computed name (no name may come from data), and unescaped output.
  */
-function* findMistakes(nodes: readonly Node[], known: KnownNames): Generator<string> {
+function* findMistakes(
+  nodes: readonly Node[],
+  known: KnownNames,
+): Generator<Pick<Mistake, 'text' | 'line' | 'column'>> {
   for (const node of nodes) {
     const mistake = mistakeOf(node, known)
-    if (mistake !== undefined) yield `line ${node.loc?.start.line}: ${mistake}`
+    if (mistake === undefined) continue
+    yield { text: mistake, line: Number(node.loc?.start.line), column: Number(node.loc?.start.column) + 1 }
   }
 }
 
@@ -180,9 +229,7 @@ function* findLosses(
 }
 
 function partialNames(nodes: readonly Node[]): string[] {
-  return nodes
-    .filter(({ type }) => type === 'PartialStatement' || type === 'PartialBlockStatement')
-    .map(({ name }) => String(name?.original))
+  return nodes.filter(isPartial).map(({ name }) => String(name?.original))
 }
 
 /** The partials that are called with a block. */

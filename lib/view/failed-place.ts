@@ -1,4 +1,6 @@
+import path from 'node:path'
 import { listNodes } from './check-templates.ts'
+import type { TemplatePlace } from './template-frames.ts'
 
 /**
  * Writes the name of the file into the lines of a syntax tree of Handlebars, before it is compiled: the errors of
@@ -17,33 +19,47 @@ export function locateNodes<tree>(tree: tree, file: string): tree {
 export class HelperFailure {
   /** What the helper has thrown. */
   readonly thrown: unknown
-  readonly place: string
+  readonly lineNumber: string
+  readonly column: number
 
   /** `location` is that of Handlebars for the call. */
-  constructor(thrown: unknown, location: HelperLocation) {
+  constructor(thrown: unknown, { start }: HelperLocation) {
     this.thrown = thrown
-    this.place = location.start.line
+    this.lineNumber = start.line
+    this.column = start.column
   }
 }
 
 /** The location of a helper's call, in the options that Handlebars passes to the helper. */
 export interface HelperLocation {
-  readonly start: { readonly line: string }
+  readonly start: { readonly line: string; readonly column: number }
 }
 
-/** What was thrown during a render, and the reason in words, after the file and the line if they are known. */
-export function explainFailure(failure: unknown): { readonly thrown: unknown; readonly reason: string } {
-  if (failure instanceof HelperFailure) {
-    const { place, thrown } = failure
-    return { thrown, reason: `${place}: ${messageOf(thrown)}` }
-  }
-  const message = messageOf(failure)
+/** Why a page cannot be rendered. */
+export interface RenderFailure {
+  /** The reason in words, after the file and the line if they are known. */
+  readonly reason: string
+  /** What was thrown by a helper, or at an unknown place. */
+  readonly cause: unknown
+  /** The place in a template whose text has failed; `undefined` if it is not known. The column is from 1. */
+  readonly place: Omit<TemplatePlace, 'name'> | undefined
+}
+
+/** Explains what was thrown during a render; `root` is the directory to which the names of files are relative. */
+export function explainFailure(failure: unknown, root: string): RenderFailure {
   const { column, lineNumber } = Object(failure) as { readonly column?: unknown; readonly lineNumber?: unknown }
-  if (lineNumber === undefined) return { thrown: failure, reason: message }
-  const words = message
+  const [, file, line] = /^(.*): line (\d+)$/s.exec(String(lineNumber)) ?? []
+  if (file === undefined) return { reason: messageOf(failure), cause: failure, place: undefined }
+  const place = { file: path.resolve(root, file), line: Number(line), column: Number(column) + 1 }
+  if (failure instanceof HelperFailure) {
+    const { thrown } = failure
+    return { reason: `${lineNumber}: ${messageOf(thrown)}`, cause: thrown, place }
+  }
+  const words = messageOf(failure)
     .replace(` - ${lineNumber}:${column}`, '')
     .replace('not defined in [object Object]', 'is not defined')
-  return { thrown: failure, reason: `${lineNumber}: ${words}` }
+  // The error of Handlebars says nothing more.
+  return { reason: `${lineNumber}: ${words}`, cause: undefined, place }
 }
 
 function messageOf(thrown: unknown): string {

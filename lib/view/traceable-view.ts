@@ -1,5 +1,6 @@
 import type { Request } from '../http/request.ts'
 import type { TemplateFile } from './template-files.ts'
+import { noteTemplate } from './template-frames.ts'
 import type { Helper, TemplateDecorator, View, ViewModel } from './view.ts'
 
 /** Records renders. The request is present if it was passed to the view. */
@@ -24,6 +25,7 @@ function traceTemplates(tracer: RenderTracer): TemplateDecorator {
     try {
       text = template(model, options)
     } catch (error) {
+      noteTemplate(error, name)
       end(true)
       throw error
     }

@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Request } from '../http/request.ts'
 import { suggestNames } from '../text/nearest-names.ts'
 import { showPath } from '../text/show-path.ts'
-import { checkTemplates, type TemplateEngine } from './check-templates.ts'
+import { checkTemplates, findCall, type TemplateEngine } from './check-templates.ts'
 import { VIEW_HELPER_TAKEN, VIEW_RENDER_FAILED, VIEW_TEMPLATE_UNKNOWN } from './errors.ts'
 import { explainFailure, HelperFailure, type HelperLocation, locateNodes } from './failed-place.ts'
 import {
@@ -21,6 +21,7 @@ import {
   type TemplateFile,
   type TemplateFolder,
 } from './template-files.ts'
+import { addFrames, notedTemplates, type TemplatePlace } from './template-frames.ts'
 
 /** The data of a template, as a plain object. Handlebars reads own properties only: no methods, no Maps. */
 export type ViewModel = Readonly<Record<string, unknown>>
@@ -159,11 +160,45 @@ class HandlebarsView implements View {
     try {
       page = template(model, { ...this.#partialOptions, data: { root: model, request, pending } })
     } catch (error) {
-      const { reason, thrown } = explainFailure(error)
-      throw new VIEW_RENDER_FAILED([name, reason], { cause: thrown })
+      throw this.#explain(name, error)
     }
     return pending.size === 0 ? page : insertFragments(page, pending)
   }
+
+  /** Makes the error of a page. Its first calls are the places in templates, as far as they are known. */
+  #explain(name: string, failure: unknown): Error {
+    const { cause, place, reason } = explainFailure(failure, this.#root)
+    const error = new VIEW_RENDER_FAILED([name, reason], cause === undefined ? {} : { cause })
+    if (place === undefined) return error
+    const failed = { name: this.#nameOf(place.file), ...place }
+    return addFrames(error, [failed, ...findCallers(notedTemplates(failure), this.#files)])
+  }
+
+  #nameOf(file: string): string {
+    return String(this.#files.find(each => each.file === file)?.name)
+  }
+}
+
+/** The places in which the templates of a failed render call each other, innermost first, where they are unambiguous. */
+function findCallers(names: readonly string[], files: readonly TemplateFile[]): TemplatePlace[] {
+  if (names.length < 2) return []
+  const { parseWithoutProcessing } = createHandlebars()
+  const called = new Map(names.slice(1).map((name, index) => [name, String(names[index])]))
+  return files
+    .filter(({ name }) => called.has(name))
+    .sort((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
+    .flatMap(template => {
+      try {
+        return findCall(
+          parseWithoutProcessing(readTemplate(template.file)),
+          String(called.get(template.name)),
+          template,
+        )
+      } catch {
+        // The file has changed since it was loaded.
+        return []
+      }
+    })
 }
 
 function toEngine(handlebars: HandlebarsPackage): TemplateEngine {

@@ -15,7 +15,7 @@ import { Response } from '#lib/http/response.ts'
 import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View } from '#lib/view/view.ts'
 import { createProfile, createSubject } from '#tests/support/create-profile.ts'
-import { plainEquals } from '#tests/support/html.ts'
+import { plainEquals, toText } from '#tests/support/html.ts'
 import { createProfiledKernel } from '#tests/support/profiled-kernel.ts'
 import { createProject } from '#tests/support/project.ts'
 
@@ -286,4 +286,46 @@ t.test('profiles of any shape can be shown', async t => {
   const kernel = await createProfiledKernel(t)
   const shapes = [1, null, [], { renders: 1 }, { renders: [1, { parent: 0, keys: 'x' }, { parent: 7.5, keys: [1] }] }]
   for (const templates of shapes) t.type(await kernel.show('templates', createProfile({ templates })), 'string')
+})
+
+t.test('an error in a partial is shown with the place, the source and a link to the editor', async t => {
+  const directory = t.testdir({
+    templates: { shop: { 'page.hbs': '<ul>\n{{> shop/row}}\n</ul>', 'row.hbs': '<li>\n  {{price (tax 7)}}\n</li>' } },
+  })
+  const shop: Bundle = {
+    name: 'shop',
+    register({ routes, view }) {
+      view.addHelper('price', ({ positional: [value] }) => value)
+      view.addHelper('tax', () => {
+        throw new RangeError('There is no tax.')
+      })
+      routes.add({ name: 'shop', path: '/shop', controller: () => Response.html(view.render('shop/page', {})) })
+    },
+  }
+  const variables = { EDITOR_URL: 'vscode' }
+  const { client, profileOf } = await createProfiledKernel(t, { directory, bundles: [shop], variables })
+  const response = await client.get('/shop')
+  const { collectors, summary } = await profileOf(response)
+  t.match(collectors.exception, {
+    exceptions: [
+      {
+        name: 'VIEW_RENDER_FAILED',
+        frames: [
+          { call: 'template shop/row', file: 'templates/shop/row.hbs', line: 2, column: 11, origin: 'application' },
+          { call: 'template shop/page', file: 'templates/shop/page.hbs', line: 2, column: 1, origin: 'application' },
+        ],
+        cause: { name: 'RangeError', message: 'There is no tax.' },
+      },
+    ],
+    excerpts: [
+      { file: 'templates/shop/row.hbs', line: 2, start: 1, lines: ['<li>', '  {{price (tax 7)}}', '</li>'] },
+      { file: 'templates/shop/page.hbs', line: 2 },
+    ],
+  })
+  t.match(plainEquals(response.text), /<a class="place" href="vscode:\/\/file\/[^"]*\/templates\/shop\/row\.hbs:2:11"/)
+  t.match(toText(response.text), /VIEW_RENDER_FAILED .* template shop\/row templates\/shop\/row\.hbs:2:11/)
+  t.match(response.headers.get('x-debug-exception-file'), /row\.hbs:2$/)
+  const { text } = await client.get(`/_profiler/${summary.token}.md?panel=exception`)
+  t.match(text, '`template shop/row` at `templates/shop/row.hbs:2:11`')
+  t.match(text, '>    2 |   {{price (tax 7)}}')
 })

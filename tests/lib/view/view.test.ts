@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { type Test, t } from 'tap'
 import { Request } from '#lib/http/request.ts'
+import { createTraceableView } from '#lib/view/traceable-view.ts'
 import { createView, HtmlFragment, type View, type ViewModel } from '#lib/view/view.ts'
 
 type Files = { [name: string]: string | Files }
@@ -118,6 +119,62 @@ t.test(
   },
 )
 
+/** The first calls of the error of a page that lie in templates. */
+function framesOf(t: Test, act: () => unknown): string[] {
+  const { stack } = t.throws(act) as Error
+  const calls = String(stack)
+    .split('\n')
+    .filter(line => line.startsWith('    at template '))
+  return calls.map(line => line.replace(/^ {4}at | \(.*(?=\/templates)/g, ' ').trim())
+}
+
+t.test('the first calls of the error of a page are the places in templates', async t => {
+  const files = {
+    'page.hbs': '\n\n{{> shop/menu}}',
+    'twice.hbs': '{{#if a}}{{> shop/menu}}{{else}}{{> shop/menu}}{{/if}}',
+    shop: { 'menu.hbs': '<nav>\n {{foo}}' },
+    'call.hbs': '\n <b>{{fail}}</b>',
+    'gone.hbs': '{{> shop/menu}}',
+  }
+  const fail = () => {
+    throw new Error('refused')
+  }
+  const plain = viewOfTemplates(t, files, view => view.addHelper('fail', fail))
+  t.strictSame(
+    framesOf(t, () => plain.render('page', {})),
+    ['template shop/menu /templates/shop/menu.hbs:2:4)'],
+  )
+  t.strictSame(
+    framesOf(t, () => plain.render('call', {})),
+    ['template call /templates/call.hbs:2:5)'],
+  )
+
+  const untraced = viewOfTemplates(t, files, view => view.addHelper('fail', fail))
+  const view = createTraceableView(untraced, { begin: () => () => undefined, beginWait: () => () => undefined })
+  t.strictSame(
+    framesOf(t, () => view.render('page', {})),
+    ['template shop/menu /templates/shop/menu.hbs:2:4)', 'template page /templates/page.hbs:3:1)'],
+  )
+  t.strictSame(
+    framesOf(t, () => view.render('twice', { a: 1 })),
+    ['template shop/menu /templates/shop/menu.hbs:2:4)'],
+  )
+  rmSync(String(view.files().find(({ name }) => name === 'gone')?.file))
+  t.strictSame(
+    framesOf(t, () => view.render('gone', {})),
+    ['template shop/menu /templates/shop/menu.hbs:2:4)'],
+  )
+})
+
+t.test('an error without calls gets those in templates, too', async t => {
+  const view = viewOfTemplates(t, { 'page.hbs': '{{foo}}' })
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  const frames = framesOf(t, () => view.render('page', {}))
+  Error.stackTraceLimit = stackTraceLimit
+  t.strictSame(frames, ['template page /templates/page.hbs:1:3)'])
+})
+
 t.test('an error without a place is reported without one', async t => {
   const view = viewOfTemplates(t, { 'page.hbs': '{{#each}}{{/each}}' })
   t.equal(failureOf(t, view), 'Must pass iterator to #each')
@@ -166,6 +223,19 @@ t.test('every mistake in every template is listed at once when they are loaded',
     t.ok(lines.includes(`templates/${expected}`), expected)
   }
   t.match(error.message, /templates\/d\.hbs: Parse error on line 1/)
+  t.strictSame(
+    framesOf(t, () => view.load()).map(line => line.replace(/^.*templates\//, '')),
+    [
+      'd.hbs:1:1)',
+      'g.hbs:1:1)',
+      'a.hbs:1:1)',
+      'a.hbs:2:1)',
+      'b.hbs:1:1)',
+      'b.hbs:1:11)',
+      'c.hbs:1:1)',
+      'c.hbs:1:26)',
+    ].concat('e.hbs:1:7)'),
+  )
   t.match(error.message, /g\.hbs: Parse error on line 1[\s\S]*\nA block such as \{\{#if …\}\} has no end\./)
 })
 
