@@ -67,8 +67,8 @@ export function createProfilerBundle(options: ProfilerOptions = {}): Bundle {
       const { profiler } = recording
       const redirects = new RecentRedirects(app.redactor)
       recording.register(app, [redirects])
-      // The panel of findings has no collector. Another bundle may not use its name.
-      app.reservedCollectors.push('findings')
+      // These panels have no collector. Another bundle may not use their names.
+      app.reservedCollectors.push('findings', 'browser')
 
       const assets = createAssets(app)
       const armFile = new ArmFile(options.armFile ?? path.join(app.directory, 'var/cpu-profile.json'))

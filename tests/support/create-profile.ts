@@ -40,6 +40,7 @@ export function createProfile(data: Profile['data'], init: ProfileInit = {}): Pr
     cacheCalls: 0,
     subRequests: 0,
     dumps: 0,
+    browserErrors: 0,
     ...changes,
   }
   return toProfile({ schemaVersion, summary, children, data, failures }, processData)

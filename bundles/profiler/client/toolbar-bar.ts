@@ -14,15 +14,16 @@ export class Bar {
   readonly #host = document.createElement('profiler-toolbar')
   readonly #frame = createElement('div', { class: 'toolbar-frame', 'data-theme': recall('theme') ?? undefined })
   readonly #toggle = createElement('button', { class: 'toolbar-toggle', type: 'button', 'aria-keyshortcuts': shortcut })
-  readonly #extra: HTMLElement
+  readonly #extra: readonly HTMLElement[]
   #section: HTMLElement | undefined
   #isFolded = readIsFolded()
   #failures = 0
+  #errors = 0
   /** The element that had the focus before the shortcut opened the toolbar. */
   #focusedBefore: Element | null = null
 
-  /** `extra` is an item for each profile: it is inserted before the last one. */
-  constructor(sheet: CSSStyleSheet, extra: HTMLElement) {
+  /** `extra` are items for each profile: they are inserted before the last one. */
+  constructor(sheet: CSSStyleSheet, extra: readonly HTMLElement[]) {
     this.#extra = extra
     const root = this.#host.attachShadow({ mode: 'open' })
     root.adoptedStyleSheets = [sheet]
@@ -39,15 +40,16 @@ export class Bar {
   show(section: HTMLElement): void {
     this.#section = section
     const items = section.querySelector('.toolbar-items')
-    items?.insertBefore(this.#extra, items.lastElementChild)
+    items?.lastElementChild?.before(...this.#extra)
     this.#frame.replaceChildren(section, this.#toggle)
     this.#update()
     if (!this.#host.isConnected) this.#attach()
   }
 
-  /** Shows the number of failed calls of the page, also when the toolbar is folded. */
-  showFailures(failures: number): void {
+  /** Shows the numbers of failed calls and of errors of the page, also when the toolbar is folded. */
+  showFailures(failures: number, errors: number): void {
     this.#failures = failures
+    this.#errors = errors
     this.#update()
   }
 
@@ -84,6 +86,7 @@ export class Bar {
     }
     mark(status, tone)
     if (exception !== '') mark(exception, 'error')
+    if (this.#errors > 0) mark(`${this.#errors} browser ${this.#errors === 1 ? 'error' : 'errors'}`, 'error')
     if (this.#failures > 0) mark(`${this.#failures} failed`, 'error')
   }
 

@@ -1,6 +1,7 @@
 import { createElement } from './browser.ts'
 import { Bar } from './toolbar-bar.ts'
 import { CallList, CallsItem, findPageToken } from './toolbar-calls.ts'
+import { ErrorsItem, findPageErrors } from './toolbar-errors.ts'
 import { loadStyles, loadToolbar } from './toolbar-load.ts'
 
 const tagName = 'script[data-profiler-toolbar]'
@@ -25,11 +26,18 @@ async function start(): Promise<void> {
     list.clear()
     update()
   })
-  const bar = new Bar(await loadStyles(new URL('profiler.css', import.meta.url).href), item.element)
+  const errors = findPageErrors()
+  const errorsItem = new ErrorsItem(errors ?? { list: [] })
+  if (errors !== undefined) errors.onError = update
+  const sheet = await loadStyles(new URL('profiler.css', import.meta.url).href)
+  const bar = new Bar(sheet, [errorsItem.element, item.element])
+  const token = findPageToken()
+  const ownPath = token === undefined ? tag : `/_wdt/${token}`
 
   function update(): void {
     item.update()
-    bar.showFailures(item.failures)
+    errorsItem.update(ownPath.replace('/_wdt/', '/_profiler/'))
+    bar.showFailures(item.failures, errorsItem.count)
   }
 
   async function show(path: string): Promise<void> {
@@ -56,8 +64,8 @@ async function start(): Promise<void> {
     for (const delay of checkDelays) setTimeout(check, delay)
   }
 
-  const token = findPageToken()
-  void show(token === undefined ? tag : `/_wdt/${token}`)
+  update()
+  void show(ownPath)
   list.watch()
   window.addEventListener('popstate', follow)
   new MutationObserver(follow).observe(document.documentElement, { childList: true })

@@ -1,4 +1,5 @@
 import { formatTree } from '../../../lib/redact/value-tree.ts'
+import { type BrowserError, describeBrowserError, placeOfBrowserError } from '../profile/browser-data.ts'
 import type { ConsoleEntry } from '../profile/console-data.ts'
 import { formatMicroseconds } from '../profile/format.ts'
 import { type Section, toBlock, toSpan } from './markdown-text.ts'
@@ -27,4 +28,30 @@ function writeEntry({ at, callers = [], label, method, site, values }: ConsoleEn
     ({ file, function: name, line }) => `at ${name === undefined ? '' : `${name} `}${file}:${line}`,
   )
   return [head, ...(lines.length === 0 ? [] : [toBlock([...lines, ...calls].join('\n'))])]
+}
+
+/** The errors of the page in the browser. */
+export const browserSection: Section = {
+  panel: 'browser',
+  nothing: 'No errors in the browser.',
+  write({ profile }) {
+    const { errors = [], omitted = 0 } = profile.collectors.browser ?? {}
+    if (errors.length === 0) return []
+    return [
+      '## Errors in the browser',
+      ...errors.flatMap(writeBrowserError),
+      ...(omitted === 0 ? [] : [`${omitted.toLocaleString('en')} more were not recorded.`]),
+    ]
+  },
+}
+
+function writeBrowserError(error: BrowserError): string[] {
+  const { stack = '', times } = error
+  const place = placeOfBrowserError(error)
+  const head = [
+    toSpan(describeBrowserError(error)),
+    ...(place === '' ? [] : [`at ${toSpan(place)}`]),
+    ...(times === 1 ? [] : [`(${times} times)`]),
+  ]
+  return [head.join(' '), ...(stack === '' ? [] : [toBlock(stack)])]
 }

@@ -78,7 +78,7 @@ export function listToMarkdown({ links, notes, records, total }: PublicList): st
 }
 
 function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
-  const { cacheCalls, duration, errors, exception, method, outcome, parent } = summary
+  const { browserErrors, cacheCalls, duration, errors, exception, method, outcome, parent } = summary
   const { queries, queryTime, route, status, time, token, url, warnings } = summary
   const facts = [
     `${toSpan(token)} ${status === 0 ? 'no response' : status} ${toSpan(`${method} ${url}`)}`,
@@ -91,6 +91,7 @@ function writeProfile({ isPinned, isStored, summary }: PublicListItem): string {
     ...(outcome === 'complete' ? [] : [outcome]),
     ...(errors === 0 ? [] : [`errors: ${errors}`]),
     ...(warnings === 0 ? [] : [`warnings: ${warnings}`]),
+    ...(browserErrors === 0 ? [] : [`errors in the browser: ${browserErrors}`]),
     ...(parent === null ? [] : [`sub-request of ${toSpan(parent)}`]),
     ...(isPinned ? ['pinned'] : []),
     ...(isStored ? [] : ['not stored']),

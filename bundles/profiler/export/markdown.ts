@@ -3,7 +3,7 @@ import type { ShownProfile } from '../insight/relatives.ts'
 import { formatBytes, formatDuration } from '../profile/format.ts'
 import { formatMoment } from '../profile/format-value.ts'
 import type { ProfileSummary } from '../profile/profile.ts'
-import { consoleSection } from './console-sections.ts'
+import { browserSection, consoleSection } from './console-sections.ts'
 import { collectorsOfPanel } from './json.ts'
 import { type Section, toJsonBlock, toList, toSpan } from './markdown-text.ts'
 import { cacheSection, databaseSection } from './query-sections.ts'
@@ -26,6 +26,7 @@ const sections: readonly Section[] = [
   databaseSection,
   cacheSection,
   logsSection,
+  browserSection,
   consoleSection,
   eventsSection,
   routingSection,

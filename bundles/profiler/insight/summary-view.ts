@@ -120,7 +120,7 @@ function toneOf(status: number): Tone {
 
 function badgesOf(summary: ProfileSummary): Badge[] {
   if (isBrowserProbe(summary)) return [{ text: 'browser probe', tone: 'plain' }]
-  const { cacheCalls, calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
+  const { browserErrors, cacheCalls, calls, dumps, errors, exception, outcome, subRequests, warnings } = summary
   const badges: Badge[] = []
   if (exception !== null) badges.push({ text: exception, tone: 'error' })
   if (outcome !== 'complete') badges.push({ text: outcome.replace('-', ' '), tone: outcomes[outcome].tone })
@@ -129,6 +129,7 @@ function badgesOf(summary: ProfileSummary): Badge[] {
   }
   count(errors, 'error', 'error')
   count(warnings, 'warning', 'warning')
+  count(browserErrors, 'browser error', 'error')
   count(cacheCalls, 'cache call', 'plain')
   count(calls, 'HTTP client call', 'plain')
   count(subRequests, 'sub-request', 'plain')

@@ -57,6 +57,11 @@ export function toolbarLink(token: string): string {
   return `/_wdt/${encode(token)}`
 }
 
+/** Takes the errors of a page in the browser. Below the path of the toolbar, which the policy of the page allows already. */
+export function browserErrorsLink(token: string): string {
+  return `${toolbarLink(token)}/browser-errors`
+}
+
 /** The page of the latest profile. */
 export function latestLink(panel?: string): string {
   return `${home}latest${panel === undefined ? '' : `?panel=${encode(panel)}`}`

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { measureJsonDepth } from '../../../lib/body/parse-json.ts'
+import { browserSchema } from './browser-data.ts'
 import { cpuSchema, exceptionSchema } from './code-data.ts'
 import { consoleSchema } from './console-data.ts'
 import { eventsProcessSchema, eventsSchema, timeSchema } from './event-data.ts'
@@ -45,6 +46,7 @@ const collectorSchemas: Schemas<CollectorTypes> = {
   memory: memorySchema,
   late: lateSchema,
   cpu: cpuSchema,
+  browser: browserSchema,
 }
 
 const processSchemas: Schemas<ProcessTypes> = {
@@ -86,6 +88,7 @@ const summarySchema: Schema<ProfileSummary> = v.object({
   subRequests: count,
   // Profiles of earlier versions do not have the following fields.
   dumps: v.optional(count, 0),
+  browserErrors: v.optional(count, 0),
 })
 
 const documentSchema: Schema<ProfileDocument> = v.object({

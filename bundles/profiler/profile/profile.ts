@@ -1,3 +1,4 @@
+import type { BrowserData } from './browser-data.ts'
 import type { CpuData, ExceptionData } from './code-data.ts'
 import type { ConsoleData } from './console-data.ts'
 import type { EventsData, EventsProcessData, TimeData } from './event-data.ts'
@@ -71,6 +72,8 @@ export interface ProfileSummary {
   readonly subRequests: number
   /** Calls of `dump` and of `console`. */
   readonly dumps: number
+  /** Errors of the page in the browser. */
+  readonly browserErrors: number
 }
 
 /** The types of the parts that the profiler's collectors record of a request, by the names of the collectors. */
@@ -91,6 +94,7 @@ export interface CollectorTypes {
   readonly memory: MemoryData
   readonly late: LateData
   readonly cpu: CpuData
+  readonly browser: BrowserData
 }
 
 /** The types of the parts that they record of the process, once for all of its profiles. */

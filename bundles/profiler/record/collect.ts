@@ -7,6 +7,7 @@ import { roundTime } from '../profile/format.ts'
 import {
   type CollectorTypes,
   type ProcessTypes,
+  type Profile,
   type ProfileDocument,
   type ProfileSummary,
   schemaVersion,
@@ -112,21 +113,27 @@ export function summarize(trace: Trace, redactor: Redactor, data: CollectedData[
     cacheCalls: queries?.cacheCount ?? 0,
     subRequests: trace.children.length,
     dumps: trace.console?.count ?? 0,
+    browserErrors: 0,
   }
 }
 
-/** Makes the summary and the text of a profile for the store. All of it is masked. */
+/**
+ * Makes the summary and the text of a profile for the store. All of it is masked. Parts of the stored version that no
+ * collector has made stay: a page may report errors at any time.
+ */
 export function serializeProfile(
   trace: Trace,
   { data, failures, summary }: CollectedData,
   redactor: Redactor,
+  stored?: Profile,
 ): SerializedProfile {
   const children = trace.children.map(({ token }) => token)
+  const { browserErrors } = stored?.summary ?? summary
   const profile: ProfileDocument = {
     schemaVersion,
-    summary: { ...summary, outcome: trace.outcome, subRequests: children.length },
+    summary: { ...summary, outcome: trace.outcome, subRequests: children.length, browserErrors },
     children,
-    data,
+    data: stored === undefined ? data : { ...stored.data, ...data },
     failures,
   }
   // Collectors mask what they recognise. This masks the secrets of the environment wherever they occur.

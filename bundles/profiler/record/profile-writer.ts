@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from '../../../lib/log/logger.ts'
 import type { Redactor } from '../../../lib/redact/redactor.ts'
 import type { Signals } from '../../../lib/signals.ts'
+import type { Profile } from '../profile/profile.ts'
 import type { ProfileStorage } from '../store/profile-storage.ts'
 import { serializeProfile } from './collect.ts'
 import type { RecordingPolicy } from './recording-policy.ts'
@@ -155,9 +156,18 @@ export class ProfileWriter {
     this.#pending.settle(trace.token)
   }
 
-  /** Writes a newer version of a written profile. */
+  /** Writes a newer version of a written profile. The errors that its page has reported since stay in it. */
   #update(trace: Trace | undefined): void {
-    if (trace?.isWritten) this.#append(trace)
+    if (!trace?.isWritten) return
+    const { logger, redactor, signals, storage } = this.#services
+    const change = (stored: Profile) => {
+      const serialized = serializeProfile(trace, this.#collected(trace), redactor, stored)
+      signals.emit('profile.saved', serialized.summary)
+      return serialized
+    }
+    storage.amend(trace.token, change).catch(error => {
+      logger.error('A profile could not be written.', { exception: error })
+    })
   }
 
   #append(trace: Trace): void {

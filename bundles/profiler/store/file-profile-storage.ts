@@ -3,10 +3,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { parseProfile } from '../profile/parse-profile.ts'
 import type { Profile, ProfileSummary } from '../profile/profile.ts'
 import { isToken } from '../profile/schema.ts'
-import { type FileSystem, nodeFileSystem } from './file-system.ts'
+import { type FileProfileStorageOptions, readOptions } from './file-storage-options.ts'
+import type { FileSystem } from './file-system.ts'
 import { Pins } from './pins.ts'
 import { type IndexEntry, ProfileIndex } from './profile-index.ts'
 import type {
+  ProfileChange,
   ProfileQuery,
   ProfileSearchResult,
   ProfileStorage,
@@ -23,30 +25,6 @@ import { SpanFiles } from './span-files.ts'
 import type { SpanStorage } from './span-storage.ts'
 import { coalesce, limitReports, within } from './waiting.ts'
 import { WriteQueue } from './write-queue.ts'
-
-/** Where profiles are stored, and how many. */
-export interface FileProfileStorageOptions {
-  /** Created with the first profile, for this user only. */
-  readonly directory: string
-  /** Called with each kind of problem at most once a minute. */
-  readonly onProblem: (message: string, error: unknown) => void
-  /** 200 MB, 10,000 profiles and 48 hours by default. */
-  readonly limits?: Partial<StoreLimits>
-  /** Bytes of a full segment; a twentieth of the limit by default. */
-  readonly segmentBytes?: number
-  /** Milliseconds until a segment is full; a twentieth of the limit by default. */
-  readonly segmentAge?: number
-  /** Characters of profiles that are not written yet; 16 million by default. */
-  readonly queueLength?: number
-  /** Milliseconds since 1970. */
-  readonly clock?: () => number
-  readonly fileSystem?: FileSystem
-}
-
-const defaultLimits: StoreLimits = { bytes: 200_000_000, count: 10_000, age: 48 * 3_600_000 }
-
-/** About this many full segments reach a limit. Retention removes whole segments. */
-const segmentsInLimit = 20
 
 /** Milliseconds that a caller waits for the disk, and for another process to write a profile. */
 const timeouts = { disk: 2000, writer: 1000 } as const
@@ -77,17 +55,12 @@ export class FileProfileStorage implements ProfileStorage {
   readonly #retain: () => Promise<void> = coalesce(() => this.#removeExpired())
   #lastRetention: Promise<void> = Promise.resolve()
   #lastPin: Promise<boolean> = Promise.resolve(false)
+  #lastChange: Promise<boolean> = Promise.resolve(false)
   #closed: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: FileProfileStorageOptions) {
-    const { clock = Date.now, directory, fileSystem = nodeFileSystem, queueLength = 16_000_000 } = options
-    const limits = { ...defaultLimits, ...options.limits }
-    const size = {
-      bytes: options.segmentBytes ?? limits.bytes / segmentsInLimit,
-      profiles: Math.max(1, Math.floor(limits.count / segmentsInLimit)),
-      age: options.segmentAge ?? limits.age / segmentsInLimit,
-    }
+    const { clock, directory, fileSystem, limits, queueLength, size } = readOptions(options)
     this.#fileSystem = fileSystem
     this.#report = limitReports(options.onProblem, clock)
     this.spans = new SpanFiles({ directory: path.join(directory, 'spans'), onProblem: this.#report })
@@ -108,12 +81,16 @@ export class FileProfileStorage implements ProfileStorage {
   }
 
   append(profile: SerializedProfile, facts: string): void {
-    if (this.#closed !== undefined || !this.#queue.push(profile, facts)) return
-    this.#tail.pass(profile.summary)
-    const { token } = profile.summary
-    const entry = this.#index.find(token)
-    // The copy of a pinned profile gets the newer version, too.
-    if (entry !== undefined && this.#pins.find(entry) !== undefined) void this.pin(token, true)
+    this.#push(profile, facts)
+  }
+
+  async amend(token: string, change: ProfileChange): Promise<boolean> {
+    // An unknown token is looked for first: other changes do not wait for it.
+    if ((await this.#find(token)) === undefined) return false
+    // One after another, so that no change is lost.
+    const amended = this.#lastChange.then(() => this.#amend(token, change))
+    this.#lastChange = amended.catch(() => false)
+    return amended
   }
 
   pin(token: string, isPinned: boolean): Promise<boolean> {
@@ -199,6 +176,24 @@ export class FileProfileStorage implements ProfileStorage {
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
+  }
+
+  async #amend(token: string, change: ProfileChange): Promise<boolean> {
+    const found = await this.#find(token)
+    if (found === undefined) return false
+    const changed = change(found.profile)
+    return changed === undefined || this.#push(changed, found.texts.facts, found.entry)
+  }
+
+  /** `known` is the entry of a profile that may be of another process. False when the profile was dropped. */
+  #push(profile: SerializedProfile, facts: string, known?: IndexEntry): boolean {
+    if (this.#closed !== undefined || !this.#queue.push(profile, facts, known)) return false
+    this.#tail.pass(profile.summary)
+    const { token } = profile.summary
+    const entry = known ?? this.#index.find(token)
+    // The copy of a pinned profile gets the newer version, too.
+    if (entry !== undefined && this.#pins.find(entry) !== undefined) void this.pin(token, true)
+    return true
   }
 
   #stopTimer(): void {

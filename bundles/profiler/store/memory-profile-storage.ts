@@ -1,5 +1,6 @@
 import { parseProfile } from '../profile/parse-profile.ts'
 import type {
+  ProfileChange,
   ProfileQuery,
   ProfileSearchResult,
   ProfileStorage,
@@ -21,6 +22,15 @@ export class MemoryProfileStorage implements ProfileStorage {
   append({ summary, text }: SerializedProfile, facts: string): void {
     this.#profiles.set(summary.token, { summary, text, facts })
     this.#tail.pass(summary)
+  }
+
+  async amend(token: string, change: ProfileChange): Promise<boolean> {
+    const known = this.#profiles.get(token)
+    const profile = known && parseProfile(known.text, known.facts)
+    if (known === undefined || profile === undefined) return false
+    const changed = change(profile)
+    if (changed !== undefined) this.append(changed, known.facts)
+    return true
   }
 
   async pin(token: string, isPinned: boolean): Promise<boolean> {

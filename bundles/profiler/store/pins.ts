@@ -43,7 +43,11 @@ export class Pins {
     const earlier = this.all.filter(pin => isCopy(pin, entry))
     const name = `${token}-${writer}-${randomBytes(4).toString('hex')}.json`
     const file = path.join(this.#directory, name)
-    const { data, index, places } = encodeGroup(file, [{ entry, version: { summary, text, facts } }], 0)
+    const { data, index, places } = encodeGroup(
+      { path: file, writer },
+      [{ entry, version: { summary, text, facts } }],
+      0,
+    )
     const bytes = Buffer.concat([data, index])
     const opened = await createFile(this.#fileSystem, this.#directory, file)
     try {

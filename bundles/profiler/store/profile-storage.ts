@@ -13,6 +13,9 @@ export interface StoredProfile {
   readonly isPinned: boolean
 }
 
+/** Makes the newer version of a stored profile; `undefined` when nothing changes. It must not change the profile itself. */
+export type ProfileChange = (profile: Profile) => SerializedProfile | undefined
+
 /** The fields of a summary. */
 export type SummaryField = keyof ProfileSummary
 
@@ -70,6 +73,11 @@ export interface ProfileStorage {
    * of the data about the process; it is stored once for all profiles with the same text.
    */
   append(profile: SerializedProfile, facts: string): void
+  /**
+   * Changes a profile of any process, at its position: of changes at the same time, each sees the result of the one
+   * before. False when the profile is not known, or was dropped.
+   */
+  amend(token: string, change: ProfileChange): Promise<boolean>
   /**
    * Pins or unpins a profile: limits and `purge` do not remove a pinned profile. False when it is not known, or cannot
    * be written.

@@ -72,7 +72,7 @@ export class SegmentReader {
     return lines
   }
 
-  async #takeIndexLine({ facts, profile, summary, time }: IndexLine): Promise<void> {
+  async #takeIndexLine({ facts, profile, summary, time, writer }: IndexLine): Promise<void> {
     // Facts are before the first profile that they belong to.
     if (facts.offset === this.#known) {
       this.#facts = facts
@@ -80,7 +80,7 @@ export class SegmentReader {
     }
     await this.#readUntil(profile.offset)
     this.#facts = facts
-    this.#add(time, summary, profile)
+    this.#add(time, summary, profile, writer)
     this.#known = endOf(profile)
   }
 
@@ -110,8 +110,8 @@ export class SegmentReader {
     this.#add(Math.max(this.#time, ended), summary, span)
   }
 
-  #add(time: number, summary: ProfileSummary, span: Span): void {
-    const { newest, path, writer } = this.#segment
+  #add(time: number, summary: ProfileSummary, span: Span, writer: string = this.#segment.writer): void {
+    const { newest, path } = this.#segment
     this.#time = time
     const place = { file: path, profile: span, facts: this.#facts }
     this.#entries.push(new IndexEntry(writer, time, { summary, place }))

@@ -71,7 +71,7 @@ export class SegmentWriter {
     // Other processes expect that only the last segment of a process grows.
     this.leave()
     const segment = this.#createSegment()
-    const { data, index, places } = encodeGroup(segment.path, items, 0)
+    const { data, index, places } = encodeGroup(segment, items, 0)
     fileSystem.mkdirSync(directory, { recursive: true, mode: directoryMode })
     createFileNow(fileSystem, segment.path, data)
     createFileNow(fileSystem, segment.indexPath, index)
@@ -159,7 +159,7 @@ class OpenSegment {
   /** Writes a group. Rejects when its items are not safe in the file. */
   async write(items: readonly WriteItem[]): Promise<readonly Place[]> {
     const { segment } = this
-    const { data, facts, index, places } = encodeGroup(segment.path, items, this.#dataSize, this.#facts)
+    const { data, facts, index, places } = encodeGroup(segment, items, this.#dataSize, this.#facts)
     this.#facts = facts
     try {
       this.#dataSize = await append(this.#data, data, this.#dataSize)

@@ -84,7 +84,7 @@ export interface StoredVersion {
 
 /** A version of a profile to be written. */
 export interface WriteItem {
-  readonly entry: { readonly time: number }
+  readonly entry: { readonly time: number; readonly writer: string }
   readonly version: WaitingVersion
 }
 
@@ -95,11 +95,14 @@ export interface IndexLine {
   readonly profile: Span
   readonly facts: Span
   readonly summary: ProfileSummary
+  /** The id of the store that appended the first version, if that was another one. */
+  readonly writer?: string | undefined
 }
 
 /** Formats a line of an index, with its end. In the files, `kept` is the time and `record` the place of the profile. */
-function formatIndexLine({ facts, profile, summary, time }: IndexLine): string {
-  const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]`
+function formatIndexLine({ facts, profile, summary, time, writer }: IndexLine): string {
+  const origin = writer === undefined ? '' : `,"writer":"${writer}"`
+  const spans = `"record":[${profile.offset},${profile.length}],"facts":[${facts.offset},${facts.length}]${origin}`
   return `{"kept":${time},${spans},"summary":${JSON.stringify(summary)}}\n`
 }
 
@@ -112,8 +115,11 @@ export function parseIndexLine(text: string): IndexLine | undefined {
   const facts = parseSpan(value.facts)
   const summary = isObject(value.summary) ? parseSummary(value.summary) : undefined
   if (!isWhole(time) || profile === undefined || facts === undefined || summary === undefined) return undefined
-  return { time, profile, facts, summary }
+  const { writer } = value
+  return { time, profile, facts, summary, ...(typeof writer === 'string' && writerId.test(writer) && { writer }) }
 }
+
+const writerId = /^[1-9]\d{0,8}-[0-9a-f]{8}$/
 
 function parseSpan(value: unknown): Span | undefined {
   if (!Array.isArray(value)) return undefined
@@ -152,9 +158,9 @@ export interface EncodedGroup {
   readonly facts: WrittenFacts | undefined
 }
 
-/** Encodes a group for a file that has `start` bytes so far. */
+/** Encodes a group for the file of a writer, which has `start` bytes so far. */
 export function encodeGroup(
-  file: string,
+  { path: file, writer }: Pick<Segment, 'path' | 'writer'>,
   items: readonly WriteItem[],
   start: number,
   lastFacts?: WrittenFacts,
@@ -172,7 +178,8 @@ export function encodeGroup(
   const places = items.map(({ entry, version }): Place => {
     if (facts?.text !== version.facts) facts = { text: version.facts, span: add(formatFacts(version.facts)) }
     const profile = add(version.text)
-    index += formatIndexLine({ time: entry.time, profile, facts: facts.span, summary: version.summary })
+    const line = { time: entry.time, profile, facts: facts.span, summary: version.summary }
+    index += formatIndexLine(entry.writer === writer ? line : { ...line, writer: entry.writer })
     return { file, profile, facts: facts.span }
   })
   // Line by line: one text of all lines would be one more copy.

@@ -56,8 +56,8 @@ export class WriteQueue {
     this.#options = options
   }
 
-  /** Adds a profile, or a newer version of a profile; false when it was dropped. */
-  push({ summary, text }: SerializedProfile, facts: string): boolean {
+  /** Adds a profile, or a newer version of a profile of this process or of `other`; false when it was dropped. */
+  push({ summary, text }: SerializedProfile, facts: string, other?: IndexEntry): boolean {
     const { clock, index, limit, writer } = this.#options
     // In UTF-8, a character of a JavaScript string has at most three bytes.
     if (3 * text.length > lineLimits.profile && Buffer.byteLength(text) > lineLimits.profile) {
@@ -67,7 +67,7 @@ export class WriteQueue {
       return this.#drop('Profiles are dropped because the disk is too slow.')
     }
     const version = { summary, text, facts }
-    const known = index.find(summary.token, writer.id)
+    const known = other ?? index.find(summary.token, writer.id)
     const entry = known ?? new IndexEntry(writer.id, Math.max(Math.floor(clock()), index.newest), version)
     if (known === undefined) index.push(entry)
     else known.update(version)

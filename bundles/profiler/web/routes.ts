@@ -17,6 +17,8 @@ interface PageRoute {
   readonly path: string
   readonly page: keyof Pages
   readonly requirements?: Readonly<Record<string, string>>
+  /** Bytes of a body; by default the limit of the application. */
+  readonly bodyLimit?: number
 }
 
 // A path with another ending is the path of a profile.
@@ -36,6 +38,14 @@ const pageRoutes: readonly PageRoute[] = [
   { method: 'POST', name: '_profiler_cpu_arm', path: `${cpuLink}/arm`, page: 'armCpu' },
   { method: 'POST', name: '_profiler_cpu_disarm', path: `${cpuLink}/disarm`, page: 'disarmCpu' },
   { method: 'GET', name: '_profiler_cpu', path: cpuLink, page: 'cpu' },
+  {
+    method: 'POST',
+    name: '_wdt_browser_errors',
+    path: '/_wdt/:record/browser-errors',
+    page: 'browserErrors',
+    // 20 errors of 4,000 characters, also if most of these have two bytes.
+    bodyLimit: 128 * 1024,
+  },
   { method: 'GET', name: '_wdt', path: '/_wdt/:record', page: 'toolbar' },
   { method: 'GET', name: '_profiler_search_data', path: `${home}search.:form`, requirements, page: 'listData' },
   { method: 'GET', name: '_profiler_latest_data', path: `${home}latest.:form`, requirements, page: 'latestData' },
@@ -76,10 +86,17 @@ export function addRoutes(app: ProfilerApplication): readonly Controller[] {
     return (await pages)[page](request)
   }
   const condition = (request: Request) => acceptsFetch(request) && debugGate.allows(request)
-  const add = ({ name, method, page, ...route }: Omit<PageRoute, 'page'> & { readonly page: Page }): Controller => {
+  const add = ({
+    bodyLimit,
+    name,
+    method,
+    page,
+    ...route
+  }: Omit<PageRoute, 'page'> & { readonly page: Page }): Controller => {
     const controller = defineController(controllerNames.get(name) ?? name.slice(1), [currentRequest], page)
     // The log is for the application's own requests.
-    routes.add({ ...route, name, methods: [method], controller, condition, defaults: { _log: false } })
+    const defaults = { _log: false, ...(bodyLimit !== undefined && { _body_limit: bodyLimit }) }
+    routes.add({ ...route, name, methods: [method], controller, condition, defaults })
     return controller
   }
   return [

@@ -14,10 +14,12 @@ import {
   listLink,
   profileLink,
 } from '../../profile/links.ts'
+import { BrowserErrors } from '../../record/browser-errors.ts'
 import { PROFILER_FILE_CLOSED } from '../errors.ts'
 import type { ProfilerApplication } from '../profiler-application.ts'
 import { redirect } from '../respond.ts'
 import { renderToolbar } from '../toolbar/toolbar-view.ts'
+import { takeBrowserErrors } from './browser-errors-page.ts'
 import { renderCompare } from './compare-page.ts'
 import { armCpu, renderCpu } from './cpu-page.ts'
 import { exportProfile, negotiate, renderLatestData, renderListData, renderProfileData } from './data-pages.ts'
@@ -41,6 +43,8 @@ export interface Pages {
   readonly replay: Page
   readonly armCpu: Page
   readonly disarmCpu: Page
+  /** Takes the errors of a page in the browser. */
+  readonly browserErrors: Page
   /** These only read. */
   readonly home: Page
   readonly search: Page
@@ -76,6 +80,7 @@ const kind: Argument<ExportKind> = routeParameter('kind', {
 export function createPages(app: ProfilerApplication): Pages {
   const { cpu, policy, storage } = app
   const badges = new FindingBadges(app)
+  const browserErrors = new BrowserErrors(app)
   const setPaused = (isPaused: boolean) => {
     policy.isPaused = isPaused
     return redirect(home, 303)
@@ -95,6 +100,7 @@ export function createPages(app: ProfilerApplication): Pages {
       cpu.disarm()
       return redirect(cpuLink, 303)
     },
+    browserErrors: async request => takeBrowserErrors(await token(request), request, browserErrors, app),
     home: () => redirect(listLink({ limit: '10' })),
     search: request => search(request, app),
     list: request =>

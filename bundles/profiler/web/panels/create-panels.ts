@@ -1,6 +1,7 @@
 import type { Application } from '../../../../kernel/bundle.ts'
 import type { Inspector } from '../../insight/findings/inspector.ts'
 import { createEditorLinks } from '../editor-links.ts'
+import { createBrowserPanel } from './browser.ts'
 import { configPanel } from './config.ts'
 import { createConsolePanel } from './console.ts'
 import { createCpuPanel } from './cpu.ts'
@@ -29,6 +30,7 @@ export function createPanels(app: Application, inspector: Inspector): ProfilePan
     ...createQueryPanels(app, editor),
     createLoggerPanel(editor),
     createConsolePanel(editor),
+    createBrowserPanel(app.files, editor),
     eventsPanel,
     createRouterPanel(app),
     createTemplatesPanel(app, editor),

@@ -5,7 +5,7 @@ import type { EventDispatcher } from '../../../../lib/event-dispatcher/event-dis
 import type { Request } from '../../../../lib/http/request.ts'
 import { isBodiless, type Response, weakenEtag } from '../../../../lib/http/response.ts'
 import type { Logger } from '../../../../lib/log/logger.ts'
-import { home, toolbarLink } from '../../profile/links.ts'
+import { browserErrorsLink, home, toolbarLink } from '../../profile/links.ts'
 import type { Profiler } from '../../record/profiler.ts'
 import type { Assets } from '../assets.ts'
 import { allowToolbar } from './content-policy.ts'
@@ -23,8 +23,8 @@ interface ToolbarListenerServices {
 }
 
 /**
- * Adds the toolbar to pages: one script tag that names the profile and fetches everything else. The policy of the page is
- * extended if it forbids that.
+ * Adds the toolbar to pages: a script tag that names the profile and fetches everything else, and one in the head that
+ * reports errors of the page. The policy of the page is extended if it forbids that.
  */
 export class ToolbarListener {
   readonly #services: ToolbarListenerServices
@@ -57,10 +57,17 @@ export class ToolbarListener {
       logger.channel('profiler').info('The page has no toolbar: {obstacle}.', { obstacle })
       return
     }
-    const attributes = `${nonce === undefined ? '' : ` nonce="${nonce}"`} data-profiler-toolbar="${toolbarLink(token)}"`
+    const allowed = nonce === undefined ? '' : ` nonce="${nonce}"`
     // Asynchronous and of low priority: the page does not wait for it. `async=""` is also valid XHTML.
-    const script = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
-    response.body = insertTag(page, end, `<script ${script}${attributes}></script>`)
+    const toolbar = `type="module" async="" fetchpriority="low" src="${assets.link('toolbar.js')}"`
+    const whole = insertTag(
+      page,
+      end,
+      `<script ${toolbar}${allowed} data-profiler-toolbar="${toolbarLink(token)}"></script>`,
+    )
+    // The scripts of the page run after it: it also reports their first errors.
+    const errors = `src="${assets.link('browser-errors.js')}"${allowed} data-profiler-errors="${browserErrorsLink(token)}"`
+    response.body = insertTag(whole, findHeadStart(page) ?? end, `<script ${errors}></script>`)
     // The page has the same meaning with and without the toolbar.
     weakenEtag(headers)
   }
@@ -134,6 +141,16 @@ export function findBodyEnd(page: PageBody): number | undefined {
     if (pattern.test(text)) return at
   }
   return undefined
+}
+
+/** Characters: a head begins in the first lines of a page. */
+const headLimit = 10_000
+
+/** The position behind the first `<head>` of a page; `undefined` when it has none. */
+export function findHeadStart(page: PageBody): number | undefined {
+  const text = typeof page === 'string' ? page.slice(0, headLimit) : toBuffer(page).toString('latin1', 0, headLimit)
+  const found = /<head(?:\s(?:[^>"']|"[^"]*"|'[^']*')*)?>/i.exec(text)
+  return found === null ? undefined : found.index + found[0].length
 }
 
 /** Inserts a tag, which is plain ASCII, into a page. */

@@ -41,6 +41,7 @@ const names = [
 
 /** A page in a simulated browser without layout, whose clock is moved by the test. */
 export interface Page {
+  readonly window: Window & typeof globalThis
   /** Replaces a global until the test ends. */
   readonly replace: (name: string, value: unknown) => void
   /** Finds one element. @throws when there is none */
@@ -94,7 +95,7 @@ export function openPage(t: Test, body: string, url = 'http://localhost/_profile
     control.value = value
     for (const type of ['input', 'change']) control.dispatchEvent(new window.Event(type, { bubbles: true }))
   }
-  return { replace, find, press, enter, pass, settle }
+  return { window, replace, find, press, enter, pass, settle }
 }
 
 function installClock(replace: Page['replace']): Pick<Page, 'pass' | 'settle'> {

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { Bar } from '#bundles/profiler/client/toolbar-bar.ts'
 import { type Call, CallList, CallsItem, findPageToken } from '#bundles/profiler/client/toolbar-calls.ts'
+import { ErrorsItem, findPageErrors, type PageErrors } from '#bundles/profiler/client/toolbar-errors.ts'
 import { loadStyles, loadToolbar } from '#bundles/profiler/client/toolbar-load.ts'
 import { openPage, type Page } from './page.ts'
 
@@ -199,7 +200,7 @@ const section = (data: string) => {
 /** Opens a page with a toolbar: its host, and a finder in its shadow. */
 function openBar(page: Page, isAutomated = false) {
   page.replace('navigator', { webdriver: isAutomated })
-  const bar = new Bar(new CSSStyleSheet(), document.createElement('li'))
+  const bar = new Bar(new CSSStyleSheet(), [document.createElement('li')])
   const host = () => document.querySelector('profiler-toolbar')
   const find = (selector: string) => host()?.shadowRoot?.querySelector<HTMLElement>(selector)
   return { bar, host, find }
@@ -210,7 +211,7 @@ const shortcut = { altKey: true, shiftKey: true, code: 'KeyP' }
 t.test('the toolbar is beside the body, and comes back when it is removed', async t => {
   const page = openPage(t, '<p>The page</p>')
   const { bar, host, find } = openBar(page)
-  bar.showFailures(1)
+  bar.showFailures(1, 0)
   t.equal(host(), null, 'without a profile there is nothing to show')
   bar.show(section('data-status="200"'))
   t.equal(host()?.parentElement, document.documentElement)
@@ -235,11 +236,11 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
   const page = openPage(t, '<input id="field">')
   const { bar, find, host } = openBar(page)
   bar.show(section('data-status="500" data-tone="error" data-exception="TypeError"'))
-  bar.showFailures(2)
+  bar.showFailures(2, 1)
   const toggle = () => find('.toolbar-toggle')
   t.strictSame([toggle()?.textContent, toggle()?.getAttribute('aria-expanded')], ['Hide the profiler toolbar', 'true'])
   toggle()?.click()
-  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 2 failed')
+  t.equal(toggle()?.textContent, 'Show the profiler toolbar 500 TypeError 1 browser error 2 failed')
   t.strictSame(
     [find('section')?.hidden, host()?.hasAttribute('data-folded'), localStorage.getItem('profiler-toolbar')],
     [true, true, 'folded'],
@@ -253,10 +254,10 @@ t.test('the toolbar folds by its button and by keys, and stays so on the next pa
   page.press('p', shortcut)
   t.equal(document.activeElement, page.find('#field'), 'the focus goes back')
   bar.show(section(''))
-  bar.showFailures(0)
+  bar.showFailures(0, 0)
   t.equal(toggle()?.textContent, 'Show the profiler toolbar ', 'a page without a profile has no status')
   host()?.remove()
-  const next = new Bar(new CSSStyleSheet(), document.createElement('li'))
+  const next = new Bar(new CSSStyleSheet(), [document.createElement('li')])
   next.show(section(''))
   t.equal(find('section')?.hidden, true)
 })
@@ -308,4 +309,32 @@ t.test('details stay within the page, and Escape hides them until the item is le
   t.ok(isDismissed())
   emit('#first a', 'focusout', find('#last'))
   t.notOk(isDismissed())
+})
+
+t.test('the toolbar lists the errors of the page, with links to its profile', async t => {
+  const page = openPage(t, '', 'http://localhost/shop')
+  t.equal(findPageErrors(), undefined, 'without the script that collects them there are none')
+  const errors: PageErrors = { list: [] }
+  Object.assign(page.window, { [Symbol.for('profiler.page-errors')]: errors })
+  t.equal(findPageErrors(), errors)
+  const item = new ErrorsItem(errors)
+  item.update('/_profiler/abc123')
+  t.strictSame([item.element.hidden, item.count], [true, 0])
+  errors.list.push({ kind: 'exception', message: 'TypeError: x', file: 'http://localhost/assets/a.js', line: 3 })
+  item.update('/_profiler/abc123')
+  const text = () => item.element.querySelector('.toolbar-text')?.textContent
+  t.strictSame([item.element.hidden, text()], [false, '1 browser error'])
+  for (let more = 0; more < 9; more++)
+    errors.list.push({ kind: 'console', message: 'm'.repeat(500), file: 'http://other/b.js' })
+  item.update('/_profiler/abc123')
+  t.equal(text(), '10 browser errors')
+  const rows = [...item.element.querySelectorAll('.toolbar-row')]
+  t.equal(rows.length, 5)
+  t.strictSame(
+    [...(rows[0]?.children ?? [])].map(({ textContent }) => textContent),
+    ['exception', 'TypeError: x · /assets/a.js:3'],
+  )
+  t.equal(rows[1]?.lastElementChild?.textContent, `${'m'.repeat(200)} · http://other/b.js`)
+  t.equal(rows[1]?.querySelector('a')?.getAttribute('href'), '/_profiler/abc123?panel=browser#browser-error-1')
+  t.equal(item.element.querySelector('a')?.getAttribute('href'), '/_profiler/abc123?panel=browser')
 })

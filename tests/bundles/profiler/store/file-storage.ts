@@ -1,7 +1,8 @@
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Test } from 'tap'
-import { FileProfileStorage, type FileProfileStorageOptions } from '#bundles/profiler/store/file-profile-storage.ts'
+import { FileProfileStorage } from '#bundles/profiler/store/file-profile-storage.ts'
+import type { FileProfileStorageOptions } from '#bundles/profiler/store/file-storage-options.ts'
 
 /** A problem that a storage has reported. */
 export interface Problem {

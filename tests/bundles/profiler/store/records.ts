@@ -31,6 +31,7 @@ export function createSummary(fields: Partial<ProfileSummary> = {}): ProfileSumm
     cacheCalls: 0,
     subRequests: 0,
     dumps: 0,
+    browserErrors: 0,
     ...fields,
   }
 }

@@ -1,4 +1,6 @@
+import assert from 'node:assert'
 import type { Test } from 'tap'
+import type { Profile } from '#bundles/profiler/profile/profile.ts'
 import type { ProfileQuery, ProfileStorage } from '#bundles/profiler/store/profile-storage.ts'
 import { createReceivedSpan, traceId } from '#tests/support/otlp.ts'
 import { createRecord, createRecords, createSummary, facts, tokenOf, tokensOf } from './records.ts'
@@ -66,6 +68,39 @@ export const storageCases: Record<string, (t: Test, createStorage: CreateStorage
     t.hasStrict(await storage.find(tokenOf(1)), { profile: { data: { late: 'later' } } })
     storage.append(createRecord({ token: tokenOf(7) }), facts)
     t.equal(tokensOf(await storage.search({ limit: 1 }))[0], tokenOf(7), 'an unknown profile is appended')
+  },
+
+  'a change keeps the place of a profile, and changes at the same time are made one after another': async (
+    t,
+    createStorage,
+  ) => {
+    const storage = createStorage(t)
+    for (const record of createRecords(2)) storage.append(record, facts)
+    const count = (profile: Profile) => {
+      const counted = Number(profile.data.counted ?? 0) + 1
+      return createRecord({ token: tokenOf(0), warnings: counted }, { data: { counted } })
+    }
+    const changes = await Promise.all(Array.from({ length: 5 }, () => storage.amend(tokenOf(0), count)))
+    t.strictSame(changes, [true, true, true, true, true])
+    t.equal(await storage.amend(tokenOf(0), () => undefined), true, 'nothing is changed')
+    t.equal(await storage.amend('ffffff', () => assert.fail('there is no such profile')), false)
+    for (const step of ['waiting', 'written']) {
+      const found = await storage.find(tokenOf(0))
+      t.hasStrict(
+        found?.profile,
+        { summary: { warnings: 5 }, data: { counted: 5 }, processData: JSON.parse(facts) },
+        step,
+      )
+      t.strictSame(tokensOf(await storage.search({ limit: 5 })), [1, 0].map(tokenOf))
+      await storage.flush()
+    }
+    await t.rejects(
+      storage.amend(tokenOf(0), () => {
+        throw new Error('No.')
+      }),
+      { message: 'No.' },
+    )
+    t.equal(await storage.amend(tokenOf(0), count), true, 'a change that fails does not stop the next one')
   },
 
   'the newest come first, in pages': async (t, createStorage) => {

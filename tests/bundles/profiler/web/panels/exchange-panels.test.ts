@@ -229,6 +229,7 @@ const summary: ProfileSummary = {
   cacheCalls: 0,
   subRequests: 0,
   dumps: 0,
+  browserErrors: 0,
 }
 
 async function view(changes: Partial<ProfileDocument>, relatives: Partial<PanelSubject> = {}) {

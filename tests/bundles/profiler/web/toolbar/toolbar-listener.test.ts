@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { t } from 'tap'
-import { findBodyEnd, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
+import { findBodyEnd, findHeadStart, findPage, insertTag } from '#bundles/profiler/web/toolbar/toolbar-listener.ts'
 import type { RequestHandler } from '#kernel/controller.ts'
 import { createRequest } from '#kernel/testing/event-factories.ts'
 import { Response } from '#lib/http/response.ts'
@@ -41,17 +41,22 @@ const others: Readonly<Record<string, RequestHandler>> = {
   '/huge': html({}, Buffer.concat([Buffer.alloc(1024 * 1024, 32), Buffer.from(page)])),
 }
 
+const errorsTag =
+  /<script src="(\/_profiler\/assets\/[0-9a-f]{8}\/browser-errors\.js)" data-profiler-errors="\/_wdt\/([0-9a-f]{6})\/browser-errors"><\/script>/
+
 const tagged =
   /^(.*)<script type="module" async="" fetchpriority="low" src="(\/_profiler\/assets\/[0-9a-f]{8}\/toolbar\.js)" data-profiler-toolbar="\/_wdt\/([0-9a-f]{6})"><\/script>(<\/body\s*>)$/is
 
-t.test('a page gets one tag before its end, with the token of its profile', async t => {
+t.test('a page gets a tag before its end, and one that reports errors, with the token of its profile', async t => {
   const { client } = await createProfiledKernel(t, { handlers: pages })
   for (const path of Object.keys(pages)) {
     const { headers, text } = await client.get(path)
-    const [, before, script = '', token] = tagged.exec(text) ?? []
+    const [, reporter = '', reported] = errorsTag.exec(text) ?? []
+    const [, before, script = '', token] = tagged.exec(text.replace(errorsTag, '')) ?? []
     t.match(before, /^<body>page$/i, path)
     t.equal(token, headers.get('x-debug-token'))
-    t.equal((await client.get(script)).status, 200)
+    t.equal(reported, token)
+    for (const file of [script, reporter]) t.equal((await client.get(file)).status, 200)
     t.ok(text.length - page.length < 1024)
   }
 })
@@ -170,6 +175,21 @@ t.test('the reason for a missing toolbar is logged', async t => {
   })
   const { data } = await profileOf(await client.get('/sandbox'))
   t.match(JSON.stringify(data.logger), 'The page has no toolbar: the policy of the page is a sandbox.')
+})
+
+t.test('errors are reported from the start of the head', async t => {
+  const head = '<!doctype html><html><head lang="a>b"><title>x</title></head><body></body></html>'
+  const { client } = await createProfiledKernel(t, {
+    handlers: { '/head': html({}, head), '/bytes': html({}, Buffer.from(head)) },
+  })
+  for (const path of ['/head', '/bytes']) {
+    const { text } = await client.get(path)
+    t.match(text, /^<!doctype html><html><head lang="a>b"><script src="[^"]+browser-errors\.js"/)
+    t.match(text, /<body><script type="module"/)
+  }
+  t.equal(findHeadStart('<header><p></p></header>'), undefined)
+  t.equal(findHeadStart(`${' '.repeat(20_000)}<head>`), undefined)
+  t.equal(findHeadStart('<HEAD >'), 7)
 })
 
 t.test('the last end of a body is found in text and in bytes, as by a full search', async t => {

@@ -1,0 +1,119 @@
+import * as v from 'valibot'
+import { amount, check, isCount, list, maybe, type Schema } from './schema.ts'
+
+/** The errors that browsers report: `resource` is a file that could not be loaded, `policy` a violated Content-Security-Policy. */
+export const browserErrorKinds = ['exception', 'rejection', 'console', 'resource', 'policy'] as const
+
+/** One of {@link browserErrorKinds}. */
+export type BrowserErrorKind = (typeof browserErrorKinds)[number]
+
+/** The errors of a page in the browser. */
+export interface BrowserData {
+  /** In the order in which they were reported. */
+  readonly errors: readonly BrowserError[]
+  /** How many were only counted because there were too many. */
+  readonly omitted: number
+}
+
+/** An error of a page in the browser. */
+export interface BrowserError {
+  readonly kind: BrowserErrorKind
+  readonly message: string
+  /** The path of the script on this server, or the address of a script of another server. */
+  readonly file?: string | undefined
+  readonly line?: number | undefined
+  readonly column?: number | undefined
+  /** As the browser wrote it, without the message. */
+  readonly stack?: string | undefined
+  /** Milliseconds since the page was loaded, by the clock of the browser. */
+  readonly at: number
+  /** How often it occurred. */
+  readonly times: number
+}
+
+/** An error as a page reports it: not masked, and of any length. */
+export type BrowserReport = Omit<BrowserError, 'times'>
+
+const position = maybe(v.custom<number>(isCount))
+
+const report: Schema<BrowserReport> = v.object({
+  kind: v.picklist(browserErrorKinds),
+  message: check.text,
+  file: maybe(check.text),
+  line: position,
+  column: position,
+  stack: maybe(check.text),
+  at: amount,
+})
+
+/** An error without its kind or its message is left out. */
+export const browserSchema: Schema<BrowserData> = v.object({
+  errors: list(
+    v.object({
+      kind: v.picklist(browserErrorKinds),
+      message: check.text,
+      file: maybe(check.text),
+      line: position,
+      column: position,
+      stack: maybe(check.text),
+      at: amount,
+      times: v.fallback(v.custom<number>(isCount), 1),
+    }),
+  ),
+  omitted: amount,
+})
+
+const reports = v.fallback(v.object({ errors: list(report) }), { errors: [] })
+
+/** Parses the reports of a page. Damaged reports are left out. */
+export function parseReports(value: unknown): readonly BrowserReport[] {
+  return v.parse(reports, value).errors
+}
+
+/** A call of a stack in a browser. */
+export interface BrowserFrame {
+  readonly function: string
+  readonly file: string
+  readonly line: number
+  readonly column: number
+}
+
+const lineLength = 1000
+
+/** Parses the frames of a stack in the format of Chromium (`at name (url:1:2)`), or of Firefox and Safari (`name@url:1:2`). */
+export function parseBrowserStack(stack: string): BrowserFrame[] {
+  return stack.split('\n').flatMap(text => {
+    const line = text.trim().slice(0, lineLength)
+    const place = /^(.*?)([^\s(@]+):(\d+):(\d+)\)?$/.exec(line)
+    if (place === null) return []
+    const [, before = '', file = '', row, column] = place
+    const name = before
+      .replace(/^at /, '')
+      .replace(/^async /, '')
+      .replace(/ ?[(@]$/, '')
+      .trim()
+    return [{ function: name, file, line: Number(row), column: Number(column) }]
+  })
+}
+
+/** Writes an error as one line, with its kind. */
+export function describeBrowserError({ kind, message }: Pick<BrowserError, 'kind' | 'message'>): string {
+  return `${beginnings[kind]}${message}`
+}
+
+const beginnings: Readonly<Record<BrowserErrorKind, string>> = {
+  exception: 'Uncaught ',
+  rejection: 'Unhandled rejection: ',
+  console: 'console.error: ',
+  resource: 'Not loaded: ',
+  policy: 'Content-Security-Policy: ',
+}
+
+/** The place of an error: `/assets/site/site.js:12:3`; empty when it is not known. */
+export function placeOfBrowserError({
+  column,
+  file = '',
+  line,
+}: Pick<BrowserError, 'file' | 'line' | 'column'>): string {
+  return [file, line, column].filter(part => part !== undefined && part !== '').join(':')
+}
